@@ -79,6 +79,7 @@ from .frontend.language.builtin_folds import (
     sum_fold,
 )
 from .frontend.language.comprehensions import collected_generator, list_comprehension, repeated_list
+from .frontend.language.finally_block import finally_statement
 from .frontend.language.for_loops import for_loop, loop_over_changing_list
 from .frontend.language.gamma_function import gamma_call
 from .frontend.language.iterables import in_range_test, named_range
@@ -190,7 +191,8 @@ def expand_function(
     prologue: dict[Hashable, ast.stmt] = {}
     # types may exclude branches: these are removed before structure_exits makes flags for their
     # breaks and returns
-    early = [m for m in (type_test, match_statement, try_statement) if m in macros]
+    branching = type_test, match_statement, try_statement, finally_statement
+    early = [m for m in branching if m in macros]
     if early and (may_be_type_test(summary, env) or summary.has(ast.Match, ast.Try)):
         early_cx = Context(tree, env, prologue, changed, VIEW_RULES)
         tree.body = _Driver(early, early_cx).block(tree.body)
@@ -264,8 +266,9 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
 def expand_try(
     body: list[ast.stmt], before: Sequence[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """`body`, which runs after `before`, with its ``try`` statements rewritten to tests, as far as
-    `try_statement` can. The inliner calls it, since a ``return`` in a ``try`` cannot be structured.
+    """`body`, which runs after `before`, with its ``try`` statements rewritten, as far as
+    `try_statement` and `finally_statement` can. The inliner calls it, since a ``return`` in a
+    ``try`` cannot be structured.
     """
     if not any(isinstance(n, ast.Try) for n in walk_nodes(*body)):
         return body
@@ -273,7 +276,7 @@ def expand_try(
     try:
         for s in before:
             cx.facts.record(s)
-        return _Driver([try_statement], cx).block([copy_tree(s) for s in body])
+        return _Driver([try_statement, finally_statement], cx).block([copy_tree(s) for s in body])
     finally:
         cx.expand, cx.facts.known = outer, known
 
@@ -400,6 +403,7 @@ class _Driver:
 MACROS: tuple[Macro, ...] = (
     match_statement,            # match i: case 0
     try_statement,              # try: t = 1 / n
+    finally_statement,          # try: return x[i] finally: x[i] = 0
     type_test,                  # x is None, isinstance(n, int), mode == "same"
     class_alias,                # T = type(x[0])
     multimap_update,            # d.setdefault(i, []).append(s), for i, w in d.items()

@@ -73,7 +73,11 @@ static int64_t size_of_argument(object *value)
         size = py.as_int(value, &over);
         return over ? SIZE_LIMIT : limited(size < 0 ? -(size + 1) : size);
     }
-    if ((object *)value->type == lists.bytes || (object *)value->type == lists.bytearrays) return limited(lists.length(value));
+    object *type = (object *)value->type;
+    if (type == lists.bytes || type == lists.bytearrays || type == lists.views || type == lists.arrays) {
+        size = lists.length(value);                     /* of a memoryview that was released it raises */
+        return size < 0 ? (capi.forget(), 0) : limited(size);
+    }
     if (!type_of_first(value, &first)) return 0;
     size = limited(lists.length(value));
     return first && type_of_first(first, &second) ? limited(size * limited(lists.length(first))) : size;

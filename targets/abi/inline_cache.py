@@ -8,7 +8,9 @@ arguments apart. `inline_cache.c` does this in about 20 ns.
 """
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Any
@@ -25,6 +27,9 @@ __all__ = ["ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cach
 
 SIZE_LIMIT = 1 << 30
 """The largest size that is told from larger ones; as in `inline_cache.c`."""
+
+_PACKED = bytes, bytearray, memoryview, array
+"""The classes of sequences whose items are numbers without objects of their own."""
 
 _EMPTY_SEQUENCE = -1
 _LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
@@ -94,8 +99,9 @@ def size_of_call(values: Sequence[object]) -> int:
             size += value.size  # type: ignore[attr-defined]
         elif kind is int:
             size += value if value >= 0 else -(value + 1)  # type: ignore[operator]
-        elif kind is bytes or kind is bytearray:
-            size += len(value)  # type: ignore[arg-type]
+        elif kind in _PACKED:
+            with suppress(TypeError, ValueError):  # a memoryview without axes, or released
+                size += len(value)  # type: ignore[arg-type]
         elif kind is list or kind is tuple:
             first = value[0] if value else None  # type: ignore[index]
             nested = type(first) is list or type(first) is tuple

@@ -1,11 +1,13 @@
-/* Converts lists, tuples, bytes and bytearrays to arrays, and stores arrays back into lists, in one pass each.
+/* Converts lists, tuples, bytes and bytearrays to arrays, and stores arrays back into lists, in one pass each. The arrays of
+ * memoryviews and array.arrays, which share their memory, are made by a Python function.
  *
  * `SequenceSpec` in sequence_conversion.py does the same in Python. A builtin's `self` is an int64 array whose data is an
  * `items`. Follows values.c in one translation unit, before whole.c.
  */
 enum { NESTED = 2 };                                    /* levels of lists */
 
-typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr; } items;
+/* `share`: the Python function that makes the array of a memoryview or an array.array; NULL for other classes. */
+typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr, *share; } items;
 
 static struct {
     object *lists;
@@ -13,6 +15,7 @@ static struct {
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
     object *bytes, *bytearrays;
     char *(*in_bytes)(object *), *(*in_bytearray)(object *);
+    object *views, *arrays;                             /* the classes memoryview and array.array */
 } lists;
 
 void tp_bind_items(const uintptr_t *addresses)
@@ -60,6 +63,16 @@ static int take_row(const items *s, object *row, object *kind, int64_t count, ch
     return 1;
 }
 
+/* The result of the Python function with the argument `value`; None where it raises. */
+static object *call_with_one(object *function, object *value)
+{
+    object *args = capi.tuple(1), *made;
+    if (args) capi.hold(value), capi.set_item(args, 0, value);
+    if (args && (made = capi.call(function, args, 0))) return capi.drop(args), made;
+    if (args) capi.drop(args);
+    return capi.forget(), capi.hold(capi.none), capi.none;
+}
+
 /* take(value): an array of the items; None where an item has another type, or a row another length. */
 static object *take(object *self, object *const *args, intptr_t count)
 {
@@ -67,6 +80,7 @@ static object *take(object *self, object *const *args, intptr_t count)
     object *value = args[0], *row, *made;
     int64_t dims[NESTED] = {0, 0}, fits = 1;
     if (count != 1 || value->type != s->kinds[0]) return capi.hold(capi.none), capi.none;
+    if (s->share) return call_with_one(s->share, value);
     dims[0] = lists.length(value);
     row = s->rank > 1 && dims[0] ? item_of(value, 0) : 0;
     if (row && row->type == s->kinds[1]) dims[1] = lists.length(row);

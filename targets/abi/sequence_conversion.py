@@ -1,9 +1,12 @@
 """Converts lists and bytes to arrays at each call, and back: by `items.c` in C, else by NumPy.
 
+The array of a memoryview, or of an array.array, shares its memory, so nothing is copied.
+
 Which lists are converted is decided by `transpile.lower.lists.list_arguments`.
 """
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,26 +19,67 @@ from loopir.nodes import Param
 from .parameter_specs import parameter_spec
 from .trampoline import opened_trampoline
 
-__all__ = ["SequenceSpec", "sequence_converter", "converter_words"]
+__all__ = [
+    "SHARING", "SequenceSpec", "converter_words", "packed_dtype", "sequence_converter",
+    "shared_array",
+]
+
+SHARING = memoryview, array
+"""The classes whose memory the arrays of their items share."""
 
 _PYTHON: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
+
+_DTYPE_OF_FORMAT = {
+    code: next(
+        name for name, d in DTYPES.items()
+        if (d.numpy.kind, d.numpy.itemsize) == (np.dtype(code).kind, np.dtype(code).itemsize)
+    )
+    for code in "?bBhHiIlqfd"
+}
+"""The dtype of the items of each format of the `struct` module that is supported. An unsigned int
+of 64 bits may be larger than what compiled ints hold.
+"""
+
+
+def packed_dtype(value: Any) -> str | None:
+    """The name of the dtype of the items of a memoryview or an array.array; None where these have
+    another format, or the memoryview has several axes, or was released.
+    """
+    if isinstance(value, array):
+        return _DTYPE_OF_FORMAT.get(value.typecode)
+    try:
+        return _DTYPE_OF_FORMAT.get(value.format) if value.ndim == 1 else None
+    except ValueError:
+        return None
+
+
+def shared_array(value: Any, dtype: str) -> np.ndarray:
+    """An array of `dtype`, the `packed_dtype` of `value`, that shares its memory. As long as it
+    lives, an array.array cannot change its length.
+    """
+    return np.asarray(value).view(DTYPES[dtype].numpy)
 
 
 @record(frozen=True, slots=True)
 class SequenceSpec:
-    """The type of a list or tuple of scalars, or of rows of scalars, or of a bytes object or a
-    bytearray, whose items are uint8.
+    """The type of a list or tuple of scalars, or of rows of scalars; of a bytes object or a
+    bytearray, whose items are uint8; or of a memoryview or an array.array.
     """
 
     dtype: str
     weak: bool  # the items are Python scalars
     kinds: tuple[type[Any], ...]
-    """list or tuple: the outer sequence and, if it has rows, each row; bytes or bytearray alone."""
+    """list or tuple: the outer sequence and, if it has rows, each row; another class alone."""
 
     @property
     def is_bytes(self) -> bool:
         """Whether it is a bytes object or a bytearray."""
         return self.kinds[0] in (bytes, bytearray)
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the array has the items themselves, and no copies."""
+        return self.kinds[0] in SHARING
 
     @property
     def scalar(self) -> type:
@@ -47,6 +91,8 @@ class SequenceSpec:
         dtype = DTYPES[self.dtype].numpy
         if self.kinds[0] is not type(value):
             return None
+        if self.shares_memory:
+            return shared_array(value, self.dtype) if packed_dtype(value) == self.dtype else None
         if self.is_bytes:
             return np.frombuffer(value, dtype).copy() if value else np.empty(0, dtype)
         rows = [value] if len(self.kinds) == 1 else [*value]
@@ -87,7 +133,7 @@ def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
     stores.
     """
     native = opened_trampoline()
-    if native is None:
+    if native is None or items.shares_memory:
         return items.put if stores else items.take
     definition = native.put if stores else native.take
     converter: Callable[..., Any] = native.builtin(definition, converter_words(items))
@@ -98,7 +144,10 @@ def converter_words(items: SequenceSpec) -> np.ndarray:
     """The words of an ``items`` struct of `items.c`."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
     item_spec = parameter_spec(Param("item", items.dtype), items.weak, False)
-    words: Sequence[int] = [*item_spec.fields(), len(items.kinds), *kinds, id(descr)]
+    share = items.take if items.shares_memory else None
+    words: Sequence[int] = [
+        *item_spec.fields(), len(items.kinds), *kinds, id(descr), id(share) if share else 0
+    ]
     words_ = np.array(words, np.int64).view(_Spec)
-    words_.kept = items.kinds, descr, item_spec
+    words_.kept = items.kinds, descr, item_spec, share
     return words_

@@ -6,6 +6,7 @@ C ABI, which `object_layout` checks on live objects first.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -193,7 +194,9 @@ def _list_addresses() -> list[int]:
     """What `items.c` uses of Python's C API, in the order of its struct."""
     of_lists = map(_python_function, ("PyObject_Size", "PyList_GetItem"))
     of_bytes = map(_python_function, ("PyBytes_AsString", "PyByteArray_AsString"))
-    return [id(list), *of_lists, id(bytes), id(bytearray), *of_bytes]
+    return [
+        id(list), *of_lists, id(bytes), id(bytearray), *of_bytes, id(memoryview), id(array)
+    ]
 
 
 def _python_function(name: str) -> int:

@@ -33,6 +33,7 @@ from typing import Any
 
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
+from loopir.analysis.dependence import may_alias
 from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
@@ -99,12 +100,13 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     fit in registers. In a kernel that stops at a failing check, stores come after the checks.
     """
 
-    read = arrays_read((kernel,))
+    observed = _arrays_observed(kernel) if kernel.stops else frozenset()
 
     def visit(n: Any) -> Any:
         """`n` with the vector loops in it legalised."""
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            concrete = _legalize_loop(_checks_before_stores(n, read) if kernel.stops else n, target)
+            loop = _checks_before_stores(n, observed) if kernel.stops else n
+            concrete = _legalize_loop(loop, target)
             return tuple(
                 x
                 for part in _split_remainder(concrete, target)
@@ -126,11 +128,25 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
             yield f"{target.name}: {loop.var} in {loop.width} lanes, unrolled {factor} times"
 
 
+def _arrays_observed(kernel: ir.Kernel) -> frozenset[str]:
+    """The arrays that `kernel` reads, and those that may be one with such an array, or with one
+    that may.
+    """
+    observed = set(arrays_read((kernel,)))
+    others = {p.name for p in kernel.params if p.rank is not None} - observed
+    while same := {a for a in others if any(may_alias(kernel, a, o) for o in observed)}:
+        observed |= same
+        others -= same
+    return frozenset(observed)
+
+
 def _checks_before_stores(
-    loop: ir.VecLoop | ir.PredLoop, read: frozenset[str]
+    loop: ir.VecLoop | ir.PredLoop, observed: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with stores moved after the checks of all lanes, where no code reads their arrays."""
-    is_movable_store = [isinstance(s, ir.Store) and s.array not in read for s in loop.body]
+    """`loop` with stores moved after the checks of all lanes, but for those in arrays that other
+    code observes.
+    """
+    is_movable_store = [isinstance(s, ir.Store) and s.array not in observed for s in loop.body]
     if not any(isinstance(s, ir.Check) for s in loop.body) or is_movable_store == sorted(
         is_movable_store
     ):

@@ -386,6 +386,24 @@ def test_panels_do_not_need_the_stack_of_a_thread(tmp_path: Path) -> None:
     run_program(program)
 
 
+def test_a_load_follows_the_store_of_an_array_that_may_be_the_same() -> None:
+    """Also where the kernel stops at a failed check, before which it makes no other stores."""
+    def marked(b, c, d):
+        s = 0
+        for i in range(len(c)):
+            c[i] = 1
+            d[i] = 2
+            s += int(b[i])
+        return s
+
+    g = fuse(marked)
+    for same in ([0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 0, 0], [0, 1, 2]):
+        x, y = ([np.arange(k, k + 70) for k in range(3)] for _ in range(2))
+        assert g(*(x[k] for k in same)) == marked(*(y[k] for k in same)), same
+        assert np.array_equal(x, y)
+    assert not g.stats.replays
+
+
 _FAR = (1 << 61, -(1 << 61), 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), (1 << 63) - 3)
 
 

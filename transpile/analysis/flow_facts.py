@@ -193,10 +193,7 @@ class Flow(Facts):
         """Updates the facts to those after `s`: a handler may start with the facts before or after
         any statement of the body.
         """
-        self._raising.append({})
-        for part in s.body:
-            self._record(part)
-        at_handlers = join_environments(self._raising.pop(), self.known)
+        at_handlers = self._record_raising(s.body)
         for part in s.orelse:
             self._record(part)
         after = self.known
@@ -209,6 +206,22 @@ class Flow(Facts):
         self.known = after
         for part in s.finalbody:
             self._record(part)
+
+    def _record_raising(self, block: Sequence[ast.stmt]) -> _Environment:
+        """Updates the facts to those after `block`; returns those at the exceptions that leave it.
+        """
+        self._raising.append({})
+        for s in block:
+            self._record(s)
+        return join_environments(self._raising.pop(), self.known)
+
+    def at_exceptions(self, block: Sequence[ast.stmt]) -> _Environment:
+        """The facts that hold wherever `block`, which comes next, may be left by an exception."""
+        self._loop_results.clear()
+        before = dict(self.known)
+        environment = self._record_raising(block)
+        self.known = before
+        return environment
 
     def _record_iteration(self, loop: ast.For | ast.AsyncFor | ast.While) -> _Environment:
         """Updates the facts to those at the end of an iteration; returns those at its breaks."""

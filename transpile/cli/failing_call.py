@@ -166,6 +166,6 @@ def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
             return _SCALARS[dtype]
         case ScalarType(dtype=dtype):
             return ELEMENTS[dtype].numpy.type(3)
-        case ListType(kinds=(kind,)) if ty.is_bytes:
+        case ListType(kinds=(kind,), memory=None) if ty.is_packed:
             return kind(rng.integers(0, 256, LENGTHS[1][0], dtype=np.uint8).tobytes())
     raise ValueError(f"there are no arguments of type {ty} to be had; use --args")

@@ -22,8 +22,8 @@ The last step of lowering, called by `lower_function.py`. It decides:
   never                in all other calls
   ==================== ===========================================================================
 
-  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._saved` makes the
-  conditions of a call.
+  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._snapshot` makes
+  the conditions of a call.
 """
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def assemble_plan(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], b: IRBuilder, returned: ResultSpec
 ) -> Plan:
     """The call plan of `tree`: the kernel that `b` has built, with the result `returned`.
-    ``types``: those of the arguments and their named members.
+    ``types``: those of the arguments and their named members. Decides whether the kernel stops at a
+    failed check, and whether its calls copy the arrays that it writes (see the module's table).
 
     Raises Refused where the kernel needs too many parameters, or writes to an array that it also
     reads in another shape.
@@ -120,20 +121,23 @@ def assemble_plan(
     if len(params) > MAX_PARAMS:
         message = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
         refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
-    list_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, ListItems)}
+    sequences = {n: k for n, k in b.bindings.items() if isinstance(k, ListItems)}
+    list_arrays = {n for n, k in sequences.items() if k.type.memory is None}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     from_caller = (Argument, Captured, Field, ObjectMember)
     caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
+    caller_arrays |= sequences.keys() - list_arrays
     _refuse_shared_bytearrays(b, {p.name for p in params if p.rank} & caller_arrays, written, tree)
     writes = tuple(sorted(written & caller_arrays))
     rewrites = bool(written & read & caller_arrays)
     sources, needs_copies = known_sources(b, rewrites=rewrites)
     unaliased = b.buffers.fresh | list_arrays | slots
     guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
-    checked = bool(b.strict) or any(
+    may_fail_midway = bool(b.strict) or any(
         isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s)
     )
-    stops = checked and bool(writes) and not (rewrites or b.buffers.needs_snapshot)
+    can_write_again = not (rewrites or b.buffers.needs_snapshot)
+    stops = may_fail_midway and bool(writes) and can_write_again
     strict = tuple(c for c in STATUS if c in b.strict)
     kernel = Kernel(tree.name, params, _kernel_body(b, stops), guards, strict, stops)
     plan = Plan(
@@ -147,8 +151,8 @@ def assemble_plan(
         copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,
     )
-    copies = plan.has_unknown_messages or (checked and not stops)
-    return replace(plan, snapshot=bool(writes) and copies)
+    always_copies = plan.has_unknown_messages or (may_fail_midway and not stops)
+    return replace(plan, snapshot=bool(writes) and always_copies)
 
 
 def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.FunctionDef) -> None:

@@ -1,4 +1,8 @@
-"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place."""
+"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place.
+
+The kernel's prologue in C only says that something did not fit. `Variant.mismatch` asks here, so
+that the report can name the argument.
+"""
 from __future__ import annotations
 
 import operator
@@ -8,6 +12,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from targets.abi.portable_call import has_internal_overlap
+from targets.abi.sequence_conversion import shared_array
 
 from ..call_plan import Argument, Field, KernelInterface, ListItems
 from ..types.typeof import parameter_names, type_of
@@ -27,9 +32,15 @@ def argument_mismatch(
     function: FunctionType, interface: KernelInterface, call_arguments: Sequence[object],
     *, lists: bool,
 ) -> Mismatch:
-    """The guard that failed in a call with the right types that the kernel did not accept.
+    """The guard that failed in a call with the right types that the kernel did not accept, found by
+    looking at the arguments again. The first of these that is so:
 
-    ``lists``: look at the items of lists, too, one by one.
+    - an array that the kernel writes is read-only (GUARD_READONLY);
+    - elements of such an array share memory, as by a stride of 0 (GUARD_ALIAS);
+    - a Python int does not fit 64 bits (GUARD_INT_RANGE);
+    - with ``lists``, an item of a list is of another type than the first one, or too large.
+
+    A Mismatch without a code where it is none of them.
     """
     values: dict[str, Any] = dict(
         zip(parameter_names(function.__code__), call_arguments, strict=True)
@@ -41,9 +52,14 @@ def argument_mismatch(
         (b.array, reduce(operator.getitem, b.path, values[b.array]))
         for b in fields if b.name in interface.writes
     ]
+    written += [
+        (b.of, shared_array(values[b.of], b.type.memory.dtype)) for b in interface.bindings
+        if isinstance(b, ListItems) and b.type.memory and b.name in interface.writes
+        and b.of in values
+    ]
     for name, array in written:
         if not array.flags.writeable:
-            return Mismatch("GUARD_READONLY", f"`{name}` is written, and the array is read-only")
+            return Mismatch("GUARD_READONLY", f"`{name}` is written, and it is read-only")
     for name, array in written:
         if has_internal_overlap(array):
             return Mismatch("GUARD_ALIAS", f"elements of `{name}` share memory with each other")

@@ -16,6 +16,7 @@ import numpy as np
 from loopir.ir_interpreter import run_kernel
 from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
+from targets.abi.sequence_conversion import shared_array
 
 from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings
@@ -109,16 +110,24 @@ def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
 
     An array that is passed twice is copied once.
     """
-    if any(isinstance(type_of(v), ObjectType) for v in values):
+    types = [*map(type_of, values)]
+    if any(isinstance(ty, ObjectType) for ty in types):
         return None
     arrays = {id(v): v for v in values if isinstance(v, np.ndarray)}
+    memory = {
+        id(v): shared_array(v, ty.memory.dtype) for v, ty in zip(values, types, strict=True)
+        if isinstance(ty, ListType) and ty.memory is not None
+    }
     lists: dict[int, Any] = {}
-    if any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2)):
+    pairs = combinations([*arrays.values(), *memory.values()], 2)
+    if any(np.may_share_memory(a, b) for a, b in pairs):
         return None
-    copies = {key: a.copy(order="K") for key, a in arrays.items()}
+    copies: dict[int, Any] = {key: a.copy(order="K") for key, a in arrays.items()}
+    copies |= {id(v): memoryview(memory[id(v)].copy()) for v in values if type(v) is memoryview}
     return [
-        deepcopy(v, lists) if isinstance(ty, ListType) else copies.get(id(v), v)
-        for v, ty in zip(values, map(type_of, values), strict=True)
+        copies[id(v)] if id(v) in copies
+        else deepcopy(v, lists) if isinstance(ty, ListType) else v
+        for v, ty in zip(values, types, strict=True)
     ]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from loopir.dtypes import MAX_RANK
 from targets.abi.parameter_specs import has_unordered_strides
+from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
 from .aggregates import narrow_to_code, object_type, string_constants
 from .generator_state import generator_family
@@ -69,7 +70,7 @@ def type_of(value: Any) -> ArgType:
         or _list(value, kind, _MAX_TUPLE_ITEMS)
         or _generator(value, kind)
         or object_type(value, _part_type)
-        or _opaque(kind)
+        or (_opaque_memory(value, kind) if kind in SHARING else _opaque(kind))
     )
 
 
@@ -82,10 +83,13 @@ def global_type(value: Any) -> ArgType:
 
 def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
-    one counts as one of floats. That of bytes and bytearrays. None for other values and items.
+    one counts as one of floats. That of bytes, bytearrays, and of memoryviews and array.arrays of
+    numbers. None for other values and items.
     """
     if kind is bytes or kind is bytearray:
         return ListType(_SCALARS[int], (kind,))
+    if kind in SHARING:
+        return _shared_memory(value, kind)
     if kind is not list and (kind is not tuple or len(value) <= max_items):
         return None
     first: Any = value[0] if value else 0.0
@@ -97,6 +101,19 @@ def _list(value: Any, kind: type, max_items: int) -> ListType | None:
         kinds = (kind,)
     item = _SCALARS.get(type(first))
     return ListType(item, kinds) if item is not None and item.dtype not in PARTS else None
+
+
+def _shared_memory(value: Any, kind: type) -> ListType | None:
+    """The type of a memoryview or an array.array, None if its items have another format than
+    Python's numbers, or it has several axes.
+    """
+    dtype = packed_dtype(value)
+    memory = None if dtype is None else shared_array(value, dtype)
+    ty = None if memory is None else _array(memory)
+    if not isinstance(ty, ArrayType):
+        return None
+    item = {"f": float, "b": bool}.get(ELEMENTS[ty.dtype].kind, int)
+    return ListType(_SCALARS[item], (kind,), ty)
 
 
 def _part_type(value: Any) -> ArgType | None:
@@ -156,6 +173,18 @@ def _opaque(kind: type) -> Opaque:
     """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
     return Opaque(_name(kind), code)
+
+
+def _opaque_memory(value: Any, kind: type) -> Opaque:
+    """The type of a memoryview or an array.array that compiled code cannot use, with the reason."""
+    name = _name(kind)
+    if kind is not memoryview:
+        return Opaque(f"{name} of type code {value.typecode!r}")
+    try:
+        axes, form = value.ndim, value.format
+    except ValueError:
+        return Opaque(f"{name} that was released")
+    return Opaque(f"{name} of {axes} axes" if axes != 1 else f"{name} of format {form!r}")
 
 
 def _name(kind: type) -> str:

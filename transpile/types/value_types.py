@@ -5,6 +5,7 @@ types run the same compiled code. Types that are no `Opaque` can be passed to a 
 """
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_bytes_like",
+    "is_packed",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -76,33 +77,41 @@ class ScalarType:
         return _PYTHON[self.dtype] if self.weak else self.dtype
 
 
-def is_bytes_like(kinds: Sequence[type]) -> bool:
-    """Whether these are the kinds (`ListType.kinds`) of bytes or of a bytearray."""
-    return len(kinds) == 1 and kinds[0] in (bytes, bytearray)
+def is_packed(kinds: Sequence[type]) -> bool:
+    """Whether these are the kinds (`ListType.kinds`) of an object that stores its items as machine
+    numbers of one format, which are Python numbers when they are read.
+    """
+    return len(kinds) == 1 and kinds[0] in (bytes, bytearray, memoryview, array)
 
 
 @record(frozen=True, slots=True)
 class ListType:
     """The type of a list of scalars, of a list of lists of one length, or of the same with tuples;
-    or that of a bytes object or a bytearray, whose items are Python ints.
+    or that of bytes, a bytearray, a memoryview or an array.array, whose items are Python numbers.
     """
 
     item: ScalarType
     """The type of the first scalar. That all have it is checked when the list is made an array."""
     kinds: tuple[type, ...] = (list,)
-    """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones; only
-    ``bytes``, or ``bytearray``.
+    """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones; or the
+    one class of a packed sequence (`is_packed`).
+    """
+    memory: ArrayType | None = None
+    """Of a memoryview or an array.array: the type of the array that shares its memory. The items of
+    other sequences are copied.
     """
 
     @property
-    def is_bytes(self) -> bool:
-        """Whether it is the type of bytes or bytearrays."""
-        return is_bytes_like(self.kinds)
+    def is_packed(self) -> bool:
+        """Whether the items are stored as machine numbers of one format."""
+        return is_packed(self.kinds)
 
     @property
     def stored(self) -> ScalarType:
         """The type of the elements of the array that has the items."""
-        return ScalarType("u8") if self.is_bytes else self.item
+        if self.memory is not None:
+            return ScalarType(self.memory.dtype)
+        return ScalarType("u8") if self.is_packed else self.item
 
     @property
     def inner(self) -> ListType | ScalarType:
@@ -110,8 +119,9 @@ class ListType:
         return ListType(self.item, self.kinds[1:]) if len(self.kinds) > 1 else self.item
 
     def __str__(self) -> str:
-        if self.is_bytes:
-            return self.kinds[0].__name__
+        if self.is_packed:
+            name = self.kinds[0].__name__
+            return name if self.memory is None else f"{name}[{self.memory.dtype}]"
         text = str(self.item)
         for kind in reversed(self.kinds):
             text = f"{kind.__name__}[{text}{', ...' if kind is tuple else ''}]"

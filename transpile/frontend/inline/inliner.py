@@ -290,7 +290,10 @@ class Inliner(CalleeBodies):
             case ast.Try():
                 for handler in s.handlers:
                     handler.body = self.block(handler.body)
-                s.body, s.orelse = self.block(s.body), self.block(s.orelse)
+                self.cx.handlers_around += bool(s.handlers)
+                s.body = self.block(s.body)
+                self.cx.handlers_around -= bool(s.handlers)
+                s.orelse, s.finalbody = self.block(s.orelse), self.block(s.finalbody)
 
     # -- Expressions
 

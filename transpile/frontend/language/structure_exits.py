@@ -19,7 +19,7 @@ from ..macros.macro_context import Context
 
 __all__ = [
     "NotStructured", "always_leaves", "exits_of", "is_irregular_loop",
-    "exits_of_block", "ExitStructurer", "structure_loops", "structure_exits",
+    "exits_of_block", "run_before_exits", "ExitStructurer", "structure_loops", "structure_exits",
 ]
 
 _LOOPS = (ast.For, ast.While)
@@ -71,6 +71,49 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
             case ast.If(body=body, orelse=orelse) if always_leaves(body) and always_leaves(orelse):
                 return True
     return False
+
+
+def run_before_exits(
+    block: Sequence[ast.stmt], code: Sequence[ast.stmt], cx: Context, *, in_loop: bool = False
+) -> list[ast.stmt]:
+    """`block`, with a copy of `code` before each exit by which `block` is left; a value that is
+    returned is computed first. ``in_loop``: `block` is in a loop, which its ``break`` and
+    ``continue`` do not leave. Raises NotStructured.
+
+        if v < 0:
+            return v * 2
+    →
+        if v < 0:
+            _result = v * 2
+            code
+            return _result
+    """
+    out: list[ast.stmt] = []
+    for s in block:
+        match s:
+            case ast.Return(value=None | ast.Constant()):
+                out += [*map(copy_tree, code), s]
+            case ast.Return(value=ast.Name(id=name)) if name not in bound_names(*code):
+                out += [*map(copy_tree, code), s]
+            case ast.Return(value=ast.expr() as value):
+                text = "RESULT = VALUE\nCODE\nreturn RESULT"
+                out += cx.code(text, RESULT=cx.fresh("result"), VALUE=value, CODE=code)
+            case ast.Break() | ast.Continue():
+                out += [s] if in_loop else [*map(copy_tree, code), s]
+            case ast.If():
+                new = copy_tree(s)
+                new.body = run_before_exits(s.body, code, cx, in_loop=in_loop)
+                new.orelse = run_before_exits(s.orelse, code, cx, in_loop=in_loop)
+                out.append(new)
+            case ast.For() | ast.While():
+                loop = copy_tree(s)
+                loop.body = run_before_exits(s.body, code, cx, in_loop=True)
+                loop.orelse = run_before_exits(s.orelse, code, cx, in_loop=in_loop)
+                out.append(loop)
+            case _:
+                exits_of(s)
+                out.append(s)
+    return out
 
 
 def is_irregular_loop(n: ast.AST) -> bool:

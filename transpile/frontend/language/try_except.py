@@ -18,6 +18,9 @@ handler runs::
     except ValueError:                        s += v
         s = -1.0                          if _caught == 1:
                                               s = -1.0
+
+A ``try`` with a ``finally`` block is another macro's (`finally_block.finally_statement`), unless
+it is in the body of one with handlers: `_TryRewriter._final_block`.
 """
 from __future__ import annotations
 
@@ -35,6 +38,7 @@ from ..core_nodes import copy_location
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..name_resolution import is_python_class
+from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["try_statement"]
 
@@ -210,6 +214,8 @@ class _TryRewriter:
         if not block:
             return [], False
         s, rest = block[0], block[1:]
+        if isinstance(s, ast.Try) and s.finalbody:
+            return self._final_block(s, rest, number, in_loop=in_loop)
         if isinstance(s, ast.Try):
             return self._block([*self._inner(s), *rest], number, in_loop=in_loop)
         risks = [(r, k) for r in self._risks_of_any(s) if (k := self._handler_number(r.raises))]
@@ -226,8 +232,45 @@ class _TryRewriter:
             lines = [*test, *lines] if in_loop else test
         return lines, leaves or after_leaves or bool(risks)
 
+    def _final_block(
+        self, s: ast.Try, rest: Sequence[ast.stmt], number: str, *, in_loop: bool
+    ) -> tuple[list[ast.stmt], bool]:
+        """As `_block`, for `s`, a ``try`` in this one that has a ``finally`` block, and `rest`.
+
+        The block runs also where an exception of its body has been noted, and replaces it by one
+        that it raises itself.
+        """
+        attempt: list[ast.stmt] = [*s.body, *s.orelse]
+        if s.handlers:
+            attempt = self._inner(copy_location(ast.Try(s.body, s.handlers, s.orelse, []), s))
+        try:
+            if exits_of_block([*attempt, *s.finalbody]):
+                raise _Unsupported  # the block would be copied into the body, and caught there
+        except NotStructured:
+            raise _Unsupported from None
+        facts, later_number = self.cx.facts, self.cx.fresh("caught")
+        at_exceptions = facts.at_exceptions(attempt)
+        lines, leaves = self._block(attempt, number, in_loop=False)
+        at_end, facts.known = facts.known, at_exceptions
+        final, replaces = self._block(s.finalbody, later_number, in_loop=False)
+        facts.known = at_end
+        for part in s.finalbody:
+            facts.record(part)
+        if replaces:
+            text = "LATER = 0\nFINAL\nif LATER != 0: N = LATER"
+            final = self.cx.code(text, LATER=later_number, FINAL=final, N=number)
+        leaves = leaves or replaces
+        after, after_leaves = self._block(rest, number, in_loop=in_loop)
+        if leaves and in_loop:
+            after = [*self.cx.code("if N != 0: break", N=number), *after]
+        elif leaves and after:
+            after = self.cx.code("if N == 0: AFTER", N=number, AFTER=after)
+        return [*lines, *final, *after], leaves or after_leaves
+
     def _inner(self, s: ast.Try) -> list[ast.stmt]:
-        """The statements that replace the ``try`` inside of this one."""
+        """The statements that replace the ``try`` inside of this one. Raises _Unsupported for a
+        ``finally`` block: the handlers of this one must not run before it.
+        """
         lines = try_statement(s, self.cx)
         if lines is None:
             raise _Unsupported

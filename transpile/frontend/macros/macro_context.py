@@ -151,6 +151,8 @@ class Context:
         self.within: ast.AST = tree
         # the number of loops and branches around that statement
         self.depth = 0
+        # the number of ``try`` statements with handlers around code that is inlined
+        self.handlers_around = 0
         # the facts about local names before that statement
         self.facts = Flow(tree, env, self._resolve_for_facts, self.fresh, changed)
         self.view_rules = view_rules

@@ -23,10 +23,16 @@ from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
-from ...types.typed_values import ComplexPair, Num, bool_op, cast, constant
+from ...types.typed_values import ComplexPair, Num, bool_op, constant
 from ...types.value_types import PARTS
 from ..lists.item_stores import require_item, require_item_type
-from ..lists.item_types import BYTE, INT_OR_FLOAT, decode_item, encode_byte, encode_item
+from ..lists.item_types import (
+    INT_OR_FLOAT,
+    decode_item,
+    decode_packed,
+    encode_item,
+    encode_packed,
+)
 from ..scalars.scalar_operands import as_array_item
 from ..scalars.tagged_unions import (
     bind_scalar,
@@ -146,8 +152,8 @@ def _load_component(
         flag = Load(array.flags, index, "bool", span=load.span)
         is_weak = flag if in_bounds is None else _load_if_in_bounds(ctx, in_bounds, flag)
         return Num(e, dtype, array.python_dtype or dtype, ctx.b.bind(is_weak, "py"))
-    if array.is_bytes:
-        return Num(cast(e, "i64"), weak="i64", interval=BYTE)
+    if array.is_packed:
+        return decode_packed(e)
     return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
 
@@ -199,8 +205,9 @@ def _flagged_stores(
     span: Span | None,
 ) -> tuple[Store, ...]:
     """The stores of `value` in `array` at `index`, and of its flag if the array has flags."""
-    if array.is_bytes:
-        return (Store(array.name, index, encode_byte(ctx, value, node), span=span),)
+    if array.is_packed:
+        item = encode_packed(ctx, value, array.dtype, node)
+        return (Store(array.name, index, item, span=span),)
     if array.flags is None:
         return element_stores(ctx, array.name, array.dtype, index, value, node, span)
     if array.has_ints_and_floats:

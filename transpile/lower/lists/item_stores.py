@@ -64,11 +64,11 @@ def _require_item_of_argument(
     """`require_item` for a list that is an argument or captured: the type must be that of the
     items.
     """
-    n = require_one_type(ctx, value, node)
-    if array.is_bytes and array.kinds == (bytes,):
+    if array.kinds == (bytes,):
         refuse("LOWER_TYPE", "an item of bytes is assigned", node)
-    if array.is_bytes:
-        return
+    if array.is_packed:
+        return  # `encode_packed` decides
+    n = require_one_type(ctx, value, node)
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
     require_item_type(ctx, n, array.dtype, node)

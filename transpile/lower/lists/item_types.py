@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopir.analysis.intervals import Bounds
+from loopir.analysis.intervals import dtype_bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
@@ -28,30 +28,43 @@ from ..state.symbol_values import Scalar, UnionCase, UnionValue
 from ..state.value_ranges import bind_num
 
 __all__ = [
-    "BYTE", "INT_OR_FLOAT", "decode_item", "encode_byte", "encode_item", "exact_float_checks",
-    "item_type_for", "item_types",
+    "INT_OR_FLOAT", "decode_item", "decode_packed", "encode_item", "encode_packed",
+    "exact_float_checks", "item_type_for", "item_types",
 ]
-
-BYTE: Bounds = (0, 255)
-"""The items of bytes."""
 
 INT_OR_FLOAT = BufferType("f64", True, True, python_dtype="i64")
 """The type of items that are Python ints or floats."""
 
-def encode_byte(ctx: Lowering, value: Scalar, node: ast.AST) -> Expr:
-    """The int `value` as an item of a bytearray. That it is between 0 and 255 is proved, or
-    required: Python raises for others. Raises Refused for what is no int.
+
+def decode_packed(item: Expr) -> Num:
+    """The Python number for the loaded `item` of a packed sequence, such as bytes."""
+    match DTYPES[item.dtype].kind:
+        case "f":
+            return Num(cast(item, "f64"), weak="f64")
+        case "b":
+            return Num(item, weak="bool")
+    return Num(cast(item, "i64"), weak="i64", interval=dtype_bounds(item.dtype))
+
+
+def encode_packed(ctx: Lowering, value: Scalar, dtype: str, node: ast.AST) -> Expr:
+    """`value` as an item of a packed sequence whose items are stored in `dtype`. That an int is in
+    its range is proved, or required: Python raises for others. Raises Refused for a value of which
+    the type does not fit, or fits only by a conversion that runs code.
     """
-    n = require_one_type(ctx, value, node)
-    if not isinstance(n, Num) or n.boxed or DTYPES[n.dtype].kind not in "iub" or n.weak == "f64":
-        refuse("LOWER_TYPE", "an item of a bytearray is no int", node)
-    n = bind_num(ctx.b, n, "byte")
-    low, high = n.range
-    if low < BYTE[0]:
-        require(ctx.b, Call("ge", (n.ir, Const(BYTE[0], n.dtype)), "bool"), "GUARD_RAISES", node)
-    if high > BYTE[1]:
-        require(ctx.b, Call("le", (n.ir, Const(BYTE[1], n.dtype)), "bool"), "GUARD_RAISES", node)
-    return cast(n.ir, "u8")
+    n, wanted = require_one_type(ctx, value, node), DTYPES[dtype].kind
+    kind = DTYPES[n.dtype].kind if isinstance(n, Num) and not n.boxed else ""
+    fits = {"f": "iuf", "b": "b"}.get(wanted, "iu")
+    is_python_bool = isinstance(n, Num) and kind == "b" and n.strong is None  # it is an int, too
+    if not isinstance(n, Num) or not (is_python_bool or (kind and kind in fits)) or n.either:
+        name = {"f": "number", "b": "bool"}.get(wanted, "int")
+        refuse("LOWER_TYPE", f"an item is assigned that is no {name}", node)
+    if wanted == "f":  # a C float is rounded from Python's float, which is a double
+        return cast(cast(n.ir, "f64"), dtype)
+    n = bind_num(ctx.b, n, "item")
+    for op, limit in (("ge", dtype_bounds(dtype)[0]), ("le", dtype_bounds(dtype)[1])):
+        if wanted != "b" and not (n.range[0] >= limit if op == "ge" else n.range[1] <= limit):
+            require(ctx.b, Call(op, (n.ir, Const(limit, n.dtype)), "bool"), "GUARD_RAISES", node)
+    return cast(n.ir, dtype)
 
 
 def item_types(value: Scalar) -> frozenset[tuple[str, bool]] | None:

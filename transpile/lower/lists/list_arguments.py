@@ -2,7 +2,8 @@
 
 `targets.abi.sequence_conversion` copies the items at each call, and stores those that the kernel
 changed back into the list; `call_plan.ListItems` tells the runtime of which list. The copy takes
-time for each item, so it is only made for a list that some loop goes through.
+time for each item, so it is only made for a list that some loop goes through. The array of a
+memoryview or an array.array is no copy, but shares its memory.
 """
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ def take_list_items(
     array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
-    python_dtype = ty.item.dtype if ty.is_bytes else None
+    python_dtype = ty.item.dtype if ty.is_packed else None
     return ArrayRef(
-        array, ty.stored.dtype, rank - 1, shape, weak=ty.item.weak, kinds=ty.kinds,
+        array, ty.stored.dtype, _array_type(ty).unit, shape, weak=ty.item.weak, kinds=ty.kinds,
         python_dtype=python_dtype)
 
 
@@ -50,10 +51,15 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
     if name not in _names_read_in_loops(ctx.tree):
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
-    array, rank = fresh_array_name(ctx, f"{name}_items"), len(ty.kinds)
-    array_type = ArrayType(ty.stored.dtype, rank, rank - 1)
-    ctx.b.add_list_param(ListItems(array, name, ty, captured), array_type)
+    array = fresh_array_name(ctx, f"{name}_items")
+    ctx.b.add_list_param(ListItems(array, name, ty, captured), _array_type(ty))
     return array
+
+
+def _array_type(ty: ListType) -> ArrayType:
+    """The type of the array with the items of a list of type `ty`."""
+    rank = len(ty.kinds)
+    return ty.memory or ArrayType(ty.stored.dtype, rank, rank - 1)
 
 
 def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:

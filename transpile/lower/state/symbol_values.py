@@ -8,7 +8,7 @@ names that it carries.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -16,14 +16,16 @@ from typing import Any, TypeAlias
 from loopir.analysis.affine import LinearForm
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr, Var
+from targets.abi.sequence_conversion import SHARING
 
 from ...result_spec import ResultSpec
-from ...types.typed_values import ComplexPair, Num
-from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_bytes_like
+from ...types.typed_values import TRUE, ComplexPair, Num, bool_op
+from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_packed
 
 __all__ = [
     "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
-    "RecordArrayRef", "Scalar", "Unbound", "UnionCase", "UnionValue", "Value", "type_texts",
+    "RecordArrayRef", "Scalar", "Unbound", "UnionCase", "UnionValue", "Value",
+    "conditions_of_flags", "type_texts",
 ]
 
 
@@ -67,9 +69,11 @@ class ArrayRef:
         return len(self.shape)
 
     @property
-    def is_bytes(self) -> bool:
-        """Whether the elements are the items of bytes or of a bytearray: Python ints in uint8."""
-        return is_bytes_like(self.kinds)
+    def is_packed(self) -> bool:
+        """Whether the elements are the items of a packed sequence, such as bytes: Python numbers
+        when they are read.
+        """
+        return is_packed(self.kinds)
 
     @property
     def has_ints_and_floats(self) -> bool:
@@ -159,6 +163,20 @@ Value: TypeAlias = (
 )
 
 
+def conditions_of_flags(flags: Iterable[Expr]) -> Iterator[Expr]:
+    """For n cases that n - 1 bools, the `flags`, tell apart: the condition of each case. The active
+    case is the first one whose flag is true; the last one if no flag is.
+
+    Flags ``p, q`` → conditions ``p``, ``not p and q``, ``not p and not q``. A generator: a flag is
+    asked for when its condition is.
+    """
+    none_before: Expr = TRUE
+    for flag in flags:
+        yield bool_op("and", none_before, flag)
+        none_before = bool_op("and", none_before, bool_op("not", flag))
+    yield none_before
+
+
 @record(frozen=True, slots=True)
 class LoopFrame:
     """A loop that is being lowered.
@@ -191,8 +209,9 @@ def type_texts(value: object) -> Iterator[str]:
                 yield str(ScalarType(weak, weak=True))
         case ComplexPair(strong=strong):
             yield strong or "complex"
-        case ArrayRef(dtype=dtype, kinds=kinds, weak=weak) if kinds:
-            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds))
+        case ArrayRef(dtype=dtype, kinds=kinds, weak=weak, unit=unit) if kinds:
+            memory = ArrayType(dtype, 1, unit) if kinds[0] in SHARING else None
+            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds, memory))
         case ArrayRef(dtype=dtype, unit=unit):
             yield str(ArrayType(dtype, value.rank, unit))
         case UnionValue(cases=cases):
