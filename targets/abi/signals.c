@@ -9,6 +9,12 @@ static struct {
     void (*fetch)(void **, void **, void **);               /* PyErr_Fetch */
 } signals;
 
+/* A kernel may run in a worker of thread_pool.c, which must not ask Python. Gives 0 where this thread may, else 1, or 2 if it must
+ * stop. It is told of a signal handler that stopped this thread. NULL without a pool. */
+static int64_t (*pool_state)(int64_t stopped);
+
+void tp_bind_pool(int64_t (*state)(int64_t)) { __atomic_store_n(&pool_state, state, __ATOMIC_RELEASE); }
+
 /* Ticks, of which 2,500,000 are taken for a millisecond: those of the time-stamp counter have a rate from 1 to 5 GHz. */
 #ifdef __x86_64__
 #define GENERAL __attribute__((target("general-regs-only")))
@@ -64,7 +70,10 @@ GENERAL static int64_t is_early(tp_clock *c, void **raised)
 __attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");
 static int64_t ask(tp_clock *c, void **raised)
 {
+    int64_t (*state)(int64_t) = __atomic_load_n(&pool_state, __ATOMIC_ACQUIRE), in_worker = state ? state(0) : 0;
+    if (in_worker) return in_worker == 1;
     int held = signals.ensure(), stop = signals.signals() < 0;
+    if (stop && state) state(1);
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
     if (!held && !is_alone) py.acquire(py.release());       /* 0: PyGILState_LOCKED */

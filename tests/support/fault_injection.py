@@ -216,9 +216,7 @@ def failing_call(
 
 def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
     """What a call has left open or on disk, that it should not."""
-    for thread in trampoline._building:
-        with suppress(RuntimeError):  # it did not start
-            thread.join(SECONDS)
+    trampoline._building.wait(SECONDS)
     gc.collect()
     faults = []
     kept = set(object_cache._private.values())  # until the process ends

@@ -22,6 +22,7 @@ from forked_programs import run_program
 from paths import ROOT
 
 from targets.abi import trampoline
+from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
 from transpile.runtime import compile_call, compile_progress
@@ -315,15 +316,14 @@ def test_a_thread_whose_start_fails(is_running: bool, monkeypatch: pytest.Monkey
             real(thread)
         raise MemoryError
 
-    monkeypatch.setattr(trampoline, "_building", [])
+    building = BackgroundBuild(lambda: ended.append(go_on.wait(10)))
+    monkeypatch.setattr(trampoline, "_building", building)
     monkeypatch.setattr(trampoline, "_opened", [])
-    monkeypatch.setattr(trampoline, "_try_to_build", lambda: ended.append(go_on.wait(10)))
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(MemoryError):
         trampoline.build_in_background()
     go_on.set()
-    for thread in trampoline._building:
-        trampoline._join(thread)
+    building.wait()
     assert ended == [True] * is_running
     watched, ended[:] = list[threading.Event](), []
     monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)
