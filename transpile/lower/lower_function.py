@@ -90,7 +90,7 @@ from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
-from .state.path_conditions import used_only_where
+from .state.path_conditions import assuming, used_only_where
 from .state.symbol_values import UnionValue
 
 __all__ = [
@@ -407,7 +407,7 @@ def _lower_returning_branches(
     outer = dict(b.env)
     b.path.branches += 1
     b.env.update(narrowed_unions(b.env, raw))
-    with b.into(then_block):
+    with b.into(then_block), assuming(b, raw):
         then = _lower_ending(ctx, body)
     new_params = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
@@ -419,7 +419,7 @@ def _lower_returning_branches(
             orelse = _lower_ending(ctx, rest)
     else:
         b.path.branches += 1
-        with b.into(else_block):
+        with b.into(else_block), assuming(b, bool_op("not", raw)):
             orelse = _lower_ending(ctx, rest)
         b.path.branches -= 1
     if then_block or else_block:

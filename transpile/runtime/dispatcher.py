@@ -287,8 +287,8 @@ class Dispatcher(WrappedFunction):
         # GUARD_SHAPE: the signature says which axes have length 1
         actual = self._specialization(values) if code in ("", "GUARD_SHAPE") else spec
         if code and actual is spec:
-            if code == "GUARD_FLOAT_STATUS":
-                return self._after_float_condition(spec, failed, values)
+            if code in ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE"):
+                return self._after_float_condition(spec, failed, code, values)
             return self._failed_guard(spec, code, values)
         variant = actual.variant(values)
         if variant is failed:
@@ -327,22 +327,24 @@ class Dispatcher(WrappedFunction):
         return self._function
 
     def _after_float_condition(
-        self, spec: Specialization, failed: Variant, values: Arguments
+        self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where it is unknown which operation raised a float flag.
+        """The function to call where it is unknown which operation raised a float flag: the replay
+        code is ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, though the value may not be used.
 
         The first time the original, which shows its warnings; after that a variant that records
         which operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
-        has_replayed = spec.replays["GUARD_FLOAT_STATUS"] > 0
+        has_replayed = spec.replays[code] > 0
         variant = None
         may_compile = has_replayed and not self._background.is_compiling()
-        if may_compile and recording_helps(failed.interface, self._function):
+        may_raise = code == "GUARD_ERRSTATE"
+        if may_compile and recording_helps(failed.interface, self._function, may_raise=may_raise):
             variant = self._recording_variant(spec, failed)
         if variant is None:
-            return self._failed_guard(spec, "GUARD_FLOAT_STATUS", values)
+            return self._failed_guard(spec, code, values)
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:

@@ -278,16 +278,18 @@ def _recorded_verdict(
     return _Verdict("GUARD_FLOAT_STATUS", lasts=False)
 
 
-def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
+def recording_helps(
+    interface: KernelInterface, function: FunctionType, *, may_raise: bool
+) -> bool:
     """Whether recording which sources raised may avoid replays: also where each warning is shown or
-    is an error, if a value that is not used may have raised.
+    is an error, or a condition raises (``may_raise``), if a value that is not used may have raised.
     """
     return interface.raised_order is None and (
         any(not s.certain for s in interface.sources)
-        or all(
+        or (not may_raise and all(
             s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS
             for s in interface.sources
-        )
+        ))
     )
 
 
