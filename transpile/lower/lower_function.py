@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+import numpy as np
+
 from loopir.lazy_dataclass import record
 from loopir.nodes import Const, If, Stmt
 
@@ -291,8 +293,9 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
         ),
-        class_guards=tuple(
-            guard for n in ctx.param_names for guard in _class_checks(HostName(n), ctx.types[n])
+        class_guards=(
+            *(g for n in ctx.param_names for g in _class_checks(HostName(n), ctx.types[n])),
+            *(ClassGuard(array, np.ndarray) for array in ctx.members.layouts),
         ),
         overflow_slot=ctx.dynamic.overflow_slot,
         local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),

@@ -172,6 +172,11 @@ def asks_item_size(e: ast.Attribute, _: Context) -> object:
     return e.attr in ("itemsize", "nbytes")
 
 
+def asks_flag(e: ast.Subscript, _: Context) -> object:
+    """Whether the subscript is a flag of an array by its name, as in ``x.flags["C"]``."""
+    return isinstance(e.value, ast.Attribute) and e.value.attr == "flags"
+
+
 def gives_dtype(call: ast.Call, _: Context) -> object:
     """Whether an argument of the call is the dtype of an expression."""
     values = (*call.args, *(k.value for k in call.keywords))
