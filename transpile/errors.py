@@ -136,6 +136,7 @@ def selects_by_time() -> bool:
 
 @functools.cache
 def _selects_by_time(word: str) -> bool:
+    """What ``TRANSPILE_SELECT=word`` means; cached, as each dispatched call asks."""
     from .knobs import read
 
     return read({"TRANSPILE_SELECT": word}).selects_by_time
@@ -143,6 +144,7 @@ def _selects_by_time(word: str) -> bool:
 
 @functools.cache
 def _fallback_forbidden(word: str) -> bool:
+    """What ``TRANSPILE_FALLBACK=word`` means; cached, as each dispatched call asks."""
     from .knobs import read
 
     return read({"TRANSPILE_FALLBACK": word}).fallback_is_error

@@ -282,8 +282,8 @@ def _decide_copies(s: Compilation) -> Compilation:
     snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(s.kernel))
     copied_up_to = plan.copied_up_to
     if len(plan.sources) > 1 and plan.writes:  # only a replay shows which source warns first
-        cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
-        copied_up_to = max(copied_up_to, NO_COPY_LIMIT if cheap else CHEAP_COPY_BYTES)
+        is_cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
+        copied_up_to = max(copied_up_to, NO_COPY_LIMIT if is_cheap else CHEAP_COPY_BYTES)
     plan = replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)
     return replace(s, plan=plan)
 
@@ -321,7 +321,7 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    is_reordered = s.options.fma or has_ordered_folds(s.tree)
+    is_reordered = s.options.fma or has_ordered_folds(s.tree)  # so results may differ at any size
     exact = -1 if is_reordered else exact_up_to(s.kernel, names_in_size(s.plan, s.types))
     interface = make_interface(s.plan, s.target_kernel, exact)
     entry = load_kernel(

@@ -23,8 +23,8 @@ from .type_probe import Types, probe_types
 
 __all__ = [
     "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
-    "Fact", "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types",
-    "Probe", "probe_fact",
+    "Fact", "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts",
+    "fact_of_types", "Probe", "probe_fact",
 ]
 
 _NO_TYPES: Types = frozenset()

@@ -83,10 +83,14 @@ def _dotted(name: ast.expr) -> bool:
 
 
 def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
-    """A type for each parameter: from its annotation or default, or a guess from its uses in
-    `tree`.
+    """A type for each parameter of `function`, whose source is `tree`. The first of these decides:
+
+    - its annotation; for ``self``, the class; a class of numbers and arrays alone counts, too;
+    - the type of its default, if that is a scalar;
+    - its uses in the body: an object (``objects`` of the result) if it is used as no array or
+      number is, else a guess (``assumed``), see `_type_by_uses`.
     """
-    hints = _hints(function)
+    hints = _evaluated_hints(function)
     uses = ParameterUses(tree, function.__globals__)
     types: dict[str, ArgType] = {}
     assumed, objects = [], []
@@ -94,16 +98,16 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
         is_first = not types and name in ("self", "cls")
         hint = hints.get(name) or (_class_of(function) if is_first and name == "self" else None)
         declared = (
-            _annotated(hint, uses.rank(name))
-            or _of_record(hint, name, uses)
-            or _of_default(parameter.default)
+            _annotated_type(hint, uses.rank(name))
+            or _record_type(hint, name, uses)
+            or _default_type(parameter.default)
         )
         if declared is None and uses.has(name) and (is_first or uses.is_object(name)):
             objects.append(name)
             declared = Opaque("object")
         elif declared is None and uses.has(name):
             assumed.append(name)
-        types[name] = declared or _guess(name, uses)
+        types[name] = declared or _type_by_uses(name, uses)
     return ParameterTypes(types, tuple(assumed), tuple(objects))
 
 
@@ -158,12 +162,13 @@ def _array(dtype: str, rank: int) -> ArrayType:
     return ArrayType(dtype, rank, rank - 1)
 
 
-def _hints(function: FunctionType) -> dict[str, Any]:
+def _evaluated_hints(function: FunctionType) -> dict[str, Any]:
     """The evaluated annotations of `function`, by parameter."""
-    return {n: _hint(a, function.__globals__) for n, a in function.__annotations__.items()}
+    hints = function.__annotations__.items()
+    return {name: _evaluated_hint(hint, function.__globals__) for name, hint in hints}
 
 
-def _hint(annotation: object, names: dict[str, Any]) -> Any:
+def _evaluated_hint(annotation: object, names: dict[str, Any]) -> Any:
     """One evaluated annotation; None where it cannot be evaluated."""
     alone = SimpleNamespace(__annotations__={"it": annotation})
     try:
@@ -172,7 +177,7 @@ def _hint(annotation: object, names: dict[str, Any]) -> Any:
         return None
 
 
-def _annotated(hint: Any, rank: int) -> ArgType | None:
+def _annotated_type(hint: Any, rank: int) -> ArgType | None:
     """The type of an annotation: ``float``, ``NDArray[np.float64]``, ``Annotated[…, "f64[:, :]"]``.
 
     NumPy's annotations do not state a rank; `rank` is used then.
@@ -190,7 +195,7 @@ def _annotated(hint: Any, rank: int) -> ArgType | None:
         for extra in hint.__metadata__:
             if type_ := _type_in_string(extra):
                 return type_
-        return _annotated(hint.__origin__, rank)
+        return _annotated_type(hint.__origin__, rank)
     if typing.get_origin(hint) is np.ndarray:
         shape, dtype = (*typing.get_args(hint), None)[:2]
         axes = typing.get_args(shape)
@@ -224,7 +229,7 @@ def _class_of(function: FunctionType) -> Any:
     return found if isinstance(found, type) else None
 
 
-def _of_record(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
+def _record_type(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
     """The type of the parameter `name` whose class is a dataclass or named tuple, all of whose
     fields are numbers or arrays by their annotations; None for any other.
     """
@@ -233,7 +238,7 @@ def _of_record(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
     values = {}
     try:
         for field, hint in typing.get_type_hints(kind, include_extras=True).items():
-            values[field] = _sample(_annotated(hint, uses.rank(f"{name}.{field}")))
+            values[field] = _sample(_annotated_type(hint, uses.rank(f"{name}.{field}")))
         return type_of(kind(**values))
     except Exception:
         return None
@@ -272,12 +277,12 @@ def _element(hint: object) -> str | None:
     return _dtype_name(dtype) or dtype.name
 
 
-def _of_default(default: object) -> ArgType | None:
+def _default_type(default: object) -> ArgType | None:
     """The type of a parameter with this default value; None if that is no scalar."""
     return _SCALARS.get(type(default))
 
 
-def _guess(name: str, uses: ParameterUses) -> ArgType:
+def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
     """The type of a parameter by its uses: an array of f64 or i64, an int, or a float."""
     if not uses.has(name):
         return Opaque("object")

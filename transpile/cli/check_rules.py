@@ -17,6 +17,9 @@ __all__ = ["CheckRules", "parse_codes"]
 _LEFT_TO_PYTHON = ("LOWER", "SOURCE", "BUILD", "GUARD", "VERIFY")
 """The beginnings of the codes by which a loop is left to Python."""
 
+_MOST_HEADER_LINES = 50
+"""The most lines of decorators that are looked at before a ``def``."""
+
 _COMMENT = re.compile(r"#\s*transpile:\s*ignore\b(?:\[([^\]]*)\])?")
 
 
@@ -52,21 +55,28 @@ class CheckRules:
         A comment counts for its line, in the first line of a function for all of it. Raises
         ValueError for a comment with a code that does not exist.
         """
-        comments = _comments(report)
-        whole = next((comments[n] for n in _header(report) if n in comments), None)
+        comments = _ignored_codes_by_line(report)
+        whole = next((comments[n] for n in _header_lines(report) if n in comments), None)
         kept = [
             rejection
             for rejection in report.rejections
-            if not rejection.code.startswith(self.ignore or ("-",))
-            and not _names(whole, rejection)
-            and not _names(comments.get(rejection.line or 0), rejection)
+            if not rejection.code.startswith(self.ignore)
+            and not _matches(whole, rejection)
+            and not _matches(comments.get(rejection.line or 0), rejection)
         ]
         is_same = len(kept) == len(report.rejections)
         return report if is_same else dataclasses.replace(report, rejections=tuple(kept))
 
     def fails(self, report: Report, original: Report, counts: Callable[[Rejection], bool]) -> bool:
-        """Whether ``--check`` fails. `report` is `original` without what is ignored; ``counts(r)``
-        is False for a rejection that stands only because a type is not known before the file runs.
+        """Whether ``--check`` fails for a function. In this order:
+
+        - with ``--select``, if one of these codes is left in the report;
+        - not if all loops are compiled;
+        - else if a loop is left to Python for a reason that is not ignored, or for none that the
+          report tells.
+
+        `report` is `original` without what is ignored; ``counts(r)`` is False for a rejection that
+        stands only because a type is not known before the file runs.
         """
         codes = [r.code for r in report.rejections if counts(r)]
         if self.select:
@@ -77,7 +87,7 @@ class CheckRules:
         return unexplained or any(code.startswith(_LEFT_TO_PYTHON) for code in codes)
 
 
-def _comments(report: Report) -> dict[int, tuple[str, ...]]:
+def _ignored_codes_by_line(report: Report) -> dict[int, tuple[str, ...]]:
     """The codes of ``# transpile: ignore[…]`` by line; all codes without brackets."""
     found = {}
     for number, line in report.source.items():
@@ -89,16 +99,16 @@ def _comments(report: Report) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _header(report: Report) -> list[int]:
+def _header_lines(report: Report) -> list[int]:
     """The lines of a function's decorators and ``def``."""
     lines = []
-    for number in range(report.line, report.line + 50):
+    for number in range(report.line, report.line + _MOST_HEADER_LINES):
         lines.append(number)
         if re.match(r"\s*def\b", report.source.get(number, "def")):
             break
     return lines
 
 
-def _names(codes: tuple[str, ...] | None, rejection: Rejection) -> bool:
+def _matches(codes: tuple[str, ...] | None, rejection: Rejection) -> bool:
     """Whether one of `codes` is that of the rejection, or its beginning."""
     return codes is not None and rejection.code.startswith(codes)

@@ -238,23 +238,23 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
         raise UsageError(error) from None
     if options.run and (os.path.isdir(options.files[0]) or len(paths) > 1):
         raise UsageError(f"--run runs one file, not a directory: {options.files[0]}")
-    status, told = 0, False
+    status, has_output = 0, False
     functions: list[AnyFused] = []
     for file in _load(paths, options, script_args):
         if isinstance(file, UnreadableFile):
             if len(paths) == 1:
                 raise UsageError(file) from None
             print(f"transpile: {file}", file=sys.stderr)
-            status, told = 2, True
+            status, has_output = 2, True
             continue
         found = fused_functions(file, every=options.all)
         for name, line in file.inner:
             text = f"`{name}` is made when another function runs; --run reports on it"
             print(f"transpile: {file.path}:{line}: {text}", file=sys.stderr)
         functions += found
-        told = told or bool(found or file.inner)
+        has_output = has_output or bool(found or file.inner)
         status = max(status, file.status)
-    if not told:
+    if not has_output:
         hint = "" if options.all else "; --all takes every function with loops"
         print(f"transpile: {' '.join(options.files)}: no @fuse function{hint}", file=sys.stderr)
     return max(status, _report_functions(functions, rules, options))
@@ -315,7 +315,6 @@ def _report_functions(
         rest = f", {unknown} not known before the file runs (--run)" if unknown else ""
         print(f"transpile: checked {len(cases)}, {failing or 'none'} failed{rest}", file=sys.stderr)
     return int(options.check and failing > 0)
-
 
 
 def _check_stages(options: argparse.Namespace) -> None:

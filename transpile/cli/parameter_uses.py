@@ -32,6 +32,8 @@ _MODULES = (*_NUMPY, "math", "cmath", "ops")
 
 
 _MAX_DEPTH = 3
+"""How many calls of the user's functions are followed, one inside the other: a bound for recursion.
+"""
 
 
 class ParameterUses:
@@ -52,14 +54,14 @@ class ParameterUses:
             and not hasattr(np.ndarray, node.attr)
         } | _only_passed_on(tree, globals_)
         for node in ast.walk(tree):
-            for name, rank in _ranks(node):
+            for name, rank in _ranks_shown_by(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
-            self._integers.update(_integers(node))
+            self._integers.update(_names_used_as_integers(node))
             if depth and isinstance(node, ast.Call):
-                self._follow(node, globals_, depth)
+                self._add_uses_in_callee(node, globals_, depth)
         self._of_integers = set(_arrays_of_integers(tree, self._integers))
 
-    def _follow(self, call: ast.Call, globals_: Mapping[str, Any], depth: int) -> None:
+    def _add_uses_in_callee(self, call: ast.Call, globals_: Mapping[str, Any], depth: int) -> None:
         """Add what the function that is called, if it is the user's, tells of names passed to it.
         """
         callee = globals_.get(call.func.id) if isinstance(call.func, ast.Name) else None
@@ -103,7 +105,7 @@ class ParameterUses:
         return name in self._integers
 
 
-def _ranks(node: ast.AST) -> Iterator[tuple[str, int]]:
+def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
     """Names that `node` uses as arrays, with the number of axes that this shows."""
     match node:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
@@ -219,7 +221,7 @@ def _axes(index: ast.expr) -> int:
     return len(index.elts) if isinstance(index, ast.Tuple) else 1
 
 
-def _integers(node: ast.AST) -> Iterator[str]:
+def _names_used_as_integers(node: ast.AST) -> Iterator[str]:
     """Names that must be integers for `node`."""
     match node:
         case ast.Subscript(slice=index):

@@ -22,8 +22,8 @@ The last step of lowering, called by `lower_function.py`. It decides:
   never                in all other calls
   ==================== ===========================================================================
 
-  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._saved` makes the
-  conditions of a call.
+  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._snapshot` makes
+  the conditions of a call.
 """
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def assemble_plan(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], b: IRBuilder, returned: ResultSpec
 ) -> Plan:
     """The call plan of `tree`: the kernel that `b` has built, with the result `returned`.
-    ``types``: those of the arguments and their named members.
+    ``types``: those of the arguments and their named members. Decides whether the kernel stops at a
+    failed check, and whether its calls copy the arrays that it writes (see the module's table).
 
     Raises Refused where the kernel needs too many parameters, or writes to an array that it also
     reads in another shape.
@@ -132,10 +133,11 @@ def assemble_plan(
     sources, needs_copies = known_sources(b, rewrites=rewrites)
     unaliased = b.buffers.fresh | list_arrays | slots
     guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
-    checked = bool(b.strict) or any(
+    may_fail_midway = bool(b.strict) or any(
         isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s)
     )
-    stops = checked and bool(writes) and not (rewrites or b.buffers.needs_snapshot)
+    can_write_again = not (rewrites or b.buffers.needs_snapshot)
+    stops = may_fail_midway and bool(writes) and can_write_again
     strict = tuple(c for c in STATUS if c in b.strict)
     kernel = Kernel(tree.name, params, _kernel_body(b, stops), guards, strict, stops)
     plan = Plan(
@@ -149,8 +151,8 @@ def assemble_plan(
         copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,
     )
-    copies = plan.has_unknown_messages or (checked and not stops)
-    return replace(plan, snapshot=bool(writes) and copies)
+    always_copies = plan.has_unknown_messages or (may_fail_midway and not stops)
+    return replace(plan, snapshot=bool(writes) and always_copies)
 
 
 def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.FunctionDef) -> None:

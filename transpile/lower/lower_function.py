@@ -8,7 +8,7 @@ returns become branches that each store their result (`_lower_ending`).
 Some facts about a function are known only after a part of it was lowered: that a name holds
 complex numbers, or the type of the items of a list. Such a fact is raised as an exception
 (NeedsComplexSplit, NewBufferType, ...), is added to `Discoveries`, and lowering starts again
-(`_lower_until_stable`).
+(`lower`).
 """
 from __future__ import annotations
 
@@ -144,18 +144,6 @@ def _ordered_folds(tree: ast.FunctionDef) -> Iterator[ast.For]:
     return (n for n in walk_statements(tree) if isinstance(n, ast.For) and is_fold(n))
 
 
-def lower(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
-) -> Plan:
-    """The call plan of `tree` (core Python) for one call signature: `types` of its parameters.
-
-    `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
-    records which of its operations have raised a floating-point exception. Raises Refused where the
-    function cannot be compiled faithfully.
-    """
-    return _lower_until_stable(tree, types, scope, recording)
-
-
 @record(frozen=True, slots=True)
 class Discoveries:
     """Facts about the names of a function that lowering has found and needs from the start.
@@ -178,13 +166,18 @@ class Discoveries:
     tried_capacity: bool = False
 
 
-def _lower_until_stable(
-    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, recording: bool
+def lower(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
 ) -> Plan:
-    """Lowers the function again and again, each time with one more discovery, until it succeeds.
+    """The call plan of `tree` (core Python) for one call signature: `types` of its parameters.
 
-    Raises Refused where it is refused and no discovery helps. The item type of a list into which
-    nothing was put so far is a guess, ints; after a LOWER_JOIN refusal it is floats.
+    `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
+    records which of its operations have raised a floating-point exception.
+
+    Lowers the function again and again, each time with one more discovery, until it succeeds. The
+    item type of a list into which nothing was put so far is a guess, ints; after a LOWER_JOIN
+    refusal it is floats. Raises Refused where the function cannot be compiled faithfully, and no
+    discovery helps.
     """
     known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:

@@ -31,7 +31,6 @@ from ..types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ..types.value_types import ArrayType, ScalarType
 from .arrays.alias_states import (
     MAX_ALIAS_STATES,
-    AliasState,
     alias_states,
     may_be_array,
     values_by_name,
@@ -48,7 +47,15 @@ from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
 from .state.path_conditions import assuming
-from .state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from .state.symbol_values import (
+    Absent,
+    ArrayRef,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+    conditions_of_flags,
+)
 from .state.value_ranges import integer_num
 
 __all__ = [
@@ -189,14 +196,14 @@ def _merge_union(
     pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
+    flags = (
+        _merged_flag(b, f"{name}_is", cond, then_case.when, other_case.when, yields)
+        for then_case, other_case in [*pairs.values()][:-1]
+    )
     cases: list[UnionCase] = []
-    none_before: Expr = TRUE
-    for kind, (then_case, other_case) in pairs.items():
-        when = none_before
-        if len(cases) + 1 < len(pairs):
-            flag = _merged_flag(b, f"{name}_is", cond, then_case.when, other_case.when, yields)
-            when = bool_op("and", none_before, flag)
-            none_before = bool_op("and", none_before, bool_op("not", flag))
+    for (kind, (then_case, other_case)), when in zip(
+        pairs.items(), conditions_of_flags(flags), strict=True
+    ):
         value = _merged_case_value(b, name, kind, then_case, other_case, yields)
         cases.append(UnionCase(value, when))
     return UnionValue(tuple(cases))
@@ -230,16 +237,14 @@ def merge_arrays(
     states = dict.fromkeys((*then_states, *other_states))
     if len(states) > MAX_ALIAS_STATES:
         return set()
-    whens: dict[AliasState, Expr] = {}
-    none_before: Expr = TRUE
-    for state in states:
-        when = none_before
-        if len(whens) + 1 < len(states):
-            then_when, other_when = then_states.get(state, FALSE), other_states.get(state, FALSE)
-            flag = _merged_flag(b, f"{differing[0]}_is", cond, then_when, other_when, yields)
-            when = bool_op("and", none_before, flag)
-            none_before = bool_op("and", none_before, bool_op("not", flag))
-        whens[state] = when
+    flags = (
+        _merged_flag(
+            b, f"{differing[0]}_is", cond, then_states.get(s, FALSE), other_states.get(s, FALSE),
+            yields,
+        )
+        for s in [*states][:-1]
+    )
+    whens = dict(zip(states, conditions_of_flags(flags), strict=True))
     b.env.update(values_by_name(differing, whens))
     return set(differing)
 
@@ -311,7 +316,8 @@ def lower_branches(
     live: frozenset[str],
 ) -> None:
     """Lowers and emits both branches, `body` where `raw` holds and `orelse` elsewhere, and binds
-    the names that they assign; `live` are the names that are live after `stmt`.
+    the names that they assign; `live` are the names that are live after `stmt`. `raw` is the
+    condition as it was lowered, from which facts follow; the `If` tests the name it is bound to.
 
     A branch in which a name is read that certainly has no value there is not lowered: the call is
     replayed where it would be taken.
@@ -319,19 +325,20 @@ def lower_branches(
     b = ctx.b
     cond = b.bind(raw, "cond")
     _bind_params_before(ctx, names_assigned(body) | names_assigned(orelse), live, stmt)
-    for holds, side, rest in ((raw, body, orelse), (bool_op("not", raw), orelse, body)):
-        if _branch_raises(ctx, side, live, holds):
-            require(b, bool_op("not", holds), "GUARD_RAISES", stmt)
-            b.env.update(narrowed_unions(b.env, bool_op("not", holds)))
-            lower_block(ctx, rest, live)
+    not_raw = bool_op("not", raw)
+    for side_cond, side, other_side in ((raw, body, orelse), (not_raw, orelse, body)):
+        if _branch_raises(ctx, side, live, side_cond):
+            require(b, bool_op("not", side_cond), "GUARD_RAISES", stmt)
+            b.env.update(narrowed_unions(b.env, bool_op("not", side_cond)))
+            lower_block(ctx, other_side, live)
             return
     outer = dict(b.env)
     fresh, reusable_outside = frozenset(b.buffers.fresh), dict(b.buffers.of_sibling_branch)
     with assuming(b, raw):
         then, then_env = lower_branch(ctx, body, live, outer, raw)
     b.buffers.of_sibling_branch = reusable_outside | arrays_made_since(b, fresh, then_env)
-    with assuming(b, bool_op("not", raw)):
-        other, other_env = lower_branch(ctx, orelse, live, outer, bool_op("not", raw))
+    with assuming(b, not_raw):
+        other, other_env = lower_branch(ctx, orelse, live, outer, not_raw)
     b.buffers.of_sibling_branch = reusable_outside
     yields: list[Yield] = []
     changed = names_assigned(body) | names_assigned(orelse)
@@ -460,16 +467,15 @@ def note_growth(
     var = Var(y.name, y.then.dtype)
     if var.dtype != "i64":
         return
-    sides = [LinearForm.of(e) for e in (y.then, y.orelse)]
-    for env in (then_env, other_env):
-        for v in env.values():
-            if isinstance(v, Num) and v.linear is not None:
-                sides = [
-                    v.linear if v.ir == e else s
-                    for s, e in zip(sides, (y.then, y.orelse), strict=True)
-                ]
-    for base in {a for s in sides for a in s.terms}:
-        grown = [growth_from(ctx, s, base) for s in sides]
+    # The linear form of a side, if a name has the side's value at the end of some branch.
+    linear_forms = {
+        v.ir: v.linear
+        for env in (then_env, other_env) for v in env.values()
+        if isinstance(v, Num) and v.linear is not None
+    }
+    sides = [linear_forms.get(e, LinearForm.of(e)) for e in (y.then, y.orelse)]
+    for base in {atom for side in sides for atom in side.terms}:
+        grown = [growth_from(ctx, side, base) for side in sides]
         if all(g is not None for g in grown):
             lows, highs = zip(*(g for g in grown if g is not None), strict=True)
             b.ranges.deltas[var] = (base, (min(lows), max(highs)))
@@ -477,8 +483,8 @@ def note_growth(
 
 
 def _extremum_or_flag(cond: Expr, y: Yield, definitions: Mapping[str, Expr]) -> Expr | None:
-    """The phi `y` as an expression without a branch: a ``max`` or ``min``, or a bool of constants
-    and names from outside of the branches; None where it is neither.
+    """The phi `y` of an ``if`` on `cond` as an expression without a branch: a ``max`` or ``min``,
+    or a bool of constants and names from outside of the branches; None where it is neither.
 
     ``definitions``: the expressions that names are assigned in the branches.
     """

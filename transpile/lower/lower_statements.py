@@ -122,7 +122,7 @@ def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
             pass
         case ast.AugAssign(target=target) | ast.For(target=target):
             targets = [target]
-    for name in bound_names(*targets):
+    for name in sorted(bound_names(*targets)):
         for text in type_texts(ctx.b.env.get(name)):
             ctx.b.observed_types[name, text] = None
 

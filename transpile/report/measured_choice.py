@@ -1,4 +1,8 @@
-"""Measured choice: calls and loops that Python serves since it is faster, in words."""
+"""Measured choice in the report: rejections for calls and loops that Python serves as it is faster.
+
+`runtime.call_selection` measures and decides; `runtime.outline.region_work` decides about loops
+that are known to be too short.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -8,7 +12,7 @@ from loopir.nodes import Span
 
 from ..diagnostics import CODES, Label, Rejection
 
-__all__ = ["FasterAsPython", "faster_as_python", "too_short"]
+__all__ = ["FasterAsPython", "faster_as_python_rejection", "too_short_rejections"]
 
 
 @record(frozen=True, slots=True)
@@ -22,7 +26,7 @@ class FasterAsPython:
     python: int
 
 
-def faster_as_python(
+def faster_as_python_rejection(
     found: FasterAsPython, loops: Sequence[Span], *, is_region: bool
 ) -> Rejection:
     """The rejection of such calls at the outermost `loops`. ``is_region``: the loops are a region
@@ -40,7 +44,7 @@ def faster_as_python(
     return Rejection(code, message, first, labels, note, CODES[code].help)
 
 
-def too_short(loops: Sequence[Span]) -> Iterator[Rejection]:
+def too_short_rejections(loops: Sequence[Span]) -> Iterator[Rejection]:
     """The rejections of `loops` that do less than a call of compiled code takes time for."""
     code = "RUN_PYTHON_FASTER"
     message = "Python runs this loop: it does too little for a call of compiled code"

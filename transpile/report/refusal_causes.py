@@ -2,8 +2,13 @@
 
 Lowering refuses the first thing that it has no rule for. That may follow from something else: an
 argument of a call that is not compiled, a list that is passed to such a call, or a name that is not
-defined at all. `explained` finds the cause, says it in the terms of the source, and adds the help
-of the code where the refusal has none of its own.
+defined at all::
+
+    y = library(x)         # not compiled
+    s = s + y[i]           # refused, as nothing is known of `y`; the cause is the call above
+
+`with_cause` finds the cause, says it in the terms of the source, and adds the help of the code
+where the refusal has none of its own.
 """
 from __future__ import annotations
 
@@ -27,14 +32,19 @@ from ..frontend.source import Source, is_within, read_source, span_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
-__all__ = ["explained", "with_help"]
+__all__ = ["with_cause", "with_help"]
 
 
-def explained(
+def with_cause(
     function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection:
-    """`rejection`, of `function` for arguments of these types, with its cause and a help, in the
-    terms of the source.
+    """`rejection`, of `function` for arguments of these types, or its cause, in the terms of the
+    source and with a help. The cause is the first of these that there is:
+
+    - a name or attribute in the refused statement that does not exist (`_undefined_name`);
+    - an argument that is an array of another library (`_foreign_object`);
+    - a call that is not compiled, from which the refusal follows (`_uncompiled_call`);
+    - the rejection itself.
     """
     span = rejection.span
     if not rejection.code.startswith(("LOWER_", "GUARD_")):
@@ -49,11 +59,11 @@ def explained(
     source = replace(source, tree=source.whole or source.tree)
     if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
         rejection = replace(rejection, note=None)  # the line of a helper is the one that is shown
-    if (undefined := _undefined(source.tree, scope, span)) is not None:
+    if (undefined := _undefined_name(source.tree, scope, span)) is not None:
         return undefined
     cause = (
         _foreign_object(types, rejection)
-        or _unknown_call(source.tree, scope, rejection)
+        or _uncompiled_call(source.tree, scope, rejection)
         or rejection
     )
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
@@ -78,7 +88,7 @@ def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
                     continue
 
 
-def _blamed(tree: ast.AST, span: Span) -> list[ast.expr]:
+def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
     """The expressions of the smallest statement around `span`, without those of statements in it.
     """
     around = [
@@ -95,10 +105,10 @@ def _blamed(tree: ast.AST, span: Span) -> list[ast.expr]:
 # -- names that are not defined
 
 
-def _undefined(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
+def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
     """A name or an attribute of a module that does not exist, in the statement around `span`."""
     bound = _names_bound_anywhere(tree)
-    for node in _blamed(tree, span):
+    for node in _expressions_at(tree, span):
         match node:
             case ast.Name(id=name) if name not in bound:
                 if name in scope.local or scope.find(name)[0] is Origin.UNBOUND:
@@ -218,7 +228,7 @@ def _class_name(ty: Opaque | ObjectType) -> str:
 # -- calls
 
 
-def _unknown_call(
+def _uncompiled_call(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
     """A call that is not compiled, of which the refused expression is an argument, whose result is
@@ -226,7 +236,7 @@ def _unknown_call(
     """
     assert rejection.span is not None
     calls = [n for n in walk_nodes(tree) if isinstance(n, ast.Call)]
-    unknown = [call for call in calls if _is_unknown(scope.resolve(call.func))]
+    unknown = [call for call in calls if _is_not_compiled(scope.resolve(call.func))]
     for call in unknown:
         arguments = (span_of(a) for a in call.args)
         if any(a is not None and is_within(rejection.span, a) for a in arguments):
@@ -259,7 +269,7 @@ _KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
 """Kinds of objects whose attributes run no code of the user's."""
 
 
-def _is_unknown(function: object | None) -> bool:
+def _is_not_compiled(function: object | None) -> bool:
     """Whether `function` is neither compiled, nor a Python function, which may be inlined."""
     function = function.__func__ if isinstance(function, MethodType) else function
     if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):

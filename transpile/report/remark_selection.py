@@ -1,6 +1,6 @@
-"""Which remarks a report shows.
+"""Remark selection: which missed-fusion remarks a report shows, and which only in detail.
 
-None of loops that the source has not, one for each pair of loops, and no repetitions.
+One for each pair of loops that the source has, and no repetitions.
 """
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ from .budget_note import budget_is_felt, budget_note
 from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
-from .measured_choice import FasterAsPython, faster_as_python
-from .refusal_causes import explained, with_help
+from .measured_choice import FasterAsPython, faster_as_python_rejection
+from .refusal_causes import with_cause, with_help
 from .remark_selection import fusion_remarks, merge_equal, without_shown
 from .user_terms import UserTerms, source_segment, user_terms
 
@@ -67,15 +67,16 @@ def loop_infos(
     Loops that implement one operation are omitted.
     """
     unfused_bytes = {
-        loop.span: _bytes(loop) for loop in _innermost(scalar) if loop.span is not None
+        loop.span: _bytes_per_iteration(loop)
+        for loop in _innermost_loops(scalar) if loop.span is not None
     }
     user_loops = [*unfused_bytes]
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
-    for loop in _innermost(legal):
+    for loop in _innermost_loops(legal):
         own_span = [loop.span] if loop.span is not None and loop.span in spans else []
-        if origins := _origins(loop, user_loops) or own_span:  # may have been unrolled
+        if origins := _user_loops_run_by(loop, user_loops) or own_span:  # may have been unrolled
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
             info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
@@ -84,7 +85,7 @@ def loop_infos(
             if previous is None or (info.lanes or 0) > (previous.lanes or 0):
                 by_span[info.span] = info
     found = [*by_span, *(s for spans in around.values() for s in spans)]
-    found += [s for loop in _innermost(legal) for s in _origins(loop, user_loops)]
+    found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
     for span in written:
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
@@ -170,7 +171,7 @@ def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
     return result + rest
 
 
-def _innermost(n: Node) -> Iterator[LoopLike]:
+def _innermost_loops(n: Node) -> Iterator[LoopLike]:
     """The innermost loops in `n`, apart from internal ones. A vector loop stands for the loops in
     it and for its remainder.
     """
@@ -178,7 +179,7 @@ def _innermost(n: Node) -> Iterator[LoopLike]:
         if not _is_internal(n):
             yield n
         return
-    inner = [loop for child in children(n) for loop in _innermost(child)]
+    inner = [loop for child in children(n) for loop in _innermost_loops(child)]
     yield from inner
     if isinstance(n, LoopLike) and not inner and not _is_internal(n):
         yield n
@@ -189,7 +190,7 @@ def _is_internal(n: LoopLike) -> bool:
     return n.span is not None and n.span.internal
 
 
-def _origins(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
+def _user_loops_run_by(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
     """The user's loops whose statements this one runs, in source order."""
     spans = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
     origins = {outer for outer in user_loops if any(is_within(inner, outer) for inner in spans)}
@@ -217,9 +218,9 @@ def _loop_info(
         lanes=int(lanes) if is_vector else None,
         isa=target.name if is_vector else "scalar",
         fused_with=_other_lines(origins),
-        bytes=_bytes(loop),
+        bytes=_bytes_per_iteration(loop),
         unfused_bytes=unfused_bytes,
-        flops=_flops(loop),
+        flops=_flops_per_iteration(loop),
         notes=(f"mask form {loop.form.value}",) if isinstance(loop, PredLoop) and loop.form else (),
     )
 
@@ -248,7 +249,7 @@ def _reductions(loop: LoopLike) -> tuple[Node, ...]:
     return tuple(acc for acc in getattr(loop, "accs", ()) if acc.name not in advanced_accums(loop))
 
 
-def _bytes(loop: LoopLike) -> int:
+def _bytes_per_iteration(loop: LoopLike) -> int:
     """Bytes that one iteration reads and writes, each element counted once."""
     loads = {(n.array, n.index): n.dtype for n in walk(loop) if isinstance(n, Load)}
     stores = {
@@ -259,7 +260,7 @@ def _bytes(loop: LoopLike) -> int:
     return sum(DTYPES[d].bytes for d in (*loads.values(), *stores.values()))
 
 
-def _flops(loop: LoopLike) -> int:
+def _flops_per_iteration(loop: LoopLike) -> int:
     """Floating-point operations of one iteration; a function such as exp counts as one."""
     calls = (n for n in walk(loop) if isinstance(n, Call) and n.op not in _FREE)
     return sum(DTYPES[n.dtype].kind == "f" for n in calls)
@@ -288,10 +289,12 @@ def report_compiled(
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
     shown, further = fusion_remarks(remarks, written)
-    failed = [
-        *(failed_guard_rejections(legal, terms, failures, stages.plan.sources) if failures else ()),
-        *([faster_as_python(faster, _outermost(written), is_region=is_region)] if faster else ()),
-    ]
+    failed: list[Rejection] = []
+    if failures:
+        failed += failed_guard_rejections(legal, terms, failures, stages.plan.sources)
+    if faster:
+        loops_as_python = _outermost(written)
+        failed.append(faster_as_python_rejection(faster, loops_as_python, is_region=is_region))
     budget = tuple(budget_note(stages, target))
     felt, unfelt = (budget, ()) if budget_is_felt(stages, target) else ((), budget)
     names = _name_types(stages)
@@ -350,7 +353,7 @@ def report_refused(
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
-    reasons = [with_help(explained(function, types, r)) for r in rejections]
+    reasons = [with_help(with_cause(function, types, r)) for r in rejections]
     return Report(
         function=function.__qualname__,
         path=source.path if source else code.co_filename,

@@ -1,4 +1,8 @@
-"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place."""
+"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place.
+
+The kernel's prologue in C only says that something did not fit. `Variant.mismatch` asks here, so
+that the report can name the argument.
+"""
 from __future__ import annotations
 
 import operator
@@ -30,9 +34,15 @@ def argument_mismatch(
     function: FunctionType, interface: KernelInterface, call_arguments: Sequence[object],
     *, lists: bool,
 ) -> Mismatch:
-    """The guard that failed in a call with the right types that the kernel did not accept.
+    """The guard that failed in a call with the right types that the kernel did not accept, found by
+    looking at the arguments again. The first of these that is so:
 
-    ``lists``: look at the items of lists, too, one by one.
+    - an array that the kernel writes is read-only (GUARD_READONLY);
+    - elements of such an array share memory, as by a stride of 0 (GUARD_ALIAS);
+    - a Python int does not fit 64 bits (GUARD_INT_RANGE);
+    - with ``lists``, an item of a list is of another type than the first one, or too large.
+
+    A Mismatch without a code where it is none of them.
     """
     values: dict[str, Any] = dict(
         zip(parameter_names(function.__code__), call_arguments, strict=True)

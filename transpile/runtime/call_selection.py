@@ -59,13 +59,14 @@ _SHORT_CALL = 250
 """Nanoseconds of a compiled call that is short enough for smaller calls too, whatever Python takes.
 """
 
-_FORWARDING = 60
+_FORWARDING_COST = 60
 """Nanoseconds that it costs to forward a call to Python: it must be faster by more than that."""
 
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
 """How many calls are served before another look: at first, and at most."""
 
 _BUCKETS = SIZE_LIMIT.bit_length() + 1
+"""The number of buckets: sizes are put together by their bit length, from 0 on."""
 
 
 def next_allowance(allowance: int) -> int:
@@ -88,7 +89,13 @@ class _Trials:
 def _may_try_python(
     compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool
 ) -> bool:
-    """Whether Python may serve a call of this size, which took so long compiled, to be timed."""
+    """Whether a call of this size may be served by Python, to be timed, so that the trial cannot
+    take very much longer than a compiled call.
+
+    ``compiled_time``, ``kernel_time``: nanoseconds of a compiled call, and of the kernel alone in
+    it (None: not measured). The first that holds allows it: the kernel is a small fraction of the
+    call; the call is short; the call takes so long for each item that conversions are most of it.
+    """
     if kernel_time is not None and kernel_time * _KERNEL_SHARE < compiled_time:
         return True
     conversion = size * _CONVERSION if converts_lists else 0
@@ -131,7 +138,9 @@ class CallSelection:
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
     def choice(self, size: int) -> tuple[Trial, bool]:
-        """What serves a call of this size, and whether it has to be timed for a decision."""
+        """What serves a call of this size, and whether it is a trial, that is, `add_time` has to
+        be told its time. The first trials are compiled; then, if Python may be tried, as Python.
+        """
         bucket = size.bit_length()
         decision = self._decisions[bucket]
         if decision is not None:
@@ -142,9 +151,18 @@ class CallSelection:
         return ("kernel" if trials.needs_kernel and trials.kernel is None else "python"), True
 
     def add_time(self, size: int, served: Trial, nanoseconds: int) -> bool:
-        """Adds the time of a call that `choice` wanted timed; returns whether that decides what
-        serves calls of this size: Python if its shortest time is shorter by more than
-        `_FORWARDING`. For ``kernel`` it is the time of the kernel alone.
+        """Adds the time of a trial, and decides what serves calls of this size if that is enough
+        to know it. Returns whether it has decided.
+
+        In this order:
+
+        - fewer than `_COMPILED_TRIALS` compiled calls: no decision;
+        - Python may not be tried (`_may_try_python`), and the time of the kernel alone could change
+          that: no decision, the next trial takes that time (``served`` is "kernel" then);
+        - Python may be tried, and has not been `_PYTHON_TRIALS` times: no decision;
+        - Python if its shortest time is shorter by more than `_FORWARDING_COST`, also for all
+          smaller sizes;
+        - else compiled code, also for greater sizes; for smaller ones if the call is short.
         """
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
@@ -165,18 +183,21 @@ class CallSelection:
         if may_try and len(trials.python) < _PYTHON_TRIALS:
             return False
         del self._trials[bucket]
-        if may_try and min(trials.python) + _FORWARDING < compiled_time:
+        if may_try and min(trials.python) + _FORWARDING_COST < compiled_time:
             self._times = compiled_time, min(trials.python)
             self._decide("python", 0, bucket)
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
-            # Conversions grow with the size: then it holds for sizes up to eight times this one.
+            # Conversions of lists grow with the size, so that Python may win again for greater
+            # ones: with them the decision only holds up to two buckets (eight times the size) on.
             last = bucket + 2 if self._converts_lists else _BUCKETS - 1
             self._decide("compiled", first, last)
         return True
 
     def _decide(self, served: Served, first: int, last: int) -> None:
-        """What serves the calls of these buckets, both included."""
+        """Record what serves the calls of the buckets from `first` to `last`, both included; where
+        the results could differ from Python's in the last bits, it stays compiled code.
+        """
         for bucket in range(first, min(last + 1, self._first_inexact)):
             self._decisions[bucket] = served
 

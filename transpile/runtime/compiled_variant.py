@@ -1,4 +1,9 @@
-"""Compiled variant: one kernel of a specialization, valid for what global names are bound to."""
+"""Compiled variant: one kernel of a specialization, valid for what global names are bound to.
+
+`Variant.attach` decides how a call is performed: in C as a whole (`native_call`), or by a generated
+Python wrapper (`python_wrapper`). After a kernel has returned a status other than 0, the variant
+judges it and puts back what the kernel has overwritten (`Variant._judge_and_restore`).
+"""
 from __future__ import annotations
 
 from collections import Counter
@@ -22,7 +27,7 @@ from .float_errors import VerdictCache, judge_recorded, judge_status
 from .list_capacity import new_capacity
 from .native_call import native_call
 from .not_native import NotNative
-from .python_wrapper import make_guard, make_wrapper
+from .python_wrapper import make_binding_test, make_wrapper
 from .snapshot import Snapshot, any_same_memory
 from .stub_functions import Arguments
 
@@ -45,7 +50,7 @@ class Variant:
     """Whether the names that the kernel depends on are bound to the same objects as before."""
     call: Callable[..., Any] = field(init=False)  # replaces `function`; set by `attach`
     kernel_time: int = 0  # nanoseconds of the kernel alone in the last `timing_call`
-    _wrapped: Callable[[Callable[..., int]], Callable[..., Any]] = field(init=False)
+    _wrap_kernel: Callable[[Callable[..., int]], Callable[..., Any]] = field(init=False)
     """Makes the Python wrapper of a kernel; set by `attach`."""
     recording_variant: Variant | None = None  # a variant that records which operations raised
     entry: LoadedKernel | None = None  # if given, `call` is performed in C where possible
@@ -64,7 +69,7 @@ class Variant:
     """What was wrong with the first argument that did not fit, by the code of the guard."""
 
     def __post_init__(self) -> None:
-        self.applies = make_guard(self.function, self.interface)
+        self.applies = make_binding_test(self.function, self.interface)
 
     def selection_by_time(self, *, varies: bool) -> CallSelection:
         """What selects between it and Python, by the time of calls; made at the first one.
@@ -81,10 +86,12 @@ class Variant:
     def attach(
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
     ) -> None:
-        """Build ``call``. What it cannot handle goes to the function that `fallback` returns.
+        """Make ``call``: the builtin that performs the whole call in C, or, where C cannot
+        (`NotNative`), the Python wrapper. ``not_native`` keeps the reason.
 
-        `calls` counts calls of the Python wrapper, the element of `native_calls` those done
-        entirely in C.
+        A call that the kernel cannot serve goes to the function that ``fallback(variant, code,
+        arguments)`` returns. `calls` counts calls of the Python wrapper, the element of
+        `native_calls` those done entirely in C (None: only the wrapper is used).
         """
 
         def wrapped(fast: Callable[..., int]) -> FunctionType:
@@ -99,7 +106,7 @@ class Variant:
                 capacity=self.capacity,
             )
 
-        self._wrapped = wrapped
+        self._wrap_kernel = wrapped
         python = wrapped(self.fast)
         argument_count = len(parameter_names(self.function.__code__))
 
@@ -127,7 +134,7 @@ class Variant:
     def timing_call(self) -> Callable[..., Any]:
         """As ``call``; keeps the time of the kernel alone in ``kernel_time``."""
         self.kernel_time = _NOT_RUN
-        return self._wrapped(self._timed_kernel)
+        return self._wrap_kernel(self._timed_kernel)
 
     def _timed_kernel(self, *args: Any) -> int:
         """As `fast`; keeps the time in ``kernel_time``."""
@@ -139,12 +146,16 @@ class Variant:
     def _judge_and_restore(
         self, status: int, arguments: tuple[Any, ...], saved: Snapshot
     ) -> str | None:
-        """Decide from a kernel's status whether Python runs the call again (with `float_errors` for
-        float flags).
+        """Decide from a kernel's status, which is not 0, whether Python replays the call.
 
-        Returns None if the result stands, "" if the call has another signature, else the replay
-        code. With a code, first restores the arrays in `saved`. A status of FIRST_GUARD_STATUS or
-        more is a guard that failed before any write: nothing to restore.
+        Returns None if the result stands, "" if the call has another signature, else the code of
+        the replay. By the status:
+
+        - negative: the arguments do not fit the kernel, which has not run;
+        - FIRST_GUARD_STATUS or more: a guard failed. The kernel has written nothing;
+        - else bits: which checks failed and which floating-point conditions arose, after the kernel
+          may have written. `float_errors` judges them. If Python replays, the arrays in the
+          snapshot `saved` are put back first.
         """
         if status < 0:
             return ""
@@ -153,7 +164,8 @@ class Variant:
             number = (status >> GUARD_SHIFT) - 1
             self.failed_guards[number] += 1
             return interface.guards[number]
-        can_replay = bool(saved) or not (interface.rewrites or self._in_place(arguments))
+        overwrites_input = interface.rewrites or self._passes_written_array_twice(arguments)
+        can_replay = bool(saved) or not overwrites_input
         if interface.raised_order is None:
             code = judge_status(
                 interface, self.function, status, can_replay=can_replay, known=self.verdicts
@@ -168,9 +180,9 @@ class Variant:
             array[...] = copy
         return code
 
-    def _in_place(self, arguments: tuple[Any, ...]) -> bool:
+    def _passes_written_array_twice(self, arguments: tuple[Any, ...]) -> bool:
         """Whether an array that is written was also passed for another parameter, which may be
-        read.
+        read. Then Python cannot replay on what the kernel has written.
         """
         if not self.interface.in_place:
             return False
@@ -178,8 +190,8 @@ class Variant:
         return any_same_memory((arrays[a], arrays[b]) for a, b in self.interface.in_place)
 
     def mismatch(self, call_arguments: Sequence[object]) -> str:
-        """The guard code of a call with the right types that the kernel did not accept; what is
-        known of the argument is kept in ``mismatches``.
+        """The guard code of a call with the right types that the kernel did not accept (a negative
+        status); what is known of the argument is kept in ``mismatches``.
 
         Items of lists are looked at in the first such call only. Later ones that no other argument
         explains get the code of the first.

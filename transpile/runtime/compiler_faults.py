@@ -67,25 +67,28 @@ class Faults:
         self._lock = lock
         self._in_a_row = 0
 
-    def may_pass(self, error: BaseException) -> bool:
-        """Whether to try again at the next call, and not to remember this error. Counts it."""
+    def should_retry(self, error: BaseException) -> bool:
+        """Whether the next call is to compile again, and this error not to be remembered as a
+        rejection: it is a fault, and there were not too many in a row. Counts the fault.
+        """
         if not is_fault(error):
             return False
         if isinstance(error, RecursionError) and sys.getrecursionlimit() >= _USUAL_LIMIT:
-            return get_ident() not in calling_frames  # there it has been tried with all the room
+            # In a thread of `on_large_stack` it has been tried with all the stack there is.
+            return get_ident() not in calling_frames
         self._in_a_row += 1
         return self._in_a_row < _MAX_ATTEMPTS
 
-    def forget(self) -> None:
-        """Begin to count anew: a compilation has succeeded."""
+    def reset_count(self) -> None:
+        """Begin to count faults anew, since a compilation has succeeded."""
         self._in_a_row = 0
 
     def guarded(
         self, choose: Callable[..., Any], otherwise: _Choice
     ) -> Callable[..., _Choice]:
-        """`choose`, which returns what serves a call; it returns `otherwise` where it would raise a
-        fault, or if compiling is not possible in this process. Where the stack is too small,
-        `choose` runs on another one.
+        """`choose`, a function that returns what serves a call, protected from faults: it returns
+        `otherwise` where `choose` raises one, or if this process must not compile. Where the stack
+        is too small, `choose` runs on a larger one, in another thread.
 
         Raises FuseError for a fault if running as Python is forbidden.
         """

@@ -86,7 +86,7 @@ def store_variant(
 ) -> None:
     """Store a loaded kernel, if all objects that the kernel depends on can be described."""
     descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
-    helpers = _helper_exprs(_names(function, types, interface), interface)
+    helpers = _helper_exprs(_name_meanings(function, types, interface), interface)
     is_described = all(description is not None for _, description in descriptions)
     if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
         return
@@ -142,11 +142,22 @@ def find_variant(
         if entry_parts[0] == _REFUSED:
             _raise_again(function, entry_parts[1])
             return None
-        stored, descriptions, helpers, *names = entry_parts
+        recipe = entry_parts
     except (NotStorable, ValueError) as error:  # such as a class that is not loaded here
         _log.info("a recipe of %s is not used: %s", function.__qualname__, error)
         return None
-    names_of = _names(function, types, stored)
+    variant = _variant_of_recipe(function, types, recipe)
+    return variant if variant is not None and variant.applies(values) else None
+
+
+def _variant_of_recipe(
+    function: FunctionType, types: Mapping[str, ArgType], recipe: tuple[Any, ...]
+) -> Variant | None:
+    """The variant that `store_variant` has stored as `recipe`, loaded; None if a global name that
+    it depends on means something else now, or its objects are not in the cache any more.
+    """
+    stored, descriptions, helpers, *names = recipe
+    names_of = _name_meanings(function, types, stored)
     guards = [_guard_if_unchanged(names_of, *described) for described in descriptions]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
     if None in guards or None in objects:
@@ -170,8 +181,7 @@ def find_variant(
         )
     except BuildError:
         return None
-    variant = Variant(function, interface, entry.fast, entry=entry)
-    return variant if variant.applies(values) else None
+    return Variant(function, interface, entry.fast, entry=entry)
 
 
 def _has_user_macros() -> bool:
@@ -241,7 +251,13 @@ def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
 # -- descriptions of global names
 
 def _description(value: object) -> tuple[Any, ...] | None:
-    """A description that identifies `value`; None if there is none."""
+    """A description that identifies `value` in another process, too; None if there is none.
+
+    Described are: a number, str or None by its value; code by a digest, tuples and namespaces of
+    modules by their parts; a module by its name; a function or type by its name, if it is of
+    `transpile.ops`, or native and of one of `_TRUSTED_MODULES`. The user's functions and objects
+    are not: they may be other ones under the same name.
+    """
     if type(value) in (int, float, bool, str, type(None)):
         return "constant", type(value).__name__, repr(value)
     if type(value) in (CodeType, dict, tuple):
@@ -283,7 +299,7 @@ def _description_of_part(value: Any) -> tuple[Any, ...] | None:
 
 
 @record(frozen=True, slots=True)
-class _Names:
+class _NameMeanings:
     """What the names in the expressions of an entry stand for. ``captured``: the expressions of the
     names by which the kernel knows what its inlined functions capture; ``arguments``: the
     arguments of the call that are functions and modules.
@@ -294,16 +310,18 @@ class _Names:
     arguments: Mapping[str, object]
 
 
-def _names(
+def _name_meanings(
     function: FunctionType, types: Mapping[str, ArgType], interface: KernelInterface
-) -> _Names:
+) -> _NameMeanings:
     """The names of `function`, called with arguments of these `types`."""
     captured = {capture.name: capture.expr for capture in interface.captures}
     arguments = {name: ty.value for name, ty in types.items() if isinstance(ty, Function)}
-    return _Names(function, captured, arguments)
+    return _NameMeanings(function, captured, arguments)
 
 
-def _helper_exprs(names: _Names, interface: KernelInterface) -> tuple[HostExpr | None, ...] | None:
+def _helper_exprs(
+    names: _NameMeanings, interface: KernelInterface
+) -> tuple[HostExpr | None, ...] | None:
     """For each status source an expression for its helper, the inlined function; None for a source
     without one. None if there is no expression: the helper is not reached by names.
     """
@@ -325,7 +343,7 @@ def _helper_exprs(names: _Names, interface: KernelInterface) -> tuple[HostExpr |
 
 
 def _guard_if_unchanged(
-    names: _Names, expr: HostExpr, description: tuple[Any, ...]
+    names: _NameMeanings, expr: HostExpr, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
     """A guard on the current value of `expr`, if it still has the description `description`."""
     try:
@@ -335,7 +353,7 @@ def _guard_if_unchanged(
     return IdentityGuard(expr, value) if _description(value) == description else None
 
 
-def _value_of(names: _Names, expr: HostExpr) -> Any:
+def _value_of(names: _NameMeanings, expr: HostExpr) -> Any:
     """What an expression of names, attributes, items of dicts and ``type`` stands for. Raises
     LookupError for any other expression, and what its parts raise.
     """

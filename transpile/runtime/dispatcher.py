@@ -1,17 +1,24 @@
 """Call dispatcher: selects what serves a call, compiles it, or runs the original function.
 
-The installed call (`installed_call`) serves the calls that fit it. A call that it cannot serve
-(another signature, a failed guard, a floating-point condition) comes to the dispatcher, with its
-arguments unchanged. What the dispatcher decides becomes a row of the installed call: a variant, or
-Python, for arguments of these types, and for calls of which sizes (`call_selection`). Calls that
-Python serves, since their signature is refused or their guards fail, are looked at again after a
-number of calls that doubles each time.
+A call takes one of two ways:
+
+- fast: the installed call (`installed_call`) has a row for the types and the size of the arguments,
+  and calls what the row names. The dispatcher does not see such a call;
+- slow: no row fits (`Dispatcher._select_callee`), or the variant that was called could not serve
+  the call, since a guard failed or a floating-point condition arose (`Dispatcher._on_miss`). The
+  arguments are unchanged then. The dispatcher returns the function to call: a variant, which it
+  compiles if need be (`_compile_or_refuse`), the outlined function, or the original.
+
+What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
+types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
+signature is refused or their guards fail, come back to the dispatcher after a number of calls that
+doubles each time.
 """
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,15 +40,7 @@ from ..errors import (
 )
 from ..options import Options
 from ..types.typeof import parameter_names
-from ..types.value_types import (
-    Constant,
-    Function,
-    GeneratorType,
-    ObjectType,
-    Opaque,
-    ScalarType,
-    WrappedFunction,
-)
+from ..types.value_types import WrappedFunction
 from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .call_selection import Backoff, Trial, next_allowance
 from .compiler_faults import Faults
@@ -53,7 +52,9 @@ from .specialization import (
     SignatureResolver,
     Specialization,
     Stats,
+    has_function_argument,
     names_read,
+    needs_argument_check,
     total_stats,
 )
 from .stub_functions import Arguments, Timed, choosing_stub
@@ -99,9 +100,10 @@ class Dispatcher(WrappedFunction):
         self._specializations: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
-        self._begin = self._faults.guarded(self._start, False)
+        # False where the process cannot compile now: then the original serves the call.
+        self._begin_dispatching = self._faults.guarded(self._send_all_calls_here, False)
         self._background = BackgroundCompiler()
-        self._unverified = 1.0
+        self._unverified = 1.0  # calls to verify that have not been: each call adds ``verify``
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
@@ -111,7 +113,7 @@ class Dispatcher(WrappedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call; later ones go to what `_install` has put here."""
-        if not self._begin():
+        if not self._begin_dispatching():
             return self._function(*args, **kwargs)
         return self(*args, **kwargs)
 
@@ -119,22 +121,24 @@ class Dispatcher(WrappedFunction):
         """Make `call` what a call of this object runs."""
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
-    def _start(self) -> bool:
-        """Install the stub that takes every call to `_choose` (or `_verified`). Returns True."""
+    def _send_all_calls_here(self) -> bool:
+        """Forget all rows: install the stub that takes every call to `_select_callee`, or with
+        ``verify`` to `_select_verified_callee`. Returns True.
+        """
         if self._installed is None:
-            choose = self._verified if self.options.verify else self._choose
+            choose = self._select_verified_callee if self.options.verify else self._select_callee
             guarded_choice = self._faults.guarded(choose, (self._function, None))
             stub = choosing_stub(self._function, guarded_choice)
             self._installed = InstalledCall(self._function, stub, self._install)
         self._installed.clear()
         return True
 
-    def _verified(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_choose`; for the share of calls that ``verify`` selects, a function that also
+    def _select_verified_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
+        """As `_select_callee`; for the share of calls that ``verify`` selects, a function that also
         compares with Python.
         """
         self._unverified += self.options.verify
-        serving, _ = self._choose(values)
+        serving, _ = self._select_callee(values)
         spec = self._specialization(values)
         if self._unverified < 1 or serving is self._function or spec.outlined:
             return serving, None  # regions verify their own calls
@@ -148,22 +152,27 @@ class Dispatcher(WrappedFunction):
 
     # -- decisions
 
-    def _choose(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """The function to call for a call that no row fits, and what to tell its time.
+    def _select_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
+        """The function to call for a call that no row fits, and a function that has to be told how
+        many nanoseconds the call took; None if nobody asks.
 
-        In this order: the original, while a thread compiles; the outlined function or the original,
-        where the signature is refused; the variant, where calls are not selected by time; else what
-        `CallSelection` says.
+        In this order:
+
+        - a thread compiles the signature: the original;
+        - the signature is refused: the outlined function, or the original (`_callee_of_refused`);
+        - calls are not selected by time (`_selects_by_time`): the variant;
+        - else what `CallSelection` says for calls of this size: the variant or the original. While
+          it is undecided, the call is a trial, whose time it is told (`_add_time`).
         """
         spec = self._specialization(values)
-        variant = self._variant(spec, values)
+        variant = self._variant_for_call(spec, values)
         if variant is None and spec.rejection is None:
             return self._replaying_function(spec, RUN_BACKGROUND), None
         if variant is None:
-            return self._refused_target(spec, values), None
+            return self._callee_of_refused(spec, values), None
         keys = keys_of(spec.types, values)
-        if not self._selects():
-            self._put(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
+        if not self._selects_by_time():
+            self._put_rows(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
             return variant.call, None
         size, selection = size_of_call(values), variant.selection_by_time(varies=self.is_region)
         assert self._installed is not None
@@ -171,7 +180,7 @@ class Dispatcher(WrappedFunction):
             selection.look_again(size)
         served, is_trial = selection.choice(size)
         if not is_trial:
-            self._put_selected(spec, variant, keys)
+            self._put_rows_of_selection(spec, variant, keys)
         target = variant.call
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
@@ -187,13 +196,17 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
         nanoseconds: int,
     ) -> None:
-        """Add the time of a call; where that decides, the next calls go to the faster one."""
+        """Tell the selection of `variant` the time of a trial; where that decides, the next calls
+        go to the faster one.
+        """
         nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
         if variant.selection_by_time(varies=self.is_region).add_time(size, served, nanoseconds):
-            self._put_selected(spec, variant, keys)
+            self._put_rows_of_selection(spec, variant, keys)
 
-    def _put_selected(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
-        """Put a row for each decision of the variant's selection."""
+    def _put_rows_of_selection(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
+        """Put a row for each decision of the variant's selection, that is, for each range of sizes
+        for which it has selected the variant or Python.
+        """
         rows = []
         for r in variant.selection_by_time(varies=self.is_region).ranges():
             if r.served == "python":
@@ -205,20 +218,23 @@ class Dispatcher(WrappedFunction):
                 rows.append(
                     CacheRow(variant.call, keys, r.low, r.high, counters, checks_arguments=True)
                 )
-        self._put(keys, rows)
+        self._put_rows(keys, rows)
 
-    def _put(self, keys: Keys | None, rows: list[CacheRow]) -> None:
+    def _put_rows(self, keys: Keys | None, rows: list[CacheRow]) -> None:
         """Put rows into the installed call, unless each call has to be verified."""
         if not self.options.verify and self._installed is not None:
             self._installed.put(keys, rows)
 
-    def _selects(self) -> bool:
-        """Whether Python may serve calls that compiled code could serve."""
-        return self._may_skip() and selects_by_time()
+    def _selects_by_time(self) -> bool:
+        """Whether Python may serve calls that compiled code could serve, if it is faster."""
+        return self._may_bypass() and selects_by_time()
 
-    def _refused_target(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
-        """What serves a call of a refused signature: the outlined function if there is one, else
-        the original. From the second such call on the installed call knows it.
+    def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
+        """The function to call for a signature that is refused: the outlined function if there is
+        one, else the original, which calls itself without the dispatcher if it is recursive.
+
+        The installed call gets a row for the next calls: `Specialization.allowance` many, which
+        doubles. Then it looks again, since regions may have turned out slower than Python.
         """
         assert spec.rejection is not None
         code = spec.rejection.code
@@ -231,7 +247,8 @@ class Dispatcher(WrappedFunction):
             target = outlined.function
         elif (direct := self._with_direct_self_calls()) is not None:
             target = direct
-        if self._may_skip() and not spec.variants:  # else a name may be bound again as before
+        # A variant may apply again, when names are bound as before: only the dispatcher asks that.
+        if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
             self._send_to_python(spec, keys, target, None if is_compiled else code)
@@ -244,10 +261,10 @@ class Dispatcher(WrappedFunction):
         specs = [*self._specializations.values()]
         if any(s.rejection is None or s.outlined for s in specs):
             return None
-        builtins = all(_is_python_number_or_str(t) for s in specs for t in s.types)
-        if builtins not in self._direct:
-            from .self_calls import with_direct_self_calls
+        from .self_calls import is_python_number_or_str, with_direct_self_calls
 
+        builtins = all(is_python_number_or_str(t) for s in specs for t in s.types)
+        if builtins not in self._direct:
             self._direct[builtins] = with_direct_self_calls(
                 self._function, self, takes_builtins=builtins
             )
@@ -257,17 +274,19 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, keys: Keys | None, target: Callable[..., Any],
         code: str | None,
     ) -> None:
-        """Send the next calls with these keys (None: all that no other row is for) to `target`, the
-        original or the outlined function: twice as many each time. They count as replays by `code`,
-        if there is one.
+        """Put a row that sends the next calls with these keys (None: all that no other row is for)
+        to `target`, the original or the outlined function: twice as many each time. They count as
+        replays by `code`, if there is one.
         """
         spec.count_forwarded(code)
         spec.python_calls[1] = spec.allowance
         spec.allowance = next_allowance(spec.allowance)
-        self._put(keys, [CacheRow(target, keys, counters=spec.python_calls)])
+        self._put_rows(keys, [CacheRow(target, keys, counters=spec.python_calls)])
 
-    def _may_skip(self) -> bool:
-        """Whether calls may be passed on to Python without a look at them."""
+    def _may_bypass(self) -> bool:
+        """Whether rows may send calls to Python, which then do not reach the dispatcher: not if
+        each call that runs as Python must raise, or is to be compared.
+        """
         may_replay = not fallback_is_error() and self.options.on_reject != "raise"
         return may_replay and not self.options.verify
 
@@ -282,32 +301,34 @@ class Dispatcher(WrappedFunction):
           serve (`_after_float_condition`), else Python replays the call;
         - the globals that `failed` uses were rebound: Python replays, and the next call compiles
           again;
-        - what `_choose` gives for the signature that the call has.
+        - what `_select_callee` gives for the signature that the call has.
         """
-        # GUARD_SHAPE: the signature says which axes have length 1
-        actual = self._specialization(values) if code in ("", "GUARD_SHAPE") else spec
+        # For GUARD_SHAPE, too, since the signature says which axes have length 1. Other guards are
+        # about values: the signature is the same.
+        may_be_other_signature = code in ("", "GUARD_SHAPE")
+        actual = self._specialization(values) if may_be_other_signature else spec
         if code and actual is spec:
             if code in ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE"):
                 return self._after_float_condition(spec, failed, code, values)
-            return self._failed_guard(spec, code, values)
+            return self._python_after_failed_guard(spec, code, values)
         variant = actual.variant(values)
-        if variant is failed:
-            return self._failed_guard(actual, failed.mismatch(values), values)
+        if variant is failed:  # the types and names are right: a value did not fit
+            return self._python_after_failed_guard(actual, failed.mismatch(values), values)
         is_rebound = variant is None and not failed.applies(values)
-        if is_rebound and (actual is spec or not _needs_argument_check(spec.types)):
-            self._start()  # the next call compiles again
+        if is_rebound and (actual is spec or not needs_argument_check(spec.types)):
+            self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
-        return self._choose(values)[0]
+        return self._select_callee(values)[0]
 
-    def _failed_guard(
+    def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, for a call whose guard failed. After many of them, without a compiled call
-        in between, the next ones go to the original without a look at them (`Backoff`).
+        """The original, for a call whose guard failed. After many in a row, a row of the installed
+        call sends the next ones to the original (`Backoff`).
         """
         original = self._replaying_function(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())
-        if not (self.is_region or selects_by_time()) or not self._may_skip():
+        if not (self.is_region or selects_by_time()) or not self._may_bypass():
             return original
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
@@ -315,8 +336,10 @@ class Dispatcher(WrappedFunction):
         return original
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:
-        """The original function, and count the replay; raises FuseError if running as Python is
-        forbidden.
+        """The original function, which replays the call; counts the replay by `code`.
+
+        Raises FuseError if running as Python is forbidden, by ``TRANSPILE_FALLBACK=error``, or by
+        ``on_reject="raise"`` for a signature that is refused.
         """
         is_refused = spec.rejection is not None
         if fallback_is_error() or (is_refused and self.options.on_reject == "raise"):
@@ -344,7 +367,7 @@ class Dispatcher(WrappedFunction):
         if may_compile and recording_helps(failed.interface, self._function, may_raise=may_raise):
             variant = self._recording_variant(spec, failed)
         if variant is None:
-            return self._failed_guard(spec, code, values)
+            return self._python_after_failed_guard(spec, code, values)
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
@@ -365,32 +388,31 @@ class Dispatcher(WrappedFunction):
         `MAX_SIGNATURES` all further ones share one that is refused.
         """
         known = self._specializations
-        types = self._signatures.among(values, known)
+        types = self._signatures.signature_of_call(values, known)
         spec = known.get(types)
         if spec is None:
             if len(known) >= MAX_SIGNATURES:
-                return self._rest(types)
+                return self._specialization_past_limit(types)
             spec = known.setdefault(types, Specialization(types))
-        if _has_function_argument(types):
+        if has_function_argument(types):
             spec.types = types  # of the functions themselves that were given last
         return spec
 
-    def _rest(self, types: tuple[ArgType, ...]) -> Specialization:
-        """The specialization of all signatures past `MAX_SIGNATURES`, with the types of the last
-        one.
-        """
+    def _specialization_past_limit(self, types: tuple[ArgType, ...]) -> Specialization:
+        """The refused specialization that all signatures past `MAX_SIGNATURES` share."""
         if self._shared is None:
             from ..diagnostics import Rejection
 
             count = f"the function has been called with {MAX_SIGNATURES} signatures"
             rejection = Rejection("RUN_SIGNATURES", f"{count}, the most that are compiled")
             self._shared = Specialization(types, rejection=rejection)
-            self._refuse(self._shared, rejection)
+            self._warn_of_refusal(self._shared, rejection)
         self._shared.types = types
         return self._shared
 
-    def _variant(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """The variant for this call, compiled if needed; None where the signature is refused.
+    def _variant_for_call(self, spec: Specialization, values: Arguments) -> Variant | None:
+        """The variant for this call, compiled if needed; None where the signature is refused, or
+        while a thread compiles it.
 
         A refused signature is compiled again if a global name that the function reads is bound to
         something else than when it was refused, or a module that it may import is loaded now.
@@ -399,16 +421,21 @@ class Dispatcher(WrappedFunction):
             return variant
         if spec.rejection is None:
             return self._compile_or_refuse(spec, values)
-        is_remembered = spec.names is not None and spec.retries < _MAX_RETRIES
-        if is_remembered and spec.names != names_read(self._function):
+        may_retry = spec.names is not None and spec.retries < _MAX_RETRIES
+        if may_retry and spec.names != names_read(self._function):
             spec.retries += 1
             spec.rejection = spec.error = spec.outlined = None
             return self._compile_or_refuse(spec, values)
         return None
 
     def _compile_or_refuse(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """A new variant; None if there is a rejection, which is remembered and reported, or while
-        a thread compiles in the background.
+        """A new variant of `spec`; None if compiling it is refused, or while a thread compiles in
+        the background.
+
+        Any exception of the compiler becomes a rejection (`compile_call.rejection_of`), which is
+        remembered in `spec` and of which the user is warned: the original still runs. Raised are
+        only faults of the process, after which the next call tries again (`Faults`), and failed
+        assertions under ``TRANSPILE_CHECK``.
         """
         if self._background.is_compiling():
             return None
@@ -426,7 +453,7 @@ class Dispatcher(WrappedFunction):
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
-                if self._faults.may_pass(error):
+                if self._faults.should_retry(error):
                     raise
                 if settings.check and isinstance(error, AssertionError):
                     raise
@@ -434,28 +461,28 @@ class Dispatcher(WrappedFunction):
 
                 rejection = rejection_of(error)
                 spec.names = names_read(self._function)
-                spec.outlined = self._outlined(spec, rejection)
-                rejection = self._explained(spec, rejection)
+                spec.outlined = self._outline(spec, rejection)
+                rejection = self._with_cause(spec, rejection)
                 spec.rejection, spec.error = rejection, drop_tracebacks(error)
-                self._refuse(spec, rejection)
+                self._warn_of_refusal(spec, rejection)
                 return None
-            self._faults.forget()
+            self._faults.reset_count()
             spec.add(variant)
             return variant
 
     def _build_variant(
         self, spec: Specialization, settings: Knobs, values: Arguments | None
     ) -> Variant:
-        """A variant for the current global names, from the disk cache or compiled; raises what
-        `compile_variant` raises.
+        """A variant for the current global names, from the disk cache or compiled.
 
-        `values`: the arguments of the call; None for a variant that records what raised. Raises
-        CompilationPending where a thread has been started instead.
+        `values`: the arguments of the call; None for a recording variant, which is not cached.
+        Raises what `compile_variant` raises, and CompilationPending where a thread has been started
+        instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            variant = None if values is None else self._cached_variant(types, settings, values)
+            variant = None if values is None else self._variant_from_disk(types, settings, values)
             if variant is None:
                 if values is not None and self.options.background and not fallback_is_error():
                     self._background.start(
@@ -472,15 +499,15 @@ class Dispatcher(WrappedFunction):
             spec.seconds += perf_counter() - start
         return variant
 
-    def _outlined(
+    def _outline(
         self, spec: Specialization, rejection: Rejection,
         known: OutlinedFunction | None = None, dropped: frozenset[str] = frozenset(),
     ) -> OutlinedFunction | None:
         """The outlined function, whose compilable regions are compiled separately; None if there
-        are none. ``known``: the outlined function before, without whose regions `dropped` this one
-        is.
+        are none. ``known``: the outlined function so far, whose regions are used again, except for
+        those named `dropped`, which become Python again.
         """
-        from .outlined_regions import outline_function
+        from .outlined_function import outline_function
 
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
@@ -488,7 +515,7 @@ class Dispatcher(WrappedFunction):
                 self._function, types, rejection, self.options, self.region_type, known, dropped
             )
         except Exception as error:  # whatever went wrong, the original still runs
-            if self._faults.may_pass(error):
+            if self._faults.should_retry(error):
                 raise
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
@@ -497,7 +524,9 @@ class Dispatcher(WrappedFunction):
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
-        """The outlined function of a refused signature, without regions that Python runs faster."""
+        """The outlined function of a refused signature, without the regions that Python was
+        measured to run faster (`prefers_python` of the region); None if there is none.
+        """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
             return None
@@ -506,26 +535,27 @@ class Dispatcher(WrappedFunction):
             return outlined
         dropped = slow | outlined.dropped
         spec.dropped += [r for r in outlined.regions if r.helper in slow]
-        return self._outlined(spec, spec.rejection, outlined, dropped)
+        return self._outline(spec, spec.rejection, outlined, dropped)
 
-    def _explained(self, spec: Specialization, rejection: Rejection) -> Rejection:
+    def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
         """`rejection` with its cause, in the terms of the source."""
-        from ..report.refusal_causes import explained
+        from ..report.refusal_causes import with_cause
 
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            return explained(self._function, types, rejection)
+            return with_cause(self._function, types, rejection)
         except Exception as error:  # whatever went wrong, there is a reason to tell
-            if self._faults.may_pass(error):
+            if self._faults.should_retry(error):
                 raise
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
 
-    def _cached_variant(
+    def _variant_from_disk(
         self, types: dict[str, ArgType], settings: Knobs, values: Arguments
     ) -> Variant | None:
-        """The variant from the disk cache, unless the user wants to see the compilation, or has it
-        checked, or settings change the code.
+        """The variant from the disk cache; None if there is none. The cache is not used if the user
+        wants to see the compilation, or has it checked, or if environment variables change the
+        generated code (`Knobs.shapes_code`).
         """
         is_watched = settings.debug or settings.dump or settings.check
         if not self.options.cache or is_watched or settings.shapes_code:
@@ -536,13 +566,13 @@ class Dispatcher(WrappedFunction):
         target = chosen_target(self.options, settings)
         return find_variant(self._function, types, self.options, target.full_name, values)
 
-    def _refuse(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec` if the options say so, once of each cause, unless all of
-        it is compiled in regions, or a fallback raises.
+    def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
+        """Warn of the rejection of `spec` if ``on_reject`` says so, once of each cause. Not if all
+        loops are compiled in regions, nor if running as Python raises.
         """
         is_partly_compiled = spec.outlined is not None
         is_fully_compiled = spec.outlined is not None and not spec.outlined.loops
-        if is_fully_compiled or not self._may_skip():
+        if is_fully_compiled or not self._may_bypass():
             return
         cause = rejection.code, rejection.line
         is_known = cause in self.warned_causes
@@ -570,26 +600,3 @@ class Dispatcher(WrappedFunction):
         """
         specs = [*self._specializations.values()]
         return bool(specs) and all(spec.is_served_by_python for spec in specs)
-
-
-def _is_python_number_or_str(ty: ArgType) -> bool:
-    """Whether arguments of this type are Python's numbers, strs or None: their operators run no
-    user code, and warn of nothing.
-    """
-    if isinstance(ty, Constant):
-        return ty.kind in (int, bool, str, type(None))
-    return (isinstance(ty, ScalarType) and ty.weak) or ty == Opaque("str")
-
-
-def _has_function_argument(types: tuple[ArgType, ...]) -> bool:
-    """Whether an argument is a function or a module."""
-    return any(isinstance(t, Function) for t in types)
-
-
-def _needs_argument_check(types: Iterable[ArgType]) -> bool:
-    """Whether the guard of a variant depends on the argument itself, not only on its type."""
-    return any(
-        isinstance(t, (Function, GeneratorType))
-        or (isinstance(t, ObjectType) and _needs_argument_check(part for _, part in t.parts))
-        for t in types
-    )

@@ -84,7 +84,7 @@ class _QuietState:
     number: int = 0  # how many other states there were before
 
     def set(self, error_state: tuple[Any, list[Any]]) -> None:
-        """Makes this the quiet state, in C, too."""
+        """Makes this the quiet state, and tells C if C can notice when it changes."""
         if error_state == self.error_state:
             return
         self.error_state, self.number = error_state, self.number + 1
@@ -98,8 +98,9 @@ QUIET_STATE = _QuietState()
 
 
 def errors_observable() -> bool:
-    """Whether a float condition may raise or call back in the middle of a loop, or every warning
-    shows.
+    """Whether Python may show more of a float condition than one warning after the call: it may
+    raise or call back in the middle of a loop (``np.errstate``), or each warning may show again
+    (the filters). If not, the present state becomes `QUIET_STATE`.
     """
     error_state = errstate(), list(warnings.filters)
     modes = set(np.geterr().values())
@@ -186,16 +187,18 @@ def _carry_out(verdict: _Verdict, function: FunctionType) -> str | None:
 def _verdict(
     interface: KernelInterface, function: FunctionType, status: int, can_replay: bool
 ) -> _Verdict:
-    """What to do about a status. In this order:
+    """What to do about a status. A condition ("divide", "over", "under", "invalid") is *active* if
+    the kernel has raised it, ``np.errstate`` does not ignore it, and some operation of the program
+    warns of it. In this order:
 
     - a check failed, or the kernel must not see such a condition (strict): replay;
-    - no raised condition is active in the error state, or no operation of the program warns of it,
-      but Python's own float arithmetic or a value that is not used raised it: the result stands;
+    - no condition is active: Python's own float arithmetic, or a value that is not used, raised it,
+      or the user ignores it: the result stands;
     - one of them raises or calls back: replay (GUARD_ERRSTATE);
     - the warning filters ignore all warnings that it may have caused: the result stands;
-    - Python can replay `can_replay`, and would not show exactly one warning: replay
+    - Python `can_replay`, and it is not certain that it would show exactly one warning: replay
       (GUARD_FLOAT_STATUS);
-    - else the result stands, and one warning for each condition is emitted.
+    - else the result stands, and one warning for each active condition is emitted.
     """
     raised = [c for c in _FP_CLASSES if status & STATUS[c]]
     if (code := _replay_code(interface, status)) is not None:
@@ -210,15 +213,17 @@ def _verdict(
     raised_sources = dict.fromkeys(s for s in interface.sources if s.status in active)
     if _are_ignored(raised_sources, function):
         return _Verdict(sources=tuple(raised_sources), is_silent=True)
-    if can_replay and not (
-        len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
-    ):
+    is_one_warning = len(raised_sources) == 1 and _one_warning_each(raised_sources, function)
+    if can_replay and not is_one_warning:
         return _Verdict("GUARD_FLOAT_STATUS")
-    return _Verdict(sources=tuple({s.status: s for s in reversed(raised_sources)}.values()))
+    first_of_condition = {s.status: s for s in reversed(raised_sources)}  # the first one stays
+    return _Verdict(sources=tuple(first_of_condition.values()))
 
 
 def _replay_code(interface: KernelInterface, status: int) -> str | None:
-    """The code if a check failed, or if Python may have raised; else None."""
+    """The code of the replay if a check failed, or if a condition arose that the kernel must not
+    see (strict), since Python may raise there; else None.
+    """
     if status & STATUS["replay"]:
         causes = (code for code, bit in CHECK_CAUSES.items() if status & bit)
         return next(causes, "GUARD_RAISES")
@@ -249,9 +254,19 @@ def judge_recorded(
 def _recorded_verdict(
     interface: KernelInterface, function: FunctionType, status: int, order: Sequence[int]
 ) -> _Verdict:
-    """As `_verdict`; `order` has the numbers of the sources that raised, in a loop's order.
+    """As `_verdict`; `order` has the numbers of the sources that raised, in a loop's order. In this
+    order:
 
-    Array expressions have another order: where the orders may differ observably, Python replays.
+    - a check failed, or the condition is strict: replay;
+    - some condition raises or calls back: replay (GUARD_ERRSTATE);
+    - a condition arose that no recorded source explains, or Python would not show one warning for
+      each source: replay (GUARD_FLOAT_STATUS);
+    - the warning filters ignore all warnings: the result stands;
+    - the order of the warnings is certain, or all were shown before and so show nothing: they are
+      emitted, and the result stands. It is certain for scalar operations, and if the sources raised
+      in the order of the program: array expressions go through all elements one operation after
+      the other, where a loop does all operations for one element after the other;
+    - else replay (GUARD_FLOAT_STATUS).
     """
     if (code := _replay_code(interface, status)) is not None:
         return _Verdict(code)
@@ -265,13 +280,13 @@ def _recorded_verdict(
         return _Verdict("GUARD_ERRSTATE")
     if not (active <= shown_conditions and _one_warning_each(shown, function)):
         return _Verdict("GUARD_FLOAT_STATUS")
-    has_one_order = (
+    has_certain_order = (
         shown == sorted(shown, key=sources.index)
         or all(_SCALAR_WARNING in s.message for s in shown)
     )
     if _are_ignored([s for s in sources if s.status in active], function):
         return _Verdict(sources=tuple(shown), is_silent=True)
-    if has_one_order:
+    if has_certain_order:
         return _Verdict(sources=tuple(shown))
     if all(_already_shown(s, function) for s in shown):  # the registry may be cleared
         return _Verdict(sources=tuple(shown), lasts=False)
@@ -281,16 +296,17 @@ def _recorded_verdict(
 def recording_helps(
     interface: KernelInterface, function: FunctionType, *, may_raise: bool
 ) -> bool:
-    """Whether recording which sources raised may avoid replays: also where each warning is shown or
-    is an error, or a condition raises (``may_raise``), if a value that is not used may have raised.
+    """Whether a recording kernel may avoid replays of a kernel of this interface, which does not
+    record. It does where a value that is not used may have raised, for then nobody warns; and where
+    each warning is known and shows once at most, so that it can be emitted here. The latter does
+    not help where a condition raises or calls back (``may_raise``).
     """
-    return interface.raised_order is None and (
-        any(not s.certain for s in interface.sources)
-        or (not may_raise and all(
-            s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS
-            for s in interface.sources
-        ))
+    is_recording = interface.raised_order is not None
+    may_be_unused = any(not s.certain for s in interface.sources)
+    can_emit_all = not may_raise and all(
+        s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
     )
+    return not is_recording and (may_be_unused or can_emit_all)
 
 
 def _one_warning_each(sources: Iterable[StatusSource], function: FunctionType) -> bool:

@@ -34,6 +34,9 @@ FORK_TIMEOUT = 5.0
 """Seconds after which a fork no longer waits for a compilation."""
 
 _POLL = 0.005
+"""Seconds for which a fork waits for a lock, before it looks whether the owner of the lock waits
+for the C compiler, so that the fork need not.
+"""
 
 
 class ForkSafeLock:

@@ -284,7 +284,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         return with_verdicts(shown, self.report_for(types))
 
     def _types(self, args: Arguments, kwargs: dict[str, Any]) -> tuple[ArgType, ...]:
-        return self._signatures.among(
+        return self._signatures.signature_of_call(
             argument_collector(self._function)(*args, **kwargs), self._specializations
         )
 

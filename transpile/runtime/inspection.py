@@ -20,7 +20,7 @@ from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
-from ..report.measured_choice import FasterAsPython, too_short
+from ..report.measured_choice import FasterAsPython, too_short_rejections
 from ..report.remark_selection import merge_equal
 from ..report.report_builder import report_all as joined_report
 from ..report.report_builder import report_compiled, report_refused, report_regions
@@ -45,27 +45,27 @@ def report(
     function: FunctionType,
     types: tuple[ArgType, ...],
     options: Options,
-    case: Specialization | None,
+    spec: Specialization | None,
     region_type: type[FusedRegion],
     *,
     is_region: bool = False,
 ) -> Report:
-    """The report on `function` for arguments of these types; `case` has its calls so far.
+    """The report on `function` for arguments of these types; `spec` has its calls so far.
     ``is_region``: it is an outlined region.
     """
     settings = knobs.read()
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
-    stats = case.stats.as_dict() if case else None
+    stats = spec.stats.as_dict() if spec else None
     try:
         stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
         compiled_report = report_compiled(
-            stages, target, stats, _failures(case), _faster_as_python(case), is_region=is_region
+            stages, target, stats, _failures(spec), _faster_as_python(spec), is_region=is_region
         )
-        rejection = case.rejection if case else _build_failure(stages, target, options)
+        rejection = spec.rejection if spec else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        outlined = case.outlined if case else _outlined_or_none(
+        outlined = spec.outlined if spec else _outlined_or_none(
             function, types_by_name, reason, options, region_type
         )
         refused = report_refused(
@@ -73,7 +73,7 @@ def report(
         )
         if outlined is not None:
             refused = _report_with_regions(outlined, refused)
-        given_up = _given_up(case) if case else ()
+        given_up = _given_up(spec) if spec else ()
         return replace(refused, rejections=merge_equal((*refused.rejections, *given_up)))
     if rejection is None:
         return compiled_report
@@ -85,26 +85,26 @@ def report_all(function: FunctionType, options: Options, reports: Sequence[Repor
     return joined_report(function, reports, chosen_target(options, knobs.read()))
 
 
-def _failures(case: Specialization | None) -> GuardFailures | None:
+def _failures(spec: Specialization | None) -> GuardFailures | None:
     """The guards that failed in the calls so far."""
-    if case is None or not case.replays:
+    if spec is None or not spec.replays:
         return None
     failed, mismatches = Counter[int](), dict[str, str]()
-    for variant in case.variants:
+    for variant in spec.variants:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
-    return GuardFailures(guards=failed, mismatches=mismatches, replays=case.replays)
+    return GuardFailures(guards=failed, mismatches=mismatches, replays=spec.replays)
 
 
-def _faster_as_python(case: Specialization | None) -> FasterAsPython | None:
+def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:
     """The calls so far that Python serves because it is faster."""
-    selections = [v.selection for v in case.variants if v.selection] if case else []
+    selections = [v.selection for v in spec.variants if v.selection] if spec else []
     return selections[-1].faster_as_python() if selections else None
 
 
-def _given_up(case: Specialization) -> Iterator[Rejection]:
+def _given_up(spec: Specialization) -> Iterator[Rejection]:
     """Why loops that were regions run as Python again: they are slower compiled, or are refused."""
-    for region in case.dropped:
+    for region in spec.dropped:
         if region.loops and region.latest is not None:
             reasons = region.fused.report_for(region.latest).rejections
             yield from (r for r in reasons if r.code.startswith(("RUN_", "LOWER_")))
@@ -114,10 +114,10 @@ def listing(
     function: FunctionType,
     types: tuple[ArgType, ...],
     options: Options,
-    case: Specialization | None,
+    spec: Specialization | None,
 ) -> Listing:
     """`function` line by line for arguments of these types; of an outlined function, the regions
-    that have run (in `case`).
+    that have run (in `spec`).
 
     Raises FuseError where nothing is compiled.
     """
@@ -131,7 +131,7 @@ def listing(
         return _compiled_listing(stages, target)
     except Exception as error:
         rejection = rejection_of(error)
-        regions = case.outlined.regions if case and case.outlined else ()
+        regions = spec.outlined.regions if spec and spec.outlined else ()
         if region_listings := [
             p.fused.listing_for(p.latest) for p in regions if p.latest is not None
         ]:
@@ -265,7 +265,7 @@ def _outlined_or_none(
     region_type: type[FusedRegion],
 ) -> OutlinedFunction | None:
     """The outlined function; None if it is refused."""
-    from .outlined_regions import outline_function
+    from .outlined_function import outline_function
 
     try:
         return outline_function(function, types, rejection, options, region_type)
@@ -281,8 +281,8 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
     found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
-    short = too_short([span for s in outlined.too_short if (span := span_of(s)) is not None])
-    return replace(found, rejections=(*found.rejections, *short))
+    too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
+    return replace(found, rejections=(*found.rejections, *too_short_rejections(too_short)))
 
 
 def _without_consequences(

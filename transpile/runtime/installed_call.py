@@ -3,10 +3,10 @@
 The dispatcher decides which target serves which arguments: `CacheRow`s, by argument keys. From all
 of them this module makes one callable, the cheapest that can tell them apart:
 
-- the wrapper of the only variant, where it serves all calls
-- the inline cache, with the last few keys
-- without the inline cache (no native path, ``*args``): a stub that passes on a number of calls of
-  one refused signature, or the wrapper of the variant that served last
+- the wrapper of the only variant, where it serves all calls (`_only_target`);
+- the inline cache, a builtin in C, with the last few keys (`_inline_cache`);
+- without the inline cache (no native path, ``*args``): a Python stub that passes on a number of
+  calls of one refused signature, or the wrapper of the variant that served last (`_stub_for_rows`).
 
 Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
 """
@@ -52,9 +52,10 @@ class InstalledCall:
         self._function, self._miss, self._install = function, miss, install
         self._parameters = ParameterList.of(function)
         self._rows: dict[Keys | None, tuple[CacheRow, ...]] = {}
-        self._rebuilds = self._skipped = 0
+        self._rebuilds = 0  # how often a callable was made from the rows
+        self._skipped = 0  # how often it would have been since: see `put`
         self._last_keys: Keys | None = None
-        self._stub_row: CacheRow | None = None  # the row that the stub of `_without_cache` is for
+        self._stub_row: CacheRow | None = None  # the row that the stub of `_stub_for_rows` is for
         self._calls_left = CellType(0)  # of that stub
         self._uncounted = 0  # how many calls that stub had left when its calls were counted last
 
@@ -70,31 +71,41 @@ class InstalledCall:
 
     def put(self, keys: Keys | None, rows: Sequence[CacheRow]) -> None:
         """Set the rows for these keys, which are tried before those of other keys; None: for all
-        calls that no other row is for.
+        calls that no other row is for. Then install the callable made from all rows.
+
+        Of more than `_MAX_KEYS` keys the oldest are dropped. A function that is called with more
+        kinds of arguments would make a new inline cache at nearly each call: so the n-th one is
+        made only when n - 1 others have been skipped.
         """
         others = {k: r for k, r in self._rows.items() if k != keys}
-        kept = [*others][len(others) + 1 - _MAX_KEYS :] if len(others) >= _MAX_KEYS else others
+        kept = [*others][-(_MAX_KEYS - 1) :]
         self._rows = {k: others[k] for k in kept} | {keys: tuple(rows)}
         is_alternating = len(self._rows) > 1 and keys != self._last_keys
         self._last_keys = keys
-        if len(others) >= _MAX_KEYS:
+        has_dropped_keys = len(others) >= _MAX_KEYS
+        if has_dropped_keys:
             self._skipped += 1
             if self._skipped < self._rebuilds:
                 return
         self._rebuilds, self._skipped = self._rebuilds + 1, 0
-        call = self._direct() or self._cached() or self._without_cache(rows, is_alternating)
+        call = self._only_target() or self._inline_cache()
+        call = call or self._stub_for_rows(rows, is_alternating)
         if call is not None:
             self._install(call)
 
-    def _direct(self) -> Callable[..., Any] | None:
-        """The only target, if it serves all calls."""
+    def _only_target(self) -> Callable[..., Any] | None:
+        """The target of the only row, if it serves calls of all sizes and checks the arguments
+        itself; None otherwise.
+        """
         if len(self._rows) != 1:
             return None
         ((row, *others),) = self._rows.values()
         return row.target if not others and row.serves_all and row.checks_arguments else None
 
-    def _cached(self) -> Callable[..., Any] | None:
-        """The inline cache; None where there is none, or not yet."""
+    def _inline_cache(self) -> Callable[..., Any] | None:
+        """A new inline cache with all rows, the latest first; None where there is none: for
+        parameters that it does not take (``*args``), and until the trampoline is loaded.
+        """
         if self._parameters is None:
             return None
         if opened_trampoline() is None:
@@ -104,7 +115,7 @@ class InstalledCall:
         rows += self._rows.get(None, ())
         return inline_cache(self._function.__name__, self._parameters, rows, self._miss)
 
-    def _without_cache(
+    def _stub_for_rows(
         self, rows: Sequence[CacheRow], is_alternating: bool
     ) -> Callable[..., Any] | None:
         """A Python stub for the calls of these rows only. None while calls alternate between
@@ -120,10 +131,12 @@ class InstalledCall:
         if self._parameters is not None:  # until the inline cache can be made
             limit = min(limit, _SOON)
         self._stub_row, self._uncounted, self._calls_left = row, limit, CellType(limit)
-        return backoff_stub(self._function, row.target, self._calls_left, self._wake)
+        return backoff_stub(self._function, row.target, self._calls_left, self._on_stub_used_up)
 
-    def _wake(self) -> None:
-        """The stub has passed on as many calls as it may."""
+    def _on_stub_used_up(self) -> None:
+        """Called by the stub once it has passed on as many calls as it may: the next call goes to
+        the dispatcher.
+        """
         self.count_calls()
         if self._stub_row is not None:
             self._stub_row.counters[1] = 0
@@ -147,6 +160,8 @@ def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
 
 
 def _is_given_by_identity(ty: ArgType, value: object) -> bool:
-    """Whether the signature has this very object."""
+    """Whether the key must be the object `value` itself, not its type: the signature has it as a
+    constant, or as a function that is no plain Python function.
+    """
     is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
     return is_function or isinstance(ty, Constant)

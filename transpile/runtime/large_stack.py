@@ -20,6 +20,7 @@ __all__ = ["has_small_stack", "large_stacks", "on_large_stack"]
 _Result = TypeVar("_Result")
 
 _STACK_BYTES = 16 << 20
+"""The size of the stack of a thread in which the compiler runs."""
 _SMALL_BYTES = 1 << 20
 """Stacks with less than this are small."""
 

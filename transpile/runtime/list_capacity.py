@@ -25,6 +25,9 @@ INITIAL_CAPACITY = 1 << 12
 MAX_CAPACITY = 1 << 28
 """The capacity from which on it is not increased: Python replays the call."""
 
+_GROWTH = 8
+"""The factor by which it is increased: each attempt that fails is lost work, so there are few."""
+
 
 def new_capacity() -> np.ndarray:
     """The capacity of a kernel that has not run yet: an array of one int64, which C reads."""
@@ -40,5 +43,5 @@ def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
     has_room = int(capacity[0]) < MAX_CAPACITY
     retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and has_room
     if retries:
-        capacity[0] *= 8
+        capacity[0] *= _GROWTH
     return retries

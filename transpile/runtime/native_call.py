@@ -93,7 +93,7 @@ from .not_native import NotNative
 from .snapshot import CopyPool, Snapshot
 from .stub_functions import Arguments
 
-__all__ = ["add_allocation", "ArgumentSlots", "OnStatus", "native_call"]
+__all__ = ["add_allocation", "CallFrameLayout", "OnStatus", "native_call"]
 
 _BINARY = {"add": ADD, "sub": SUB, "mul": MUL, "floordiv": DIV}
 _HELPERS: dict[HostExpr, Any] = {
@@ -151,7 +151,7 @@ class _AllocationReader:
 
     def array(self, call: HostCall, allocated: Allocated) -> int:
         """The row of an array: its constructor, dtype, and a row for each length."""
-        constructor = self._meaning(call.function)
+        constructor = self._bound_object(call.function)
         arguments = dict(zip(("shape", "dtype"), call.args, strict=False)) | dict(call.keywords)
         if len(arguments) < len(call.args) + len(call.keywords) or "shape" not in arguments:
             raise _not_evaluated(call)
@@ -185,7 +185,7 @@ class _AllocationReader:
             case HostConst(str(name)):
                 requested = name
             case _:
-                requested = self._meaning(dtype)
+                requested = self._bound_object(dtype)
         if np.dtype(requested) != expected:
             raise _not_evaluated(allocated.expr)
         return Pointer(expected), 0
@@ -204,11 +204,11 @@ class _AllocationReader:
                 return row(SIZE, self._argument(of), 0)
             case HostOp(op, (left, right)) if op in _BINARY:
                 return row(_BINARY[op], self._integer(left), self._integer(right))
-            case HostCall(function, (of,), ()) if self._meaning(function) is len:
+            case HostCall(function, (of,), ()) if self._bound_object(function) is len:
                 return row(EXTENT, self._argument(of), 0)
-            case HostCall(function, (a, b), ()) if self._meaning(function) is max:
+            case HostCall(function, (a, b), ()) if self._bound_object(function) is max:
                 return row(MOST, self._integer(a), self._integer(b))
-            case HostCall(function, (a, b), ()) if self._meaning(function) is min:
+            case HostCall(function, (a, b), ()) if self._bound_object(function) is min:
                 return row(LEAST, self._integer(a), self._integer(b))
             case HostCapacity():
                 return row(STORED, self._capacity.ctypes.data, 0)
@@ -220,7 +220,7 @@ class _AllocationReader:
             return self._places[e.name]
         raise _not_evaluated(e)
 
-    def _meaning(self, e: HostExpr) -> object:
+    def _bound_object(self, e: HostExpr) -> object:
         """The object that a name or attribute is bound to."""
         try:
             return self._objects[e]
@@ -228,13 +228,14 @@ class _AllocationReader:
             raise _not_evaluated(e) from None
 
 
-class ArgumentSlots:
-    """The numbering of the values of a call, in the order of `native_entry.CallSpec.sources`:
-    arguments, captured values, derived values, allocated arrays.
+class CallFrameLayout:
+    """The frame of a call in C: each value of the call has a *place* in it, a number. They are in
+    the order of `native_entry.CallSpec.sources`: arguments, captured values, derived values
+    (members of objects, arrays of lists), allocated arrays.
 
-    ``places``: the number of each value by name or expression; ``slots``: of a result slot, the
-    index of its kernel parameter and its dtype; ``lengths``: as ``places``, where a list's text
-    means its array. Raises NotNative for values that only Python can compute.
+    ``places``: the place of each value by its name; ``slots``: of a result slot, the index of its
+    kernel parameter and its dtype; ``lengths``: as ``places``, but the name of a list means its
+    array. Raises NotNative for values that only Python can compute.
     """
 
     def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
@@ -321,8 +322,8 @@ class ArgumentSlots:
         self._count += 1
         return self._derived_index[e]
 
-    def of(self, name: str) -> int:
-        """The source of a kernel parameter."""
+    def place_of_parameter(self, name: str) -> int:
+        """The place of the value of a kernel parameter; SLOT for a result slot."""
         match self.bindings.get(name):
             case Argument() | Captured() | Allocated() | ObjectMember() | ListItems() if (
                 name in self.places
@@ -336,15 +337,16 @@ class ArgumentSlots:
                 raise NotNative(f"only Python unpacks the complex number `{whole.name}`")
         raise NotNative(f"only Python can compute the parameter `{name}` of the kernel")
 
-    def object(self, name: str) -> int:
-        """The index of the object that a name of the result is bound to."""
+    def place_of_object(self, name: str) -> int:
+        """The place of the object that a name of the result is bound to."""
         if name in self._parameters and name not in self.bindings:
             return self.places[name]
-        return self.of(name)
+        return self.place_of_parameter(name)
 
     def pairs(self, interface: KernelInterface) -> list[tuple[int, int]]:
-        """Pairs of indices of arrays that may be the same."""
-        return [(self.of(a), self.of(b)) for a, b in interface.in_place]
+        """Pairs of places of arrays that may be one array."""
+        place_of = self.place_of_parameter
+        return [(place_of(a), place_of(b)) for a, b in interface.in_place]
 
     def _name_binding(self, expr: HostExpr, expected: Pointer | None = None) -> NameBinding:
         """A name outside of the function, or what is reached from it in steps, that C looks up at
@@ -432,14 +434,14 @@ def _call_program(
     _require_native(code, interface, needs_quiet_state)
     if not type(namespace) is type(builtins) is dict:
         raise NotNative("the globals or the builtins of the function are no plain dict")
-    places, program = ArgumentSlots(function, interface), Program()
+    places, program = CallFrameLayout(function, interface), Program()
     ResultProgram(places, program).add(interface.returned)
     identities = {guard.expr: guard.value for guard in interface.identity_guards}
     allocated = [
         add_allocation(program, b, places.lengths, identities, capacity)
         for b in places.allocated
     ]
-    sources = [places.of(p.name) for p in interface.params]
+    sources = [places.place_of_parameter(p.name) for p in interface.params]
     written = [k for k, p in enumerate(interface.params) if p.name in interface.writes]
     parameters = ParameterList.of(function)
     assert parameters is not None  # `_require_native`

@@ -55,7 +55,7 @@ from .result_source import (
     strided_view,
 )
 
-__all__ = ["HasPlaces", "ResultProgram"]
+__all__ = ["HasFramePlaces", "ResultProgram"]
 
 _FORMAT_LETTERS = {
     "f64": "d", "f32": "f", "i64": "q", "i32": "i", "i16": "h", "i8": "b",
@@ -63,12 +63,12 @@ _FORMAT_LETTERS = {
 }
 
 
-class HasPlaces(Protocol):
-    """The places of values in a call (`native_call.ArgumentSlots`)."""
+class HasFramePlaces(Protocol):
+    """The places of values in a call (`native_call.CallFrameLayout`)."""
 
     @property
     def slots(self) -> Mapping[str, tuple[int, str]]: ...
-    def object(self, name: str) -> int: ...
+    def place_of_object(self, name: str) -> int: ...
 
 
 class ResultProgram:
@@ -76,7 +76,7 @@ class ResultProgram:
     raise NotNative for results without one.
     """
 
-    def __init__(self, places: HasPlaces, program: Program) -> None:
+    def __init__(self, places: HasFramePlaces, program: Program) -> None:
         self._places, self._words, self._row = places, program.words, program.row
 
     def add(self, returned: ResultSpec) -> int:
@@ -87,7 +87,7 @@ class ResultProgram:
             case ConstantResult(value):
                 return self._row(LITERAL, Pointer(value))
             case ObjectResult(name):
-                return self._row(GIVEN, self._places.object(name))
+                return self._row(GIVEN, self._places.place_of_object(name))
             case ScalarResult(slot, weak=True):
                 return self._python_scalar(slot, self._places.slots[slot][1])
             case ScalarResult(slot, flag=None):

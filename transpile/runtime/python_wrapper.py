@@ -73,7 +73,7 @@ from .stub_functions import (
     make_stub,
 )
 
-__all__ = ["PrologueSource", "source_bindings", "make_guard", "make_wrapper"]
+__all__ = ["PrologueSource", "source_bindings", "make_binding_test", "make_wrapper"]
 
 _HELPERS: dict[str, Any] = {
     "abs": abs, "bool": bool, "float": float, "greatest": greatest, "int": int, "least": least,
@@ -94,15 +94,15 @@ class PrologueSource:
     """The source of a wrapper's first part, and the values of helper names in it.
 
     ``helpers``: objects by the generated names (``_tp_…``) that the source uses, which become cells
-    of the wrapper. ``again``: source that forwards all arguments; ``rest``: the end of a call of
-    ``_tp_fallback``. ``slots``: bindings of scalar results.
+    of the wrapper. ``forwarded``: source of an argument list that forwards all arguments;
+    ``fallback_end``: the end of a call of ``_tp_fallback``. ``slots``: bindings of scalar results.
     """
 
     def __init__(self, function: FunctionType, interface: KernelInterface) -> None:
         code = function.__code__
         self.interface = interface
-        self.again = forwarding_source(code)
-        self.rest = f"{arguments_source(code)})({self.again})"
+        self.forwarded = forwarding_source(code)
+        self.fallback_end = f"{arguments_source(code)})({self.forwarded})"
         self.helpers: dict[str, Any] = {f"_{name}": value for name, value in _HELPERS.items()}
         if interface.overflow_slot is not None:
             self.helpers |= {"_tp_room": new_capacity(), "_tp_more": grow_capacity}
@@ -155,7 +155,7 @@ class PrologueSource:
         """
         return [f"{c.name} = {host_source(c.expr)}" for c in self.interface.captures]
 
-    def before(self) -> Iterator[str]:
+    def prologue(self) -> Iterator[str]:
         """The statements before the call of the kernel."""
         lines = [*self.captures(), *self._conditions()]
         sources = source_bindings(self.bindings)
@@ -174,7 +174,7 @@ class PrologueSource:
             yield "    _tp_fits = False"
             yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
             yield from (f"    {line}" for line in self.release_memory())
-            yield f"    return _tp_fallback('', {self.rest}"
+            yield f"    return _tp_fallback('', {self.fallback_end}"
 
     def _conditions(self) -> Iterator[str]:
         """The statement that raises _Mismatch unless all conditions on the arguments hold: classes
@@ -183,8 +183,8 @@ class PrologueSource:
         """
         interface = self.interface
         conditions = [
-            *map(self._is_shaped, interface.class_guards),
-            *map(self._is_given, interface.constant_arguments),
+            *map(self._has_class_and_length, interface.class_guards),
+            *map(self._has_constant_value, interface.constant_arguments),
         ]
         conditions += self.identity_guards()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
@@ -203,7 +203,7 @@ class PrologueSource:
             yield f"if not ({' and '.join(conditions)}):"
             yield f"    raise {self.helper('e', _Mismatch)}"
 
-    def _is_shaped(self, shape: ClassGuard) -> str:
+    def _has_class_and_length(self, shape: ClassGuard) -> str:
         """The condition that an object has its class and length."""
         whole = host_source(shape.expr)
         has_class = f"{self.helper('f', type)}({whole}) is {self.helper('t', shape.kind)}"
@@ -273,7 +273,7 @@ class PrologueSource:
         items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
         return self.helper("m", sequence_converter(items, back))
 
-    def _is_given(self, ref: IdentityGuard) -> str:
+    def _has_constant_value(self, ref: IdentityGuard) -> str:
         """The condition that a parameter has the value for which the kernel was specialised."""
         value_name, name = self.helper("r", ref.value), host_operand(ref.expr)
         if ref.value is None:
@@ -297,9 +297,12 @@ def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
     return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
 
 
-def make_guard(function: FunctionType, interface: KernelInterface) -> Callable[[Arguments], bool]:
-    """A function that tells whether the global names that the kernel reads still have the values it
-    assumes, in a call with these arguments.
+def make_binding_test(
+    function: FunctionType, interface: KernelInterface
+) -> Callable[[Arguments], bool]:
+    """A function that tells whether, in a call with these arguments, the names that the kernel
+    depends on still are what it assumes: functions and types the same objects (binding guards),
+    arrays, numbers and lists that it reads of the same types. `Variant.applies`.
     """
     source = _WrapperSource(function, interface)
     conditions = source.identity_guards()
@@ -352,7 +355,7 @@ class _WrapperSource(PrologueSource):
     def body(self) -> Iterator[str]:
         """The statements of the wrapper."""
         yield "nonlocal _tp_calls"
-        yield from self.before()
+        yield from self.prologue()
         if self.slots:
             yield from self._take_slots()
         generators = [
@@ -365,9 +368,9 @@ class _WrapperSource(PrologueSource):
         if self.interface.overflow_slot is not None:
             slot = self.name(self.interface.overflow_slot)
             yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
-            yield f"        return _tp_again({self.again})"
+            yield f"        return _tp_again({self.forwarded})"
         yield from (f"    {line}" for line in self.release_memory())
-        yield f"    return _tp_fallback(_tp_code, {self.rest}"
+        yield f"    return _tp_fallback(_tp_code, {self.fallback_end}"
         yield "_tp_calls += 1"
         captures = self.interface.captures
         yield from (host_source(c.write_back) for c in captures if c.write_back)
@@ -381,7 +384,7 @@ class _WrapperSource(PrologueSource):
 
     def _call(self) -> Iterator[str]:
         """The call of the kernel, and of ``judge`` for a non-zero status."""
-        saved = self._saved()
+        saved = self._snapshot()
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
@@ -407,7 +410,7 @@ class _WrapperSource(PrologueSource):
     def _slot_names(self) -> str:
         return f"({''.join(f'_tps_{b.name}, ' for b in self.slots)})"
 
-    def _saved(self) -> str:
+    def _snapshot(self) -> str:
         """The snapshot expression: copies of what the kernel writes, where Python may have to
         replay. The cases are those of the table in `lower.assemble_plan`.
         """
@@ -427,10 +430,10 @@ class _WrapperSource(PrologueSource):
         observable = f"{self.helper('f', errors_observable)}()"
         condition = f"{current} != _tp_quiet_state.error_state and {observable}"
         if interface.copied_up_to and (interface.rewrites or interface.in_place):
-            condition += f" or {self._cheap(written)}"
+            condition += f" or {self._overwrites_little(written)}"
         return f"{saved} if {condition} else ()"
 
-    def _cheap(self, written: str) -> str:
+    def _overwrites_little(self, written: str) -> str:
         """The condition that the kernel overwrites what it reads, and little enough to be copied.
         """
         interface = self.interface

@@ -22,20 +22,24 @@ from ..frontend.ast_walk import copy_tree, walk_nodes
 from ..frontend.bytecode_check import nested_codes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.source import read_source
+from ..types.value_types import ArgType, Constant, Opaque, ScalarType
 from .stub_functions import function_from_tree
 
-__all__ = ["with_direct_self_calls"]
+__all__ = ["is_python_number_or_str", "with_direct_self_calls"]
 
 _FUSED, _DIRECT = "_tp_fused", "_tp_direct"
+
 
 def with_direct_self_calls(
     function: FunctionType, fused: object, *, takes_builtins: bool
 ) -> FunctionType | None:
-    """`function`, whose calls of `fused` by a global name or closure cell call the result itself;
-    None if there are none, or its source is unknown. ``takes_builtins``: all arguments are Python's
-    numbers and strs.
+    """A copy of `function` whose calls of `fused`, by a global name or closure cell, call that copy
+    itself; None if there are no such calls, or its source is unknown.
+
+    ``fused``: the fused function, to which the name is bound. ``takes_builtins``: all arguments are
+    Python's numbers and strs (`is_python_number_or_str`).
     """
-    names = _names_of(function, fused)
+    names = _names_bound_to(function, fused)
     if not names:
         return None
     try:
@@ -47,8 +51,8 @@ def with_direct_self_calls(
         return None
     direct = CellType()
     guarded = _with_guarded_calls(tree, names, function, fused, direct)
-    alone = _alone(tree, names, function) if takes_builtins else None
-    direct.cell_contents = alone or guarded
+    private = _with_private_globals(tree, names, function) if takes_builtins else None
+    direct.cell_contents = private or guarded
     return guarded
 
 
@@ -70,10 +74,14 @@ def _with_guarded_calls(
     return function_from_tree(fix_missing_locations(copy), function, cells)
 
 
-def _alone(tree: ast.FunctionDef, names: set[str], function: FunctionType) -> FunctionType | None:
-    """`function`, which takes Python's numbers and strs, with global names of its own: only its
-    name is bound. None if it can run other code: if it reads other names or attributes, or may warn
-    (``~`` of a bool).
+def _with_private_globals(
+    tree: ast.FunctionDef, names: set[str], function: FunctionType
+) -> FunctionType | None:
+    """`function`, which takes Python's numbers and strs, with a namespace of its own, in which its
+    name is bound to the result, so that calling itself looks up nothing else.
+
+    None if other code could run in it, and so rebind the name: if it reads another global name or
+    an attribute, or may warn (``~`` of a bool), since a filter of warnings may call a function.
     """
     code, name = function.__code__, min(names)
     read = {n for c in (code, *nested_codes(code)) for n in c.co_names}
@@ -81,13 +89,22 @@ def _alone(tree: ast.FunctionDef, names: set[str], function: FunctionType) -> Fu
     if code.co_freevars or read != {name} or may_warn:
         return None
     namespace: dict[str, object] = {"__name__": function.__module__}
-    alone = FunctionType(code, namespace, function.__name__, function.__defaults__)
-    alone.__kwdefaults__, alone.__qualname__ = function.__kwdefaults__, function.__qualname__
-    namespace[name] = alone
-    return alone
+    private = FunctionType(code, namespace, function.__name__, function.__defaults__)
+    private.__kwdefaults__, private.__qualname__ = function.__kwdefaults__, function.__qualname__
+    namespace[name] = private
+    return private
 
 
-def _names_of(function: FunctionType, fused: object) -> set[str]:
+def is_python_number_or_str(ty: ArgType) -> bool:
+    """Whether arguments of this type are Python's numbers, strs or None: their operators run no
+    user code, and warn of nothing.
+    """
+    if isinstance(ty, Constant):
+        return ty.kind in (int, bool, str, type(None))
+    return (isinstance(ty, ScalarType) and ty.weak) or ty == Opaque("str")
+
+
+def _names_bound_to(function: FunctionType, fused: object) -> set[str]:
     """The global names and free variables that are bound to `fused` now."""
     code, namespace = function.__code__, function.__globals__
     names = {n for n in code.co_names if namespace.get(n) is fused}

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import field
 from types import CellType, FunctionType
@@ -16,7 +16,14 @@ from loopir.lazy_dataclass import record
 from ..frontend.bytecode_check import nested_codes
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
-from ..types.value_types import ArgType, Constant, Function, ScalarType
+from ..types.value_types import (
+    ArgType,
+    Constant,
+    Function,
+    GeneratorType,
+    ObjectType,
+    ScalarType,
+)
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cause", "Specialization", "Stats", "total_stats", "FusedRegion", "OutlinedRegion",
     "OutlinedFunction", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver",
-    "names_read",
+    "names_read", "has_function_argument", "needs_argument_check",
 ]
 
 MAX_VARIANTS = 8
@@ -210,17 +217,18 @@ compiles.
 
 
 class SignatureResolver:
-    """Computes call signatures of `function`, the keys of its specializations; including arguments
-    that it is specialised on by value.
-    """
+    """Computes the signatures of calls of `function`, the keys of its specializations."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._specialized_parameters: frozenset[str] | None = None
         self._compared_parameters: frozenset[str] | None = None
 
-    def resolve(self, values: Arguments) -> tuple[ArgType, ...]:
-        """The types of these arguments; for parameters specialised by value, constants."""
+    def _exact_signature(self, values: Arguments) -> tuple[ArgType, ...]:
+        """The types of these arguments; for parameters specialised by value, constants. These are
+        the numbers whose values the compiler needs (`specialized_parameters`), and the strs that
+        the function compares (`compared_parameters`).
+        """
         code = self._function.__code__
         names, types = parameter_names(code), argument_types(values, code)
         if self._specialized_parameters != frozenset() and any(map(_is_python_number, types)):
@@ -243,21 +251,26 @@ class SignatureResolver:
             )
         return types
 
-    def among(
+    def signature_of_call(
         self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
-        """As `resolve`, but without the values of an argument that has too many among `signatures`
-        (`MAX_VALUES`, `MAX_STATIC_VALUES`).
+        """The signature of a call with these arguments, given the `signatures` of the calls so far:
+        the types of the arguments, or their values where these select code (`_exact_signature`).
+
+        An argument that has had too many values (`MAX_VALUES`, `MAX_STATIC_VALUES`) counts by its
+        type.
         """
-        types = self.resolve(values)
+        types = self._exact_signature(values)
         if types in signatures:
             return types
-        return tuple(self._bounded(t, k, signatures) for k, t in enumerate(types))
+        return tuple(self._type_if_too_many(t, k, signatures) for k, t in enumerate(types))
 
-    def _bounded(
+    def _type_if_too_many(
         self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
     ) -> ArgType:
-        """`ty`, or the type for any value if the argument at `place` has had too many."""
+        """`ty`, or, if it is a value and the argument at `place` has had too many in `signatures`,
+        the type for any value. None, and strs in the function's own source, are never too many.
+        """
         if not isinstance(ty, (Constant, Function)):
             return ty
         in_source = string_constants(self._function.__code__)
@@ -281,6 +294,22 @@ def _is_python_number(ty: ArgType) -> bool:
 def _is_str(ty: ArgType) -> bool:
     """Whether it is the type of one str."""
     return isinstance(ty, Constant) and ty.kind is str
+
+
+def has_function_argument(types: Iterable[ArgType]) -> bool:
+    """Whether an argument of a call with this signature is a function or a module."""
+    return any(isinstance(t, Function) for t in types)
+
+
+def needs_argument_check(types: Iterable[ArgType]) -> bool:
+    """Whether `Variant.applies` depends on the arguments themselves, not only on their types: on
+    functions and random generators, also as members of objects.
+    """
+    return any(
+        isinstance(t, (Function, GeneratorType))
+        or (isinstance(t, ObjectType) and needs_argument_check(part for _, part in t.parts))
+        for t in types
+    )
 
 
 def _modules_named(names: Collection[str], package: object) -> dict[str, int]:

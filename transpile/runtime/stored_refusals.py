@@ -42,23 +42,23 @@ _MOST_FUNCTIONS = 200
 
 def refusal_row(function: FunctionType, rejection: Rejection) -> tuple[Any, ...] | None:
     """`rejection` as data, with what it depends on; None if that cannot be described."""
-    world = _world(function)
-    if world is None:
+    dependencies = _dependencies(function)
+    if dependencies is None:
         return None
     labels = tuple((_span_row(label.span), label.text) for label in rejection.labels)
     span = rejection.span and _span_row(rejection.span)
     text = rejection.code, rejection.message, rejection.note, rejection.help
-    return text, span, labels, world
+    return text, span, labels, dependencies
 
 
 def rejection_of_row(function: FunctionType, row: tuple[Any, ...]) -> Rejection | None:
     """The rejection in `row`; None if something has changed since, or it is of another form."""
     try:
-        (code, message, note, help), span, labels, world = row
-        if world != _world(function):
+        (code, message, note, help), span, labels, dependencies = row
+        if dependencies != _dependencies(function):
             return None
-        found = tuple(Label(_span(place), text) for place, text in labels)
-        return Rejection(code, message, span and _span(span), found, note, help)
+        found = tuple(Label(_span_of_row(place), text) for place, text in labels)
+        return Rejection(code, message, span and _span_of_row(span), found, note, help)
     except (TypeError, ValueError):
         return None
 
@@ -68,37 +68,44 @@ def _span_row(span: Span) -> tuple[int, int, int, int, bool]:
     return span.line, span.col, span.end_line, span.end_col, span.internal
 
 
-def _span(row: tuple[int, int, int, int, bool]) -> Span:
+def _span_of_row(row: tuple[int, int, int, int, bool]) -> Span:
     """The span of these fields."""
     *place, internal = row
     return Span(*place, internal=internal)
 
 
-def _world(function: FunctionType) -> tuple[Any, ...] | None:
-    """What the names of `function` mean, and the files that this is defined in; None if there is no
-    file, or there are too many, or one of the functions has an ``import`` statement.
+def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
+    """What the refusal of `function` depends on, as data that is equal if nothing has changed: the
+    code of the function and of the user's functions that it calls, what their names are bound to,
+    and the size and time of the files that all this is defined in.
+
+    None where that cannot be described: a module without a file, too many functions or modules,
+    constants that cannot be marshalled, a bound method, whose class may be patched, or an
+    ``import`` statement, whose effect depends on which modules are loaded.
     """
     modules: set[str] = set()
-    meanings: list[tuple[Any, ...]] = []
+    identities: list[tuple[Any, ...]] = []
     functions = [function]
-    for f in functions:  # which grows
+    for f in functions:  # the list grows by the functions that each one calls
         if len(functions) > _MOST_FUNCTIONS:
             return None
         codes = f.__code__, *nested_codes(f.__code__)
-        if any(map(_imports, codes)):  # it depends on which modules are loaded
+        if any(map(_imports, codes)):
             return None
         try:
             values = _named_values(f)
             code = hexdigest(marshal.dumps(f.__code__, 2))
         except ValueError:  # an empty cell, or constants that cannot be marshalled
             return None
-        if any(map(_is_bound_method, values.values())):  # its class may be patched
+        if any(map(_is_bound_method, values.values())):
             return None
-        meanings.append((code, tuple((name, _meaning(value)) for name, value in values.items())))
+        identities.append(
+            (code, tuple((name, _identity_of_value(value)) for name, value in values.items()))
+        )
         modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
         functions += [*_called_functions(values.values(), functions)]
-    files = _files(modules)
-    return None if files is None else (tuple(meanings), files)
+    files = _file_stamps(modules)
+    return None if files is None else (tuple(identities), files)
 
 
 def _named_values(function: FunctionType) -> dict[str, object]:
@@ -170,8 +177,10 @@ def _imports(code: CodeType) -> bool:
     return any(i.opname == "IMPORT_NAME" for i in get_instructions(code))
 
 
-def _meaning(value: object) -> tuple[str, ...]:
-    """What of `value` a decision may depend on, besides the file that it is defined in."""
+def _identity_of_value(value: object) -> tuple[str, ...]:
+    """What of `value` a decision of the compiler may depend on, besides the file in which it is
+    defined: a number or str itself, of an array dtype, rank and layout, of others the name.
+    """
     kind = type(value).__qualname__
     match value:
         case bool() | int() | float() | complex() | str() | None:
@@ -194,7 +203,7 @@ def _module_of(value: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _files(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
+def _file_stamps(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
     """Name, size and time of the file of each of `modules`, and of those that they use, without
     the standard library and installed packages; None if one has no file, or there are too many.
     """

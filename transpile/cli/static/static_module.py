@@ -171,6 +171,7 @@ class _Reader:
         return Evaluator(self._find, self._lambda).evaluate(node)
 
     def _bind(self, name: str, value: Any) -> None:
+        """Bind `name` in the innermost scope."""
         if name == "__name__" or (self._uncertain and not isinstance(value, Unevaluated)):
             return  # `_read_uncertain` has bound the name to Unevaluated already
         self._scope[-1][name] = value
@@ -186,6 +187,7 @@ class _Reader:
             self._bind_target(target, found)
 
     def _bind_target(self, target: ast.expr, value: Any) -> None:
+        """Bind the names of a target of an assignment; one that is no name may change an object."""
         match target:
             case ast.Name(id=name):
                 self._bind(name, value)
@@ -210,8 +212,8 @@ class _Reader:
         )
 
     def _forget_changed(self, node: ast.AST) -> None:
-        """Mark what `node` may change: lists, dicts and objects that it names, and those that the
-        functions name or rebind which it names.
+        """Make Unevaluated what running `node` may change: the lists, dicts and objects that it
+        names. A function that it names may be called: so also what that function names or binds.
         """
         seen: set[str] = set()
         for inner in ast.walk(node):
@@ -220,6 +222,9 @@ class _Reader:
                     self._forget(inner.id, scope, _at(node), seen)
 
     def _forget(self, name: str, scope: dict[str, Any], why: Unevaluated, seen: set[str]) -> None:
+        """Make `name` of `scope` Unevaluated if it is bound to something that can change; follows
+        functions, of which `seen` were followed already.
+        """
         value = scope.get(name)
         if isinstance(value, Fused):
             value = value.__wrapped__
@@ -237,6 +242,7 @@ class _Reader:
     # -- imports
 
     def _imported(self, name: str) -> types.ModuleType | None:
+        """The module of this dotted name, as `Modules.imported` finds it from here."""
         own = self._module.module.__name__.partition(".")[0]
         return self._modules.imported(name, self._home, own)
 

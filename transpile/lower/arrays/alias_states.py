@@ -31,7 +31,15 @@ from ..state.generated_names import alias_state_name
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_object
-from ..state.symbol_values import Absent, ArrayRef, Unbound, UnionCase, UnionValue, Value
+from ..state.symbol_values import (
+    Absent,
+    ArrayRef,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+    conditions_of_flags,
+)
 from ..state.value_ranges import linear_form
 from .array_allocators import is_allocator
 from .storage_coalescing import may_use_own_storage
@@ -236,9 +244,8 @@ class NewAliasStates(Exception):
 class AliasGroup:
     """Names of arrays that a loop rebinds, with their alias states.
 
-    n states are carried in n - 1 bool accumulators: the first one that is true selects the active
-    state, and if none is, the last state is active. The names of the accumulators start with "#",
-    which no Python name can.
+    n states are carried in n - 1 bool accumulators, which tell the active one
+    (`conditions_of_flags`). Their names start with "#", which no Python name can.
     """
 
     array_names: tuple[str, ...]
@@ -262,14 +269,10 @@ class AliasGroup:
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The values of the names where the accumulators have `values`; the inverse of `spread`."""
-        whens: dict[AliasState, Expr] = {}
-        none_before: Expr = TRUE
-        for name, state in zip(self.accumulators, self.states, strict=False):
-            flag = values[name]
-            assert isinstance(flag, Num)
-            whens[state] = bool_op("and", none_before, flag.ir)
-            none_before = bool_op("and", none_before, bool_op("not", flag.ir))
-        return values_by_name(self.array_names, whens | {self.states[-1]: none_before})
+        numbers = [values[name] for name in self.accumulators]
+        flags = [flag.ir for flag in numbers if isinstance(flag, Num)]
+        whens = dict(zip(self.states, conditions_of_flags(flags), strict=True))
+        return values_by_name(self.array_names, whens)
 
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:

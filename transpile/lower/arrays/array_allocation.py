@@ -63,6 +63,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
 
     ``np.empty`` in a loop or a branch uses an array again that was allocated for the same call, or
     in the other branch under this name, if no name refers to it any more.
+    `_allocation` decides what is allocated, `_shape_of_allocation` with which shape it is used.
     Raises Refused in a loop for arrays that are filled, and where the type or shape is not known.
     """
     b = ctx.b
@@ -78,22 +79,22 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     else:
         ty, shape = allocation_type(ctx, function, call)
     allocation, kernel_fills = _allocation(ctx, function, call, ty, shape)
-    unique = None
+    array_name = None  # the kernel's parameter; None: a new one is needed
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
-        unique = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
-    if unique is None:
-        unique = fresh_array_name(ctx, name)
+        array_name = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
+    if array_name is None:
+        array_name = fresh_array_name(ctx, name)
         blank = kernel_fills or any(function is f for f in UNFILLED_ALLOCATORS)
-        b.allocate(unique, allocation, ty, blank=blank)
+        b.allocate(array_name, allocation, ty, blank=blank)
     if kernel_fills:
-        b.block.insert(0, fill_true_loop(unique, ty.rank, b.name))
+        b.block.insert(0, fill_true_loop(array_name, ty.rank, b.name))
     if shape is None:
-        shape = tuple(integer_num(b, Dim(unique, k), LENGTH) for k in range(ty.rank))
+        shape = tuple(integer_num(b, Dim(array_name, k), LENGTH) for k in range(ty.rank))
     else:
-        shape = _shape_of_allocation(ctx, unique, ty, shape, call)
-    b.env[name] = array = ArrayRef(unique, ty.dtype, ty.unit, shape)
-    earlier = (a for a in b.buffers.arrays_of_call.get(call, ()) if a.name != unique)
+        shape = _shape_of_allocation(ctx, array_name, ty, shape, call)
+    b.env[name] = array = ArrayRef(array_name, ty.dtype, ty.unit, shape)
+    earlier = (a for a in b.buffers.arrays_of_call.get(call, ()) if a.name != array_name)
     b.buffers.arrays_of_call[call] = *earlier, array
 
 
@@ -181,9 +182,16 @@ def _allocation(
     """The host expression that allocates the array of `call`, and whether the kernel has to fill it
     with True. ``shape`` None: NumPy decides.
 
-    If a length is not known before the kernel, an upper bound is allocated, at most one of which
-    may be tried. Else `call` itself is evaluated, with local names inlined, or, where it cannot be
-    (``np.zeros_like`` of a view, for example), an allocation of the same shape and dtype.
+    The first that applies decides:
+
+    - a length is not known before the kernel: an array whose lengths are upper bounds
+      (`capacity_bound`), of which one at most may be tried;
+    - bools that are all True: an uninitialised array, which the kernel fills;
+    - `call` itself, with local names inlined;
+    - where that cannot be evaluated before the kernel (for example ``np.zeros_like`` of a view), an
+      allocation of the same shape, dtype and fill.
+
+    Raises Refused where several lengths would have to be tried, and where nothing applies.
     """
     b, arguments, dtype = ctx.b, frozenset(ctx.arguments), ELEMENTS[ty.dtype].numpy
     known_lengths = [known_before_kernel(n.ir, b) for n in shape or ()]

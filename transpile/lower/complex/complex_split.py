@@ -74,7 +74,7 @@ class _ComplexSplitter(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, bool], taken: set[str]) -> None:
         self.names = names
         self.parts = {
-            n: (_fresh_name(f"{n}_re", taken), _fresh_name(f"{n}_im", taken)) for n in names
+            n: (_reserve_name(f"{n}_re", taken), _reserve_name(f"{n}_im", taken)) for n in names
         }
 
     def split_assignment(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
@@ -104,7 +104,7 @@ class _ComplexSplitter(ast.NodeTransformer):
         return self.visit_Assign(copy_location(ast.Assign([node.target], value), node))
 
 
-def _fresh_name(name: str, taken: set[str]) -> str:
+def _reserve_name(name: str, taken: set[str]) -> str:
     """`name` with underscores appended until it is not in `taken`, to which it is then added."""
     while name in taken:
         name += "_"

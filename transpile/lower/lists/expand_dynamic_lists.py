@@ -48,28 +48,33 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
     A dynamic list is resized by a method or ``+=``; it is always bound to list displays before it
     is used; all its items are tuples of one length, or none is a tuple; and it does not escape.
     """
-    out: dict[str, int] = {}
-    given = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    found: dict[str, int] = {}
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     parts = [*map(_ListUses, tree.body)]
     resized = {name for part in parts for name in part.resized}
-    for name in sorted(resized - given - upward_exposed(tree.body) if resized else ()):
+    # Parameters, and names that are read before they are bound, are lists of someone else.
+    candidates = resized - parameters - upward_exposed(tree.body) if resized else set[str]()
+    for name in sorted(candidates):
         lines = [line for part in parts for line in part.lines[name]]
         made = [s.value for s in lines if isinstance(s, ast.Assign)]
         items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
         items += [e for part in parts for e in part.added[name]]
         widths = {*map(tuple_width, items)}
-        displays = all(isinstance(v, ast.List) and name not in names_read([v]) for v in made)
-        stores = sum(part.stores[name] for part in parts)
-        if not made or not displays or len(widths) != 1 or stores > len(lines):
+        is_bound_to_displays = bool(made) and all(
+            isinstance(v, ast.List) and name not in names_read([v]) for v in made
+        )
+        has_other_bindings = sum(part.stores[name] for part in parts) > len(lines)
+        if not is_bound_to_displays or has_other_bindings or len(widths) != 1:
             continue
         if name in unbounded or not _is_append_only(parts, name, made, widths):
-            out[name] = widths.pop()
-    if not out:
-        return out
-    wholes = _escaping_lists(expand_dynamic_lists(tree, out))
+            found[name] = widths.pop()
+    if not found:
+        return found
+    # A list escapes if it, or a buffer of it, is still used as a whole after the expansion.
+    escaping = _escaping_lists(expand_dynamic_lists(tree, found))
     return {
-        name: width for name, width in out.items()
-        if wholes.isdisjoint((name, *buffer_names(name, width)))
+        name: width for name, width in found.items()
+        if escaping.isdisjoint((name, *buffer_names(name, width)))
     }
 
 

@@ -50,17 +50,23 @@ MAX_SMALL_ITEMS = 16
 
 def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """Lowers ``name = value``, if `value` is a display such as ``[a, b, c]``, ``(a, b)`` or ``[a] *
-    4`` and `name` does not escape, and returns whether it is.
+    4`` and `name` does not escape, and returns whether it is. By the types of the items, the array:
+
+    - of Python ints and floats: float64, with flags (`_bind_ints_and_floats`);
+    - of one dtype, of which some are Python's and some NumPy's, or may be after an assignment: with
+      flags that tell which are Python's;
+    - of one type: without flags.
 
     Raises Refused where the items have different dtypes, and where an item of a tuple is assigned.
     """
     items = _display_items(value)
-    kinds: tuple[type, ...] = () if isinstance(value, ast.Tuple) else (list,)
-    if not 0 < len(items) <= MAX_SMALL_ITEMS or not does_not_escape(
-        name, ctx.tree, returned=bool(kinds)
-    ):
+    is_tuple = isinstance(value, ast.Tuple)
+    kinds: tuple[type, ...] = () if is_tuple else (list,)
+    is_small = 0 < len(items) <= MAX_SMALL_ITEMS
+    if not is_small or not does_not_escape(name, ctx.tree, returned=not is_tuple):
         return False
-    if isinstance(value, ast.Tuple) and _has_item_stores(name, ctx.tree):
+    has_item_stores = _has_item_stores(name, ctx.tree)
+    if is_tuple and has_item_stores:
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
     numbers: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
     types = frozenset[tuple[str, bool]]().union(*(item_types(n) or () for n in numbers))
@@ -74,8 +80,10 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     dtype = numbers[0].dtype
     for n, e in zip(numbers, items, strict=True):
         require_item_type(ctx, n, dtype, e, python_dtype)
+    # Without flags, all items are of one type, now and after each assignment: only Python's numbers
+    # are, since `require_item` asks for flags (`item_type`) where NumPy scalars are assigned.
     is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
-    if _has_item_stores(name, ctx.tree):
+    if has_item_stores:
         is_uniform = is_uniform and numbers[0].strong is None and item_type is None
     array = _allocate_items(ctx, name, dtype, len(numbers))
     flags = None if is_uniform else _allocate_items(ctx, f"{name}_py", "bool", len(numbers))
@@ -111,7 +119,7 @@ def _bind_ints_and_floats(
     array = _allocate_items(ctx, name, INT_OR_FLOAT.dtype, len(numbers))
     flags = _allocate_items(ctx, f"{name}_int", "bool", len(numbers))
     for k, n in enumerate(numbers):
-        item, is_int = _encoded(ctx, n, value)
+        item, is_int = _encode_int_or_float(ctx, n, value)
         for to, stored in ((array, item), (flags, is_int)):
             ctx.b.emit(Store(to, (index_const(k),), stored, span=span_of(value)))
     ctx.b.env[name] = ArrayRef(
@@ -120,7 +128,7 @@ def _bind_ints_and_floats(
     ctx.fixed.named[array] = name
 
 
-def _encoded(ctx: Lowering, n: Num, node: ast.AST) -> tuple[Expr, Expr]:
+def _encode_int_or_float(ctx: Lowering, n: Num, node: ast.AST) -> tuple[Expr, Expr]:
     """The Python number `n` as an item of a list of ints and floats, and whether it is an int,
     which is required to be exact as a float.
     """
@@ -188,7 +196,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         raise NeedsItemFlags(name, BufferType(number.dtype, False, True))
     flag = number.weak_now
     if item_type == INT_OR_FLOAT:
-        ir, flag = _encoded(ctx, number, value)
+        ir, flag = _encode_int_or_float(ctx, number, value)
         number = Num(ir, weak=INT_OR_FLOAT.dtype)
     elif item_type is not None and item_type.python_dtype is not None:
         number, flag = _as_numpy_item(number, item_type, value), TRUE

@@ -88,6 +88,7 @@ from .settled_types import remember_settled, settled_types
 
 __all__ = ["infer_carried_types", "lower_loop_body"]
 
+
 def _carried_groups(
     ctx: Lowering, carried: Iterable[str], node: ast.For | ast.While
 ) -> list[CarriedGroup]:
@@ -216,10 +217,8 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
     assigned = names_assigned(node.body) | appended_counters(ctx, node.body)
     exposed = upward_exposed(node.body)
     target = _loop_target(node)
-    carried = sorted(
-        n for n in assigned
-        if (n in live or n in exposed or n in ctx.lists.counters) and n != target
-    )
+    needed = live | exposed | ctx.lists.counters
+    carried = sorted(assigned & needed - {target})
     if frame.exits_early and target is not None and target in live:
         carried.append(target)
     groups = _carried_groups(ctx, carried, node)
@@ -269,8 +268,11 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     }
     dtypes = (None, *dict.fromkeys(p.dtype for p in b.params.values() if p.rank))
     has_unions = any(isinstance(g, CarriedUnion) for g in loop.groups)
-    modes = (True,) if b.forbids_unions else (False,) if has_unions else (True, False)
-    b.forbidding_mattered |= b.forbids_unions and has_unions
+    if b.forbids_unions:  # the guess of an enclosing loop does
+        modes: tuple[bool, ...] = (True,)
+        b.forbidding_mattered |= has_unions
+    else:
+        modes = (False,) if has_unions else (True, False)
     for forbids_unions in modes:
         settled = settled_types(ctx, loop, forbids_unions=forbids_unions)
         if settled is not None:
@@ -291,25 +293,31 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
     the first LOWER_JOIN refusal. Raises any other refusal of the body at once.
     """
     b = ctx.b
+    # Of the guesses that fail, the first one tells why: not a memoized one, which is only a try.
     refusal: Refused | None = None
     new_types: NewCarriedTypes | None = None
     for guess in _initial_guesses(ctx, loop):
-        outer, b.forbids_unions = b.forbids_unions, guess.forbids_unions
+        outer_forbids, b.forbids_unions = b.forbids_unions, guess.forbids_unions
         outer_mattered, b.forbidding_mattered = b.forbidding_mattered, False
         try:
-            settled = _carried_types_fixpoint(ctx, loop, guess.carries, outer=outer)
+            settled = _carried_types_fixpoint(
+                ctx, loop, guess.carries, outer_forbids=outer_forbids
+            )
         except Refused as refused:
-            if refused.rejection.code != "LOWER_JOIN" and not guess.memoized:
+            is_type_conflict = refused.rejection.code == "LOWER_JOIN"
+            if not (is_type_conflict or guess.memoized):
                 raise
-            refusal = refusal if guess.memoized else refusal or refused
+            if not guess.memoized:
+                refusal = refusal or refused
         except NewCarriedTypes as new:
-            new_types = new_types if guess.memoized else new_types or new
+            if not guess.memoized:
+                new_types = new_types or new
         else:
             remember_settled(ctx, loop, settled[0], forbids_unions=guess.forbids_unions)
             return settled
         finally:
-            b.forbids_unions = outer
-            b.forbidding_mattered = outer_mattered or (outer and b.forbidding_mattered)
+            b.forbids_unions = outer_forbids
+            b.forbidding_mattered = outer_mattered or (outer_forbids and b.forbidding_mattered)
     b.forbidding_mattered |= b.forbids_unions
     if new_types is not None:
         raise new_types
@@ -322,10 +330,10 @@ _MAX_ROUNDS = 6
 
 
 def _carried_types_fixpoint(
-    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer: bool
+    ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer_forbids: bool
 ) -> _SettledTypes:
-    """The fixpoint that is reached from the guess `carries`. ``outer``: whether the loop around
-    refuses unions (``forbids_unions``).
+    """The fixpoint that is reached from the guess `carries`. ``outer_forbids``: whether the guess
+    of the loop around forbids unions (``forbids_unions``).
 
     The last iteration, which was lowered with the settled types, is kept and returned if it is what
     would be lowered in the mode of the loop around; else it is undone, and has to be lowered again.
@@ -341,10 +349,14 @@ def _carried_types_fixpoint(
                 for n, c in iteration.carries.items()
             }
             settled = refined == iteration.carries
-            keep = ctx.b.forbids_unions == outer or not ctx.b.forbidding_mattered
-            trial.keep = keep and settled
+            # It is what the loop around would get, if that forbids unions as this guess does, or
+            # if nothing in the body has asked.
+            is_valid_outside = (
+                ctx.b.forbids_unions == outer_forbids or not ctx.b.forbidding_mattered
+            )
+            trial.keep = is_valid_outside and settled
         if settled:
-            return carries, iteration if keep else None
+            return carries, iteration if is_valid_outside else None
         carries = refined
     return refuse(
         "LOWER_JOIN", "the types of the names that the loop carries do not settle",

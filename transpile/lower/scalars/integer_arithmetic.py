@@ -65,28 +65,15 @@ def integer_operation(
     """The operation `name` with the integer result type `ty`, on `a` and `c`, which are `operands`
     converted to its dtype. ``spelled``: NumPy's name of the operation in warnings.
 
-    Overflow and divisions by zero are excluded by ranges, or checked; shifts and bitwise operations
-    need no checks here. ``+ - *`` of Python ints do not come here but to `python_int_operation`,
-    since their exact results also have linear forms.
+    Divisions are in `_integer_division`. An overflow of ``+ - *`` is excluded by ranges
+    (`_exact_result`, `_fits`), or leads to what `require_no_overflow` says; shifts and bitwise
+    operations need no checks here. ``+ - *`` of Python ints do not come here but to
+    `python_int_operation`, since their exact results also have linear forms.
     """
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
     if name in ("floordiv", "mod"):
-        if ty.weak:
-            require_nonzero(ctx, operands[1], c, node)
-            if name == "mod" and (n := _remainder_by_length(ctx, operands, a, c)) is not None:
-                return n
-        elif not (isinstance(c, Const) and c.value):
-            nonzero = Call("ne", (c, Const(0, dtype)), "bool")
-            check_warning(b, nonzero, "divide")
-            note_warning(b, "divide", spelled, node, bool_op("not", nonzero))
-        may_be_minus_one = not (isinstance(c, Const) and c.value != -1)
-        if name == "floordiv" and DTYPES[dtype].kind == "i" and may_be_minus_one:
-            is_lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
-            overflows = bool_op("and", is_lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
-            require_no_overflow(ctx, bool_op("not", overflows), ty, node, spelled)
-        out = with_result_type(apply_op(b, name, a, c), ty, *operands)
-        return _with_quotient_range(ctx, name, out, operands)
+        return _integer_division(ctx, name, a, c, ty, operands, node, spelled)
     out = with_result_type(apply_op(b, name, a, c), ty, *operands)
     if name not in _INT_FUNCTIONS:
         return out
@@ -100,6 +87,39 @@ def integer_operation(
         )
         return out
     return replace(out, linear=linear if dtype == "i64" else None, interval=interval)
+
+
+def _integer_division(
+    ctx: Lowering,
+    name: str,
+    a: Expr,
+    c: Expr,
+    ty: ScalarType,
+    operands: tuple[Num, ...],
+    node: ast.AST,
+    spelled: str,
+) -> Num:
+    """``a // c`` or ``a % c``, as `name` says; the parameters are those of `integer_operation`.
+
+    A divisor of 0 leads to a replay for Python's ints, which raise, and to a warning for NumPy's.
+    The one quotient that overflows is that of the least integer by -1.
+    """
+    b, dtype = ctx.b, ty.dtype
+    if ty.weak:
+        require_nonzero(ctx, operands[1], c, node)
+        if name == "mod" and (n := _remainder_by_length(ctx, operands, a, c)) is not None:
+            return n
+    elif not (isinstance(c, Const) and c.value):
+        nonzero = Call("ne", (c, Const(0, dtype)), "bool")
+        check_warning(b, nonzero, "divide")
+        note_warning(b, "divide", spelled, node, bool_op("not", nonzero))
+    may_be_minus_one = not (isinstance(c, Const) and c.value != -1)
+    if name == "floordiv" and DTYPES[dtype].kind == "i" and may_be_minus_one:
+        is_lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
+        overflows = bool_op("and", is_lowest, Call("eq", (c, Const(-1, dtype)), "bool"))
+        require_no_overflow(ctx, bool_op("not", overflows), ty, node, spelled)
+    out = with_result_type(apply_op(b, name, a, c), ty, *operands)
+    return _with_quotient_range(ctx, name, out, operands)
 
 
 def _with_linear_form(n: Num, e: Expr) -> Num:
@@ -154,8 +174,9 @@ def dual_integer_operation(
     or where the Python values are known: `in_both_semantics` serves then.
     """
     has_python_value = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
-    independent = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
-    if has_python_value or independent or name not in _INT_FUNCTIONS:
+    # Then there are four combinations of types, whose NumPy results may differ in dtype.
+    vary_apart = x.either and y.either and x.strong != y.strong and x.weak_now != y.weak_now
+    if has_python_value or vary_apart or name not in _INT_FUNCTIONS:
         return None
     strong, weak = dual_result_types(_INT_FUNCTIONS[name], (x, y))
     if strong is None or weak is None or not weak.weak or weak.dtype != "i64":
@@ -202,11 +223,12 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
     last = y.linear + LinearForm({}, -1)
     remainder: Expr = Call("mod", (a, c), "i64")
     dividend = x.linear
-    if (
+    is_within_one_divisor = (
         dividend is not None
         and _is_nonnegative_in_loops(ctx, dividend + y.linear)
         and _is_nonnegative_in_loops(ctx, last + y.linear - dividend)
-    ):
+    )
+    if dividend is not None and is_within_one_divisor:
         remainder = a
         if not _is_nonnegative_in_loops(ctx, dividend):
             negative = Call("lt", (a, index_const(0)), "bool")

@@ -1,4 +1,4 @@
-"""Lower calls of functions whose meaning is known: built-ins, `math`, NumPy ufuncs on scalars.
+"""Lower calls: the table of rules by callee (`CALLS`), and the rules for NumPy's ufuncs on scalars.
 
 `lower_call` resolves the callee to a Python object and finds the rule for it in `CALLS`. The rule
 gets the arguments as real numbers of one type; calls with a complex argument go to

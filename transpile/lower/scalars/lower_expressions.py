@@ -191,21 +191,17 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     has at most 32 bits; else the dtype of their sum. Raises Refused for a uint64 with a signed
     integer.
     """
-    for n, m in ((x, y), (y, x)):
-        if not n.exact and m.dtype != n.dtype:
-            refuse(
-                "LOWER_JOIN",
-                "the value is a NumPy or a Python number depending on the data",
-                node,
-            )
-        if n.strong and m.weak and not m.strong:
-            kind, other = DTYPES[n.strong].kind, m.weak
+    for n, other in ((x, y), (y, x)):
+        if not n.exact and other.dtype != n.dtype:
+            message = "the value is a NumPy or a Python number depending on the data"
+            refuse("LOWER_JOIN", message, node)
+        if n.strong and other.weak and not other.strong:  # with a Python number
+            kind = DTYPES[n.strong].kind
             if kind == "f":
                 return n.strong
-            holds_numpy_only = n.dtype == n.strong
-            if (
-                kind in "iu" and other != "f64" and holds_numpy_only and fits_dtype(m.ir, n.strong)
-            ):
+            has_numpy_dtype = n.dtype == n.strong  # the variable, if it may be Python's, too
+            is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
+            if kind in "iu" and has_numpy_dtype and is_int_that_fits:
                 return n.strong
     if x.dtype == y.dtype:
         return x.dtype
@@ -213,17 +209,16 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     if "f" not in kinds:
         if "u64" in (x.dtype, y.dtype):
             refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
-        return "i64" if x.dtype != y.dtype else x.dtype
+        return "i64"
     if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:
-        require_exact_as_float(
-            ctx, x if x.weak == "i64" else constant(0), y if y.weak == "i64" else constant(0), node
-        )
-    if kinds == {"f", "i"} or kinds == {"f", "u"}:
+        x_int, y_int = (n if n.weak == "i64" else constant(0) for n in (x, y))
+        require_exact_as_float(ctx, x_int, y_int, node)
+    if kinds in ({"f", "i"}, {"f", "u"}):
         integer = x if DTYPES[x.dtype].kind != "f" else y
-        if (x.either or y.either) and DTYPES[integer.dtype].bytes <= 4:
+        is_exact_in_float64 = DTYPES[integer.dtype].bytes <= 4
+        if (x.either or y.either) and is_exact_in_float64:
             return "f64"
-    ty = result_type(ctx, operator.add, (x, y), node)
-    return ty.dtype
+    return result_type(ctx, operator.add, (x, y), node).dtype
 
 
 def lower_test(ctx: Lowering, node: ast.expr) -> Expr:

@@ -91,9 +91,16 @@ def binary_operation(
 ) -> Num:
     """``x op y``; with ``ufunc``, by the ufunc of the operator, such as ``np.add``.
 
-    In this order: Python ints; an operand of either type, where the result depends on which it is
-    (in 64 bits, or computed for both types, or required to be NumPy's); powers; shifts of Python
-    ints; bools; floats; integers. Raises Refused where there is no result type.
+    By the operands, in this order:
+
+    - ``+ - *`` of Python ints: `python_int_operation`;
+    - an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
+      computed once in 64 bits (`dual_integer_operation`), or for both types
+      (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
+    - powers (`power_operation`); shifts of Python ints (`_python_int_shift`); bools;
+    - floats (`_float_operation`); integers (`integer_operation`).
+
+    Raises Refused where there is no result type.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
@@ -108,11 +115,7 @@ def binary_operation(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
-    common = probe_result(operator.add, x, y)
-    if "bool" in (x.strong, y.strong if x.strong is None else None) or (
-        common and not common.weak and common.dtype not in (x.strong, y.strong)
-    ):
-        # NumPy's scalars leave these operands to the ufunc, which has another name in warnings.
+    if _scalars_call_ufunc(x, y):
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
@@ -133,6 +136,18 @@ def binary_operation(
     if DTYPES[ty.dtype].kind == "f":
         return _float_operation(ctx, name, a, c, ty, (x, y), node, spelled)
     return integer_operation(ctx, name, a, c, ty, (x, y), node, spelled)
+
+
+def _scalars_call_ufunc(x: Num, y: Num) -> bool:
+    """Whether the operator of NumPy's scalars leaves ``x op y`` to the ufunc, which has another
+    name in warnings: for bools, and where neither operand has the dtype that both are converted to.
+    """
+    numpy_dtype = x.strong if x.strong is not None else y.strong
+    common = probe_result(operator.add, x, y)
+    converts_both = (
+        common is not None and not common.weak and common.dtype not in (x.strong, y.strong)
+    )
+    return numpy_dtype == "bool" or converts_both
 
 
 def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
@@ -173,8 +188,11 @@ def _float_operation(
     spelled: str,
 ) -> Num:
     """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
-    converted to its dtype. Records its warnings, or requires that Python does not raise.
+    converted to its dtype. Records the warnings of NumPy's floats; requires that Python does not
+    raise for a division of Python's floats by zero. Raises Refused for bit operations.
     """
+    if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
+        refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
     wide = DTYPES[ty.dtype].wide
     if name in ("div", "floordiv", "mod") and ty.weak:
         require_nonzero(ctx, operands[1], c, node)
@@ -185,13 +203,11 @@ def _float_operation(
         quotient = Call("abs", (apply_op(ctx.b, "div", cast(a, wide), cast(c, wide)),), wide)
         fits = Call("le", (quotient, Const(float(np.finfo(np.float16).max), wide)), "bool")
         require(ctx.b, fits, "GUARD_FLOAT_STATUS", node)
-    if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
-        refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
-    either = any(n.either for n in operands)
+    depends_on_data = any(n.either for n in operands)  # whether it is Python's or NumPy's
     if name in ("floordiv", "mod"):
         c = ctx.b.bind(c)
     value = apply_op(ctx.b, name, a, c)
-    if not ty.weak or either:
+    if not ty.weak or depends_on_data:
         # The step of a reduction may raise what Python's order of operations does not, except in a
         # recording kernel, which keeps the order of scalar operations.
         may_reassociate = ctx.b.warnings.raised_array is None or not spelled.startswith(
@@ -200,9 +216,9 @@ def _float_operation(
         is_reduction_step = may_reassociate and any(
             n.ir in ctx.b.numbers.accumulators for n in operands
         )
-        certain = not (is_reduction_step or either)
+        certain = not (is_reduction_step or depends_on_data)
         value = with_warnings(ctx.b, name, (a, c), value, spelled, node, certain=certain)
-    if ty.weak or either:
+    if ty.weak or depends_on_data:
         note_silent(ctx.b, name, (a, c), value, node)
     return with_result_type(value, ty, *operands)
 

@@ -38,7 +38,16 @@ from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import simplify_given, used_only_where
-from ..state.symbol_values import Absent, ArrayRef, Scalar, Unbound, UnionCase, UnionValue, Value
+from ..state.symbol_values import (
+    Absent,
+    ArrayRef,
+    Scalar,
+    Unbound,
+    UnionCase,
+    UnionValue,
+    Value,
+    conditions_of_flags,
+)
 from ..state.value_ranges import bind_num
 from .dual_semantics import as_python_scalar
 from .scalar_operands import truth_value
@@ -73,10 +82,11 @@ def zero_of_type(kind: CaseType) -> Num:
 
 
 def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
-    """`v` as the cases of a union; None where that is not possible: `v` is an array, a complex
-    number, a 0-d array, or was rounded to a dtype that does not hold both of its types exactly.
+    """`v` as the cases of a union. A number of one type is one case; one that may be unbound, or
+    that is Python's or NumPy's, depending on the data, is two.
 
-    A number of one type is one case; one that may be unbound, or Python's or NumPy's, is two.
+    None where that is not possible: `v` is an array, a complex number, a 0-d array, or was rounded
+    to a dtype that does not hold both of its types exactly.
     """
     match v:
         case None | Unbound(value=None):
@@ -92,6 +102,7 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
         case Num(boxed=False, either=False, exact=True, dtype=dtype) if dtype in v.types:
             return (UnionCase(v, TRUE),)
         case Num(boxed=False, either=True):
+            # The Python scalar: a known constant, the variable itself, or else a conversion.
             python = _python_constant(b, v.ir) or as_python_scalar(b, v)
             if v.exact and v.weak and python is None:
                 ir = _converted_where(v, v.weak_now, v.weak)
@@ -209,8 +220,8 @@ class CarriedUnion:
     """How a loop carries a name with several types.
 
     n types are lowered to an accumulator for the value of each type that is a number, and to n - 1
-    bool accumulators: the first that is true selects the active type; if none is, the last type is
-    active. Their names start with "#", which no Python name can.
+    bool accumulators, which tell the active type (`conditions_of_flags`). Their names start with
+    "#", which no Python name can.
     """
 
     name: str
@@ -249,15 +260,10 @@ class CarriedUnion:
 
     def gather(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The value of the name where the accumulators have `values`; the inverse of `spread`."""
+        numbers = [values[self._flag(kind)] for kind in self.kinds[:-1]]
+        flags = [flag.ir for flag in numbers if isinstance(flag, Num)]
         cases: list[UnionCase] = []
-        none_before: Expr = TRUE
-        for kind in self.kinds:
-            when = none_before
-            if kind != self.kinds[-1]:
-                flag = values[self._flag(kind)]
-                assert isinstance(flag, Num)
-                when = bool_op("and", none_before, flag.ir)
-                none_before = bool_op("and", none_before, bool_op("not", flag.ir))
+        for kind, when in zip(self.kinds, conditions_of_flags(flags), strict=True):
             value = values[self._value(kind)] if isinstance(kind, tuple) else kind
             assert isinstance(value, (Num, Absent))
             cases.append(UnionCase(value, when))
@@ -293,7 +299,7 @@ def for_each_case(
     for case in reversed(cases_with_number(ctx, union, node)):
         assert isinstance(case.value, Num)
         case_operands = [case.value if n == union else n for n in operands]
-        with _computed_in_vain(ctx, case.when):
+        with _computed_everywhere(ctx, case.when):
             value = for_each_case(ctx, operate, node, *case_operands)
         result = value if result is None else select_scalar(ctx, case.when, value, result, node)
     assert result is not None
@@ -321,7 +327,7 @@ def _operate_on_numbers(
 
 
 @contextmanager
-def _computed_in_vain(ctx: Lowering, cond: Expr) -> Iterator[None]:
+def _computed_everywhere(ctx: Lowering, cond: Expr) -> Iterator[None]:
     """Its body lowers values that are used only where `cond` holds, but are computed, and may raise
     floating-point flags, everywhere.
     """

@@ -8,7 +8,7 @@ names that it carries.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -19,12 +19,13 @@ from loopir.nodes import Expr, Var
 from targets.abi.sequence_conversion import SHARING
 
 from ...result_spec import ResultSpec
-from ...types.typed_values import ComplexPair, Num
+from ...types.typed_values import TRUE, ComplexPair, Num, bool_op
 from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_packed
 
 __all__ = [
     "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
-    "RecordArrayRef", "Scalar", "Unbound", "UnionCase", "UnionValue", "Value", "type_texts",
+    "RecordArrayRef", "Scalar", "Unbound", "UnionCase", "UnionValue", "Value",
+    "conditions_of_flags", "type_texts",
 ]
 
 
@@ -160,6 +161,20 @@ Scalar: TypeAlias = Num | ComplexPair | UnionValue
 Value: TypeAlias = (
     "Scalar | ArrayRef | RecordArrayRef | ListRef | FinishedList | Unbound | tuple[Any, ...]"
 )
+
+
+def conditions_of_flags(flags: Iterable[Expr]) -> Iterator[Expr]:
+    """For n cases that n - 1 bools, the `flags`, tell apart: the condition of each case. The active
+    case is the first one whose flag is true; the last one if no flag is.
+
+    Flags ``p, q`` → conditions ``p``, ``not p and q``, ``not p and not q``. A generator: a flag is
+    asked for when its condition is.
+    """
+    none_before: Expr = TRUE
+    for flag in flags:
+        yield bool_op("and", none_before, flag)
+        none_before = bool_op("and", none_before, bool_op("not", flag))
+    yield none_before
 
 
 @record(frozen=True, slots=True)

@@ -9,13 +9,13 @@ Then the rest of the statement can be in a region (`outline_regions`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from loopir.nodes import Span
 
 from ...analysis.shape_rules import is_numpy_function
-from ...frontend.ast_names import names_used
+from ...frontend.ast_names import fresh_name, names_used
 from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.source import span_of
@@ -28,8 +28,8 @@ Resolve: TypeAlias = Callable[[ast.expr], object]
 def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.FunctionDef:
     """Assign the NumPy call at `blamed` to a name before its statement, where that is equivalent.
 
-    It is if nothing with an effect is evaluated before the call, and it is evaluated once. Returns
-    `tree` itself where it is no NumPy call.
+    It is if nothing with an effect is evaluated before the call in its statement, and the call is
+    evaluated once. Returns `tree` itself where it is not, or where it is no NumPy call.
     """
     copy = copy_tree(tree)
     for block in (block for n in walk_nodes(copy) for block in child_blocks(n)):
@@ -41,7 +41,7 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
                 and not is_whole_statement
                 and is_numpy_function(resolve(call.func))
             ):
-                name = _fresh_name(names_used(tree))
+                name = fresh_name("_tp_value", names_used(tree))
                 value = copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
                 _ReplaceExpression(call, copy_location(ast.Name(name, ast.Load()), call)).visit(
                     s
@@ -50,14 +50,6 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
                 block[k : k + 1] = [fix_missing_locations(value), s]
                 return copy
     return tree
-
-
-def _fresh_name(used: Container[str]) -> str:
-    """A name for a hoisted value that is not in use."""
-    name = "_tp_value"
-    while name in used:
-        name += "_"
-    return name
 
 
 class _ReplaceExpression(ast.NodeTransformer):

@@ -10,14 +10,14 @@ The rest stays Python, with calls in the place of the regions:
 A region takes the local names that it reads, and returns those that are live after it. A run of
 statements becomes a region if
 
-- nothing in it must stay Python (`_RegionOutliner._fits`): the code that does not compile
-  (`region_facts.RegionFacts.must_stay_python`), a node of `_NEVER_OUTLINED`, a name that another
-  scope sees, a ``break`` of a loop around it; and nothing in the function inspects frames
-  (`_is_observable`);
-- it is work enough for a call (`_is_work`), as far as that is known before it runs
-  (`region_work.most_operations`);
+- it is legal: nothing in it must stay Python (`_RegionOutliner._may_be_in_region`), as the code
+  that does not compile (`region_facts.RegionFacts.must_stay_python`), a node of `_NEVER_OUTLINED`,
+  a name that another scope sees, a ``break`` of a loop around it; and nothing in the function
+  inspects frames (`_is_observable`);
+- it is profitable: work enough for a call (`_is_profitable`), as far as that is known before it
+  runs (`region_work.most_operations`);
 - the names that it takes and returns are certainly bound, and no exception handler could see a name
-  that it binds (`_region`);
+  that it binds (`_make_region`);
 - the dispatcher has not dropped it, since Python was measured to be faster
   (`Dispatcher._without_slow_regions`).
 """
@@ -78,16 +78,16 @@ class StatementFacts(Protocol):
         random numbers in a way that is not supported.
         """
 
-    def arithmetic(self, s: ast.stmt) -> int:
+    def array_operations(self, s: ast.stmt) -> int:
         """The number of operations on whole arrays in `s`."""
 
     def is_too_short(self, run: Sequence[ast.stmt]) -> bool:
         """Whether `run` can never do enough to outweigh a call of compiled code."""
 
-    def passes_on(self, s: ast.With) -> bool:
+    def propagates_exceptions(self, s: ast.With) -> bool:
         """Whether an exception in the body always propagates out of the statement."""
 
-    def drains(self, call: ast.Call) -> bool:
+    def exhausts_generator(self, call: ast.Call) -> bool:
         """Whether a generator passed to `call` is exhausted by it, or never resumed."""
 
 
@@ -122,7 +122,7 @@ def outline_regions(
         return None
     outliner = _RegionOutliner(tree, facts, dropped)
     parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
-    body = outliner.block(tree.body, parameters, LiveOut(), ends=True)
+    body = outliner.block(tree.body, parameters, LiveOut(), ends_function=True)
     if not outliner.regions:
         return None
     calling_tree = copy_tree(tree)
@@ -147,9 +147,12 @@ def _is_observable(tree: ast.FunctionDef) -> bool:
 class _RegionOutliner:
     """The outlining of one function; ``regions``, ``loops`` and ``too_short`` are the result.
 
-    ``_visible``: names that other scopes may see: no region may bind them. ``_local``: local names.
-    ``_within``: how many Python loops are around the current block. ``_dropped``: helpers of
-    regions that stay Python.
+    ``_visible_elsewhere``: names that other scopes may see: no region may bind them. ``_local``:
+    local names. ``_loop_depth``: how many Python loops are around the current block. ``_dropped``:
+    helpers of regions that stay Python.
+
+    In the methods, `bound` are the names that are certainly bound before the code, `exits` the
+    names that are live where it ends, by the way it ends; ``ends_function``: nothing runs after it.
     """
 
     def __init__(
@@ -158,64 +161,72 @@ class _RegionOutliner:
         self._name, self._facts, self._dropped = tree.name, facts, dropped
         nodes = [*walk_nodes(*tree.body)]
         drained_generators = {
-            a for n in nodes if isinstance(n, ast.Call) and facts.drains(n) for a in n.args
+            argument
+            for call in nodes if isinstance(call, ast.Call) and facts.exhausts_generator(call)
+            for argument in call.args
         }
         inner_scopes = [
             n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained_generators
         ]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
-        self._visible = frozenset(read_names(*inner_scopes)).union(*declared)
+        self._visible_elsewhere = frozenset(read_names(*inner_scopes)).union(*declared)
         arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
         self._local = frozenset(arguments) | bound_names(*tree.body)
-        self._within = 0
+        self._loop_depth = 0
         self.regions: list[Region] = []
         self.loops: list[ast.stmt] = []
         self.too_short: list[ast.stmt] = []
 
     def block(
-        self, block: Sequence[ast.stmt], have: NameSet, exits: LiveOut, *, ends: bool = False
+        self, block: Sequence[ast.stmt], bound: NameSet, exits: LiveOut, *,
+        ends_function: bool = False,
     ) -> list[ast.stmt]:
-        """`block` with regions replaced by calls; `have` are the names certainly bound before it.
+        """`block` with regions replaced by calls.
 
-        Runs of statements that fit are outlined (`_outline_run`); the others stay, with regions in
-        their nested blocks. After a statement that always leaves the block nothing is outlined.
-        ``ends``: the function ends with the block.
+        The statements that may be in a region form runs, which are outlined (`_outline_run`). The
+        others end a run; they stay, with regions in their nested blocks. After a statement that
+        always leaves the block nothing is outlined.
         """
         live = live_before(block, exits)
         out: list[ast.stmt] = []
         start = 0
         for k, s in enumerate(block):
-            if self._fits(s):
+            if self._may_be_in_region(s):
                 continue
-            bound_before = assigned_after_block(block[:k], have)
-            if bound_before is None:
+            bound_before = assigned_after_block(block[:k], bound)
+            if bound_before is None:  # control never gets here
                 return [*out, *block[start:]]
-            out += self._outline_run(
-                block[start:k], assigned_after_block(block[:start], have) or have, live[k], exits
-            )
-            inside = _with_next(live[k + 1], exits)
-            out.append(self._inside(s, bound_before, inside, ends=ends and k + 1 == len(block)))
+            bound_at_run = assigned_after_block(block[:start], bound) or bound
+            out += self._outline_run(block[start:k], bound_at_run, live[k], exits)
+            is_last = ends_function and k + 1 == len(block)
+            exits_of_s = _with_next(live[k + 1], exits)
+            out.append(self._with_inner_regions(s, bound_before, exits_of_s, ends_function=is_last))
             start = k + 1
-        bound_at_run = assigned_after_block(block[:start], have)
+        bound_at_end = assigned_after_block(block[:start], bound)
         run = block[start:]
-        if bound_at_run is None or not run:
+        if bound_at_end is None or not run:
             return [*out, *run]
-        last = ends or assigned_after_block(run, bound_at_run) is None
-        return out + self._outline_run(run, bound_at_run, exits.next, exits, last=last)
+        always_leaves = assigned_after_block(run, bound_at_end) is None
+        last = ends_function or always_leaves
+        return out + self._outline_run(run, bound_at_end, exits.next, exits, last=last)
 
-    def _fits(self, s: ast.stmt) -> bool:
+    def _may_be_in_region(self, s: ast.stmt) -> bool:
         """Whether `s` may be in a region: it compiles, as far as is known, has no node that must
         stay, binds no name that another scope sees, and leaves no loop around it.
         """
         return not (
             self._facts.must_stay_python(s)
             or any(isinstance(n, _NEVER_OUTLINED) for n in walk_nodes(s))
-            or bound_names(s) & self._visible
+            or bound_names(s) & self._visible_elsewhere
             or _leaves_loop([s])
         )
 
-    def _inside(self, s: ast.stmt, have: NameSet, exits: LiveOut, *, ends: bool) -> ast.stmt:
-        """`s`, which remains Python, with regions in its nested blocks replaced."""
+    def _with_inner_regions(
+        self, s: ast.stmt, bound: NameSet, exits: LiveOut, *, ends_function: bool
+    ) -> ast.stmt:
+        """`s`, which remains Python, with the regions in its nested blocks replaced by calls. It is
+        added to ``loops`` if it is a loop, or has a comprehension outside of its blocks.
+        """
         has_comprehension = any(
             isinstance(n, COMPREHENSIONS) for n in walk_nodes(*_non_block_children(s))
         )
@@ -224,23 +235,25 @@ class _RegionOutliner:
         copy = copy_tree(s)
         match s, copy:
             case ast.If(), ast.If():
-                copy.body = self.block(s.body, have, exits, ends=ends)
-                copy.orelse = self.block(s.orelse, have, exits, ends=ends)
+                copy.body = self.block(s.body, bound, exits, ends_function=ends_function)
+                copy.orelse = self.block(s.orelse, bound, exits, ends_function=ends_function)
             case ast.For() | ast.While(), ast.For() | ast.While():
                 target = bound_names(s.target) if isinstance(s, ast.For) else set()
-                self._within += 1
-                copy.body = self.block(s.body, have | target, live_out_of_loop_body(s, exits))
-                self._within -= 1
-                copy.orelse = self.block(s.orelse, have, exits, ends=ends)
+                self._loop_depth += 1
+                copy.body = self.block(s.body, bound | target, live_out_of_loop_body(s, exits))
+                self._loop_depth -= 1
+                copy.orelse = self.block(s.orelse, bound, exits, ends_function=ends_function)
             case ast.With(), ast.With():
-                exits_inside = exits if self._facts.passes_on(s) else live_out_of_with_body(exits)
-                copy.body = self.block(s.body, have | bound_names(*s.items), exits_inside)
+                # Where it may suppress an exception, the code after it runs after any statement.
+                propagates = self._facts.propagates_exceptions(s)
+                exits_inside = exits if propagates else live_out_of_with_body(exits)
+                copy.body = self.block(s.body, bound | bound_names(*s.items), exits_inside)
             case ast.Try(), ast.Try():
                 body, rest = live_out_of_try(s, exits)
-                copy.body = self.block(s.body, have, body)
+                copy.body = self.block(s.body, bound, body)
                 for handler, old in zip(copy.handlers, s.handlers, strict=True):
                     named = frozenset([old.name] if old.name else ())
-                    handler.body = self.block(old.body, have | named, rest)
+                    handler.body = self.block(old.body, bound | named, rest)
         return copy
 
     # -- regions
@@ -248,27 +261,30 @@ class _RegionOutliner:
     def _outline_run(
         self,
         run: Sequence[ast.stmt],
-        have: NameSet,
+        bound: NameSet,
         live: NameSet,
         exits: LiveOut,
         *,
         last: bool = False,
     ) -> list[ast.stmt]:
-        """`run` with calls of regions, where that is possible and worth it.
+        """`run` as a region, that is, as one statement that calls it, where that is possible and
+        profitable; else `run` itself, whose loops are added to ``loops``. `live`: the names that
+        are live after it.
 
-        A statement that may return stays Python, unless nothing runs after it in the function
-        (``last``): then the region returns the function's result.
+        A statement that may return stays Python, with a region before it and one after it, unless
+        nothing runs after it in the function (``last``): then the region returns the function's
+        result.
         """
         k = next((k for k, s in enumerate(run) if _may_return(s)), None)
         if k is not None and not last:
             live_after = live_before(run, _with_next(live, exits))
-            bound_before = assigned_after_block(run[:k], have)
+            bound_before = assigned_after_block(run[:k], bound)
             assert bound_before is not None  # nothing before it leaves
             bound_after = assigned_after(run[k], bound_before)
             return [
-                *self._outline_run(run[:k], have, live_after[k], exits),
-                self._inside(
-                    run[k], bound_before, _with_next(live_after[k + 1], exits), ends=False
+                *self._outline_run(run[:k], bound, live_after[k], exits),
+                self._with_inner_regions(
+                    run[k], bound_before, _with_next(live_after[k + 1], exits), ends_function=False
                 ),
                 *(
                     self._outline_run(run[k + 1 :], bound_after, live, exits)
@@ -276,34 +292,43 @@ class _RegionOutliner:
                     else ()
                 ),
             ]
-        if self._is_work(run):
+        if self._is_profitable(run):
             live = frozenset() if last else live
-            call = self._region(run, have, live, exits.at_handler, last=last)
+            call = self._make_region(run, bound, live, exits.at_handler, last=last)
             if call is not None:
                 return [call]
             self.loops += (s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s)))
         return [*run]
 
-    def _is_work(self, run: Sequence[ast.stmt]) -> bool:
-        """Whether `run` is worth a call: it has a loop, or arithmetic on arrays."""
+    def _is_profitable(self, run: Sequence[ast.stmt]) -> bool:
+        """Whether `run` is worth a call: it has a loop that may do enough, or, outside of Python
+        loops, two operations on whole arrays, which can be fused. Loops of a run that is not are
+        added to ``too_short``, of which the report tells.
+        """
         looping = [s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s))]
         if looping and not self._facts.is_too_short(looping):
             return True
-        if not self._within and sum(map(self._facts.arithmetic, run)) > 1:
+        if not self._loop_depth and sum(map(self._facts.array_operations, run)) > 1:
             return True
         self.too_short += (n for s in looping for n in walk_nodes(s) if isinstance(n, ast.For))
         return False
 
-    def _region(
-        self, run: Sequence[ast.stmt], have: NameSet, live: NameSet, caught: NameSet, *, last: bool
+    def _make_region(
+        self, run: Sequence[ast.stmt], bound: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The call of a new region; None where a name may be unbound, a handler could observe it,
-        or it is dropped.
+        """The statement that calls a new region, which is added to ``regions``. Its parameters are
+        the names that are live before `run`, its results those that it assigns and that are live
+        after it. ``caught``: the names that are live in a handler of exceptions around it.
+
+        None where one of them may be unbound, a handler could see a value that the region has not
+        returned, or the region is dropped.
         """
-        assigned, after = bound_names(*run), assigned_after_block(run, have)
+        assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)
         live_in = live_before(run, LiveOut(live_out))[0] & self._local
-        if assigned & caught or not live_in <= have or not live_out <= (after or live_out):
+        is_seen_by_handler = bool(assigned & caught)
+        may_be_unbound = not live_in <= bound or not live_out <= (bound_after or live_out)
+        if is_seen_by_handler or may_be_unbound:
             return None
         helper = f"{_REGION_PREFIX}_{run[0].lineno}_{run[0].col_offset}"
         if helper in self._dropped:

@@ -1,4 +1,7 @@
-"""Facts for outlining: types before each statement, what is refused, operations on arrays."""
+"""Facts for outlining: types before each statement, what is refused, operations on arrays.
+
+`outline_regions` asks them of the statements of one function for one call signature.
+"""
 from __future__ import annotations
 
 import ast
@@ -54,7 +57,7 @@ class RegionFacts:
         changed = bound_names(*tree.body)
         self._constant_types = {name: ty for name, ty in types.items() if name not in changed}
         self._before: dict[ast.stmt, Mapping[str, Fact]] = {}
-        self._visit(tree.body)
+        self._record_facts(tree.body)
 
     def resolve(self, e: ast.expr) -> object:
         """The object that a name or a chain of attributes is bound to; None if unknown."""
@@ -76,10 +79,10 @@ class RegionFacts:
         drawn = [call.func for effect, call in calls if effect is Effect.RNG]
         return any(draw_of(f, self._env.type, cx.resolve) is None for f in drawn)
 
-    def arithmetic(self, s: ast.stmt) -> int:
+    def array_operations(self, s: ast.stmt) -> int:
         """The number of operations on whole arrays in `s`."""
         outer, self._cx.facts.known = self._cx.facts.known, dict(self._before.get(s, {}))
-        count = sum(self._is_of_arrays(n) for n in walk_nodes(s))
+        count = sum(self._is_array_operation(n) for n in walk_nodes(s))
         self._cx.facts.known = outer
         return count
 
@@ -87,14 +90,14 @@ class RegionFacts:
         """Whether `run` can never do enough to outweigh a call of compiled code."""
         return most_operations(run, self._before, self._cx) <= FEW_OPERATIONS
 
-    def passes_on(self, s: ast.With) -> bool:
+    def propagates_exceptions(self, s: ast.With) -> bool:
         """Whether an exception in the body always propagates out of the statement."""
         calls = [i.context_expr for i in s.items]
         return all(
             isinstance(c, ast.Call) and self._cx.resolve(c.func) in _NON_SWALLOWING for c in calls
         )
 
-    def drains(self, call: ast.Call) -> bool:
+    def exhausts_generator(self, call: ast.Call) -> bool:
         """Whether a generator passed to `call` is exhausted by it, or never resumed."""
         function = self._cx.resolve(call.func)
         return any(function is f for f in _EXHAUSTING_CALLS)
@@ -108,7 +111,7 @@ class RegionFacts:
         result = {n: ty for n in names if (ty := available.get(n)) is not None}
         return result if result.keys() == {*names} else None
 
-    def _is_of_arrays(self, n: ast.AST) -> bool:
+    def _is_array_operation(self, n: ast.AST) -> bool:
         """Whether `n` is an operation on a whole array."""
         match n:
             case ast.BinOp() | ast.UnaryOp() | ast.Compare():
@@ -117,7 +120,7 @@ class RegionFacts:
                 return any(self._cx.fact(e).rank for e in (n, *args))
         return False
 
-    def _visit(self, block: Iterable[ast.stmt]) -> None:
+    def _record_facts(self, block: Iterable[ast.stmt]) -> None:
         """Record the facts before each statement of `block`; a nested block is visited with the
         facts at its start.
         """
@@ -129,7 +132,7 @@ class RegionFacts:
                 facts.enter(s)
             for inner in (s, *getattr(s, "handlers", ())):
                 for nested in child_blocks(inner):
-                    self._visit(nested)
+                    self._record_facts(nested)
             facts.known = before
             facts.record(s)
 

@@ -1,8 +1,11 @@
 """Estimate of a region's work: the most operations that it may do, where that is known beforehand.
 
-Known are the types of what it reads, and numbers of iterations that are in the source. A region
-that can never do enough to outweigh a call of compiled code need not be compiled. What is not known
-here is measured at run time (`call_selection`).
+Known are the types of what it reads, and trip counts that are constants in the source. A region
+that can never do enough to outweigh a call of compiled code (`FEW_OPERATIONS`) stays Python. What
+is not known here is measured at run time (`call_selection`)::
+
+    for d in (-1, 1):            # 2 iterations of 2 operations of Python's ints: 4
+        k = k * 2 + d
 """
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ FEW_OPERATIONS = 8
 Python and the construction of the results (about 150 ns)."""
 
 _UNKNOWN = math.inf
-_OF_NUMPY = 3
+_NUMPY_WEIGHT = 3
 """How many operations of Python's scalars take as long as one of NumPy's scalars or of elements."""
 
 _SHORT_CALLS = (
@@ -36,6 +39,7 @@ _OPERATIONS = (
     ast.Call,
 )
 _FREE = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
+"""Nodes that take no time worth counting."""
 _SHORT_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot)
 _LONG_OPERATORS = (ast.Pow, ast.LShift, ast.MatMult)
 """Their results may be large ints, or arrays."""
@@ -49,39 +53,43 @@ def most_operations(
     """
     outer = cx.facts.known
     try:
-        return sum(_of_statement(s, before, cx) for s in run)
+        return sum(_operations_of_statement(s, before, cx) for s in run)
     finally:
         cx.facts.known = outer
 
 
-def _of_statement(
+def _operations_of_statement(
     s: ast.stmt, before: Mapping[ast.stmt, Mapping[str, Fact]], cx: Context
 ) -> float:
-    """As `most_operations`, of one statement."""
+    """As `most_operations`, of one statement: its expressions, the longer branch of an ``if``, a
+    ``for`` times its trip count. Infinite for any other statement.
+    """
 
-    def of(*parts: ast.expr) -> float:
+    def operations(*parts: ast.expr) -> float:
+        """The operations in these expressions of `s`."""
         cx.facts.known = dict(before.get(s, {}))
-        return sum(_of_expression(e, cx) for e in parts)
+        return sum(_operations_of_expression(e, cx) for e in parts)
 
     match s:
         case ast.Assign(targets=targets, value=value):
-            return of(*targets, value)
+            return operations(*targets, value)
         case ast.AugAssign(target=ast.Name() as name, op=operator, value=value):
-            return of(ast.BinOp(ast.Name(name.id, ast.Load()), operator, value))
+            return operations(ast.BinOp(ast.Name(name.id, ast.Load()), operator, value))
         case ast.If(test=test, body=body, orelse=orelse):
             branches = (most_operations(b, before, cx) for b in (body, orelse))
-            return of(test) + max(branches)
+            return operations(test) + max(branches)
         case ast.For(target=ast.Name(), iter=iterable, body=body, orelse=[]):
             cx.facts.known = dict(before.get(s, {}))
-            trips = _iterations(iterable, cx.resolve)
+            trips = _constant_trip_count(iterable, cx.resolve)
             return trips * most_operations(body, before, cx) if trips else 0
         case ast.Pass() | ast.Break() | ast.Continue():
             return 0
     return _UNKNOWN
 
 
-def _iterations(iterable: ast.expr, resolve: Callable[[ast.expr], object]) -> float:
-    """The number of items, if it is in the source."""
+def _constant_trip_count(iterable: ast.expr, resolve: Callable[[ast.expr], object]) -> float:
+    """The number of items of a display of numbers or of a ``range`` of constants; else infinite.
+    """
     match iterable:
         case ast.Tuple(elts=items) | ast.List(elts=items) if all(map(_is_number, items)):
             return len(items)
@@ -98,22 +106,24 @@ def _is_number(e: ast.expr) -> bool:
     return isinstance(e, ast.Constant) and isinstance(e.value, (int, float))
 
 
-def _of_expression(e: ast.expr, cx: Context) -> float:
-    """The number of operations in `e`, each of NumPy's counted `_OF_NUMPY` times."""
-    return sum(_weights(e, cx))
+def _operations_of_expression(e: ast.expr, cx: Context) -> float:
+    """The number of operations in `e`, each of NumPy's counted `_NUMPY_WEIGHT` times."""
+    return sum(_operation_weights(e, cx))
 
 
-def _weights(e: ast.expr, cx: Context) -> Iterator[float]:
-    """The weight of each operation in `e`."""
+def _operation_weights(e: ast.expr, cx: Context) -> Iterator[float]:
+    """The weight of each operation in `e`; infinite for a node that is not known to be short."""
     for n in walk_nodes(e):
         if isinstance(n, _OPERATIONS):
-            yield _weight(n, cx)
+            yield _operation_weight(n, cx)
         elif not isinstance(n, (*_FREE, ast.cmpop)):
             yield _UNKNOWN
 
 
-def _weight(n: ast.expr, cx: Context) -> float:
-    """The weight of one operation, without its operands."""
+def _operation_weight(n: ast.expr, cx: Context) -> float:
+    """The time of the operation `n`, without that of computing its operands, in operations of
+    Python's scalars; infinite if it may be long or run the user's code.
+    """
     match n:
         case ast.BinOp(op=operator) if isinstance(operator, _LONG_OPERATORS):
             return _UNKNOWN
@@ -126,14 +136,14 @@ def _weight(n: ast.expr, cx: Context) -> float:
         case ast.Attribute() if cx.resolve(n) is not None:
             return 1  # of a module
         case ast.Subscript(ctx=ast.Store()):
-            return _OF_NUMPY
+            return _NUMPY_WEIGHT
         case ast.Subscript(ctx=ast.Load()):
             operands = [n]
         case ast.Attribute():
             return _UNKNOWN  # which may be a property
         case _:
             operands = [x for x in ast.iter_child_nodes(n) if isinstance(x, ast.expr)]
-    return max((_of_value(cx.fact(x)) for x in operands), default=1)
+    return max((_weight_of_operand(cx.fact(x)) for x in operands), default=1)
 
 
 def _is_short_call(function: object) -> bool:
@@ -141,8 +151,10 @@ def _is_short_call(function: object) -> bool:
     return any(function is known for known in _SHORT_CALLS)
 
 
-def _of_value(fact: Fact) -> float:
-    """The weight of an operation of a value that is so."""
+def _weight_of_operand(fact: Fact) -> float:
+    """The weight of an operation on a value of which `fact` is known: 1 for a Python scalar,
+    `_NUMPY_WEIGHT` for a NumPy scalar, infinite for anything else.
+    """
     if fact.rank != 0 or not fact.types:
         return _UNKNOWN
-    return 1 if all(getattr(t, "weak", False) for t in fact.types) else _OF_NUMPY
+    return 1 if all(getattr(t, "weak", False) for t in fact.types) else _NUMPY_WEIGHT

@@ -746,8 +746,8 @@ def test_the_first_element_that_differs_is_told(monkeypatch: pytest.MonkeyPatch)
         args[3][1] = 7.0
 
     f = fuse(verify=1.0)(axpy)
-    monkeypatch.setattr(f, "_choose", lambda values: (wrong, None))
-    f._start()
+    monkeypatch.setattr(f, "_select_callee", lambda values: (wrong, None))
+    f._send_all_calls_here()
     with pytest.raises(FuseError, match=r"element 1 of `out` is np.float64\(7.0\), but"):
         f(*ones())
 

@@ -37,7 +37,7 @@ from transpile.result_spec import (
     TupleResult,
 )
 from transpile.runtime import float_errors
-from transpile.runtime.python_wrapper import make_guard, make_wrapper
+from transpile.runtime.python_wrapper import make_binding_test, make_wrapper
 from transpile.types.value_types import ArrayType, ScalarType
 
 
@@ -186,7 +186,7 @@ def test_closure_cells_too() -> None:
 
     got: list[float] = []
     p = plan(Captured("k", FLOAT))
-    call, holds = Call(p, lambda k: got.append(k) or 0, inner), make_guard(inner, p)
+    call, holds = Call(p, lambda k: got.append(k) or 0, inner), make_binding_test(inner, p)
     call.call(0)
     assert holds((0,))
     k = 2.0
@@ -202,7 +202,7 @@ def test_closure_cells_too() -> None:
 def test_a_rebound_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     guards = IdentityGuard(host("np.sqrt"), np.sqrt), IdentityGuard(host("len"), len)
     p = plan(X, identity_guards=guards)
-    call, holds = Call(p, lambda x: 0), make_guard(original, p)
+    call, holds = Call(p, lambda x: 0), make_binding_test(original, p)
     given(call, 0)
     assert holds((0, 2.0))
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Outlined functions: Python that calls outlined regions, each compiled on its own.
+"""Outlined function: Python that calls the regions cut out of it, each compiled on its own.
 
 Where a function is refused as a whole, `outline.outline_regions` finds the runs of statements that
 may compile. Here they become `Fused` functions, and the rest becomes a Python function that calls
