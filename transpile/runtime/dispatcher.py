@@ -352,19 +352,17 @@ class Dispatcher(WrappedFunction):
     def _after_float_condition(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where it is unknown which operation raised a float flag: the replay
-        code is ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, though the value may not be used.
-
-        The first time the original, which shows its warnings; after that a variant that records
-        which operation raised, if that helps.
+        """The function to call where it is unknown which operation raised a float flag: `code` is
+        ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, where the value may not be used. The first
+        time the original, which shows its warnings; after that a variant that records which
+        operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
         has_replayed = spec.replays[code] > 0
         variant = None
         may_compile = has_replayed and not self._background.is_compiling()
-        may_raise = code == "GUARD_ERRSTATE"
-        if may_compile and recording_helps(failed.interface, self._function, may_raise=may_raise):
+        if may_compile and recording_helps(failed.interface, self._function, code):
             variant = self._recording_variant(spec, failed)
         if variant is None:
             return self._python_after_failed_guard(spec, code, values)

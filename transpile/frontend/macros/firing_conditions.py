@@ -15,10 +15,10 @@ from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "asks_attribute", "asks_flat", "asks_item_size", "asks_made_array", "asks_new_array",
-    "assigns_known_tuple", "assigns_array", "assigns_no_scalar", "assigns_slice",
-    "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested", "has_starred",
-    "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
+    "asks_attribute", "asks_flag", "asks_flat", "asks_item_size", "asks_made_array",
+    "asks_new_array", "assigns_known_tuple", "assigns_array", "assigns_no_scalar",
+    "assigns_slice", "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested",
+    "has_starred", "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
     "is_constant_tuple", "is_guard", "is_returned", "is_known_tuple", "makes_array", "names_class",
     "of_known_tuple", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
     "selects_many", "slices_grid", "stores_at_tuple", "writes_out",
