@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from .expand import macro
     from .report.loop_report import Report
     from .runtime.fuse_decorator import Fused, fuse
+    from .thread_limits import Threads, threads
 
-__all__ = ["FuseError", "FuseWarning", "Fused", "Report", "__version__", "fuse", "macro"]
+__all__ = [
+    "FuseError", "FuseWarning", "Fused", "Report", "Threads", "__version__", "fuse", "macro",
+    "threads",
+]
 
 __version__ = "0.1.0"
 
@@ -21,8 +25,10 @@ _HOMES = {
     "FuseWarning": "errors",
     "Fused": "runtime.fuse_decorator",
     "Report": "report.loop_report",
+    "Threads": "thread_limits",
     "fuse": "runtime.fuse_decorator",
     "macro": "expand",
+    "threads": "thread_limits",
 }
 
 

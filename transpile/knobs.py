@@ -1,8 +1,8 @@
 """Knobs: the environment variables that the compiler reads. An unknown name or word is an error.
 
-``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS`` and ``CC`` are read where they are used, by
-``targets.build``, which may not import this package; they are listed here so that the list is
-complete, and are part of the keys of the cache.
+``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS``, ``TRANSPILE_THREADS`` and ``CC`` are read where they are
+used, by ``targets.build``, which may not import this package; they are listed here so that the list
+is complete. All but the number of threads are part of the keys of the cache.
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
@@ -49,6 +49,8 @@ KNOBS: tuple[Knob, ...] = (
          does="with compiled, compiled code serves calls even where Python is faster"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
+    Knob(name="TRANSPILE_THREADS", values="a whole number, at least 1",
+         does="is the most threads that a call may use; else OMP_NUM_THREADS is"),
     Knob(name="CC", values="a command", does="is the first C compiler to try"),
 )
 
@@ -91,6 +93,12 @@ def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
     return words
 
 
+def _check_threads(name: str, value: str) -> None:
+    """Raises ValueError if `value` is not a number of threads."""
+    if not (value.isascii() and value.isdecimal() and int(value)):
+        raise ValueError(f"{name}={value}: must be a whole number, at least 1")
+
+
 def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
     """`value`. Raises ValueError if it is not one of the words `known`."""
     if value not in known:
@@ -122,13 +130,15 @@ _READERS: dict[str, tuple[str, _Reader]] = {
 def read(environ: Mapping[str, str] | None = None) -> Knobs:
     """The knobs as the environment sets them now; an empty variable counts as not set.
 
-    Raises ValueError for an unknown word, and for an unknown variable ``TRANSPILE_…``.
+    Raises ValueError for an unknown word, a wrong number, and an unknown variable ``TRANSPILE_…``.
     """
     env = os.environ if environ is None else environ
     known = [knob.name for knob in KNOBS]
     for name in env:
         if name.startswith("TRANSPILE_") and name not in known:
             raise ValueError(f"{name}: no such variable (known: {', '.join(known)})")
+    if threads := env.get("TRANSPILE_THREADS"):
+        _check_threads("TRANSPILE_THREADS", threads)
     settings = {
         field: parse(name, env[name])
         for name, (field, parse) in _READERS.items()

@@ -133,6 +133,10 @@ static int has_raised(object **raised, int64_t status)
     return 1;
 }
 
+/* Of thread_pool.c: tells it how many threads the context of this Python thread allows; NULL until a context has such a bound. */
+static void (*take_context)(void);
+void tp_bind_context(void (*take)(void)) { take_context = take; }
+
 static int is_alone;                                    /* whether a call runs during which no other Python thread may */
 
 static object *call(object *self, object *const *args, intptr_t count)
@@ -148,6 +152,7 @@ static object *call(object *self, object *const *args, intptr_t count)
         int fits = is_array ? take_array(p, args[i], array++, &extent) : take_scalar(p, args[i], scalar++, &extent);
         if (!fits) return py.from_int(-1);
     }
+    if (take_context) take_context();
     void *thread = extent <= LARGE || s->alone ? 0 : py.release();  /* other Python threads may run during the call */
     if (s->alone) is_alone = 1;
     int64_t status = s->kernel(arrays, scalars);

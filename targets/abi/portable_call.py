@@ -20,6 +20,7 @@ from .parameter_specs import (
     ParameterSpec,
     has_unordered_strides,
 )
+from .thread_pool import take_context
 
 __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 
@@ -60,6 +61,7 @@ class PortableCall:
                 return MISMATCH
             else:
                 scalars.append(word)
+        take_context()
         new = self._ffi.new
         return int(self._kernel(new("int64_t[]", arrays or [0]), new("int64_t[]", scalars or [0])))
 

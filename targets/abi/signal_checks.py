@@ -2,7 +2,7 @@
 
 A kernel with long loops calls the function in its variable ``tp_goes_on`` (`stop.h`). It is that of
 `signals.c`, which leaves the exception in ``tp_raised``: the trampoline has it, and the portable
-path builds it on its own.
+path builds it on its own. Its regions are run by the thread pool, which it finds in the same way.
 """
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from loopir.op_table import STATUS
 
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.shared_library import SharedLibrary, open_library
+from .thread_pool import connect
 from .trampoline import Trampoline, bind_signals
 
 __all__ = ["connect_natively", "connect_portably"]
 
+_WITHOUT_ENTRY = """\
+#include <stdint.h>
+static struct { void *(*release)(void); void (*acquire)(void *); } py;
+static const int is_alone = 1;
+"""
+"""What `signals.c` uses of `entry.c`. The portable path releases the GIL, or must keep it."""
+
 
 def connect_natively(library: SharedLibrary, trampoline: Trampoline) -> int:
-    """Connect the kernel in `library` to `signals.c`. Returns the address where it stores the
-    exception of a signal handler; 0 if the kernel has no signal checks.
+    """Connect the kernel in `library` to `signals.c`, and to the thread pool. Returns the address
+    where it stores the exception of a signal handler; 0 if the kernel has no signal checks.
     """
+    connect(library, trampoline.bind_pool, trampoline.bind_context)
     if not _connect(library, trampoline.goes_on):
         return 0
     return library.address("tp_raised")
@@ -46,8 +55,12 @@ def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callab
     Returns `fast`, which calls the kernel, so that it raises the exception of a signal handler.
     Without a C compiler, or Python's C API, the kernel looks for no signals.
     """
-    function = _separate_function()
-    if function is None or not _connect(library, function):
+    found = _separate_functions()
+    if found is None:
+        return fast
+    goes_on, bind_pool = found
+    connect(library, bind_pool)
+    if not _connect(library, goes_on):
         return fast
     import ctypes
 
@@ -66,8 +79,10 @@ def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callab
 
 
 @functools.cache
-def _separate_function() -> int | None:
-    """The address of the function of `signals.c`, built on its own; None if that fails."""
+def _separate_functions() -> tuple[int, int] | None:
+    """The addresses of ``tp_goes_on`` and ``tp_bind_pool`` of `signals.c`, built on its own; None
+    if that fails.
+    """
     import ctypes
 
     from ..build.build_kernel import build_object
@@ -75,11 +90,11 @@ def _separate_function() -> int | None:
     if not hasattr(ctypes, "pythonapi"):
         return None
     with open(os.path.join(os.path.dirname(__file__), "signals.c")) as file:
-        text = f"#include <stdint.h>\n{file.read()}"
+        text = f"{_WITHOUT_ENTRY}{file.read()}"
     try:
         library = open_library(build_object(text), permanent=True)
-        addresses = [library.address(f"tp_{n}") for n in ("bind_signals", "goes_on")]
+        addresses = [library.address(f"tp_{n}") for n in ("bind_signals", "goes_on", "bind_pool")]
     except (BuildError, NoCompiler):
         return None
     bind_signals(addresses[0])
-    return addresses[1]
+    return addresses[1], addresses[2]

@@ -1,5 +1,6 @@
 /* Signal checks of kernels (stop.h): whether a signal handler of Python raised. Follows entry.c in one translation unit. */
-typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* the ticks when it was read last, and when Python was asked */
+typedef struct { int64_t read, asked, turns; } tp_clock;    /* the ticks when it was read last (0: never), and when Python was asked */
+enum { MOST_TURNS = 4096 };
 
 /* Functions of Python's C API, whose addresses `tp_bind_signals` stores. */
 static struct {
@@ -7,6 +8,12 @@ static struct {
     int (*signals)(void);                                   /* PyErr_CheckSignals */
     void (*fetch)(void **, void **, void **);               /* PyErr_Fetch */
 } signals;
+
+/* A kernel may run in a worker of thread_pool.c, which must not ask Python. Gives 0 where this thread may, else 1, or 2 if it must
+ * stop. It is told of a signal handler that stopped this thread. NULL without a pool. */
+static int64_t (*pool_state)(int64_t stopped);
+
+void tp_bind_pool(int64_t (*state)(int64_t)) { __atomic_store_n(&pool_state, state, __ATOMIC_RELEASE); }
 
 /* Ticks, of which 2,500,000 are taken for a millisecond: those of the time-stamp counter have a rate from 1 to 5 GHz. */
 #ifdef __x86_64__
@@ -49,10 +56,10 @@ GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
     int64_t now = ticks(), since = c->read ? now - c->read : 0;
+    if (!c->read) c->asked = now;
     c->read = now;
-    if (since < TICKS(4) && c->turns < c->most) c->turns *= 2;
+    if (since && since < TICKS(4) && c->turns < MOST_TURNS) c->turns *= 2;
     if (since > TICKS(16) && c->turns > 1) c->turns = since > TICKS(160) && c->turns > 16 ? c->turns / 16 : c->turns / 2;
-    if (!c->asked) c->asked = now;
     if (now - c->asked < TICKS(50)) return 1;
     c->asked = now;
     return 0;
@@ -63,7 +70,10 @@ GENERAL static int64_t is_early(tp_clock *c, void **raised)
 __attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");
 static int64_t ask(tp_clock *c, void **raised)
 {
+    int64_t (*state)(int64_t) = __atomic_load_n(&pool_state, __ATOMIC_ACQUIRE), in_worker = state ? state(0) : 0;
+    if (in_worker) return in_worker == 1;
     int held = signals.ensure(), stop = signals.signals() < 0;
+    if (stop && state) state(1);
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
     if (!held && !is_alone) py.acquire(py.release());       /* 0: PyGILState_LOCKED */

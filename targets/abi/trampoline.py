@@ -6,11 +6,8 @@ C ABI, which `object_layout` checks on live objects first.
 from __future__ import annotations
 
 import os
-import threading
-import time
 from array import array
 from collections.abc import Callable
-from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -18,8 +15,8 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
-from ..build.compiler_threads import close_gate, open_gate, threads_in_compiler
 from ..build.shared_library import open_library
 from .object_layout import layout_matches, numpy_c_functions
 
@@ -30,9 +27,6 @@ __all__ = [
 
 SOURCES = "entry.c", "signals.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
-FORK_TIMEOUT = 10.0
-"""Seconds after which a fork no longer waits for the compiler, which may hang."""
-
 
 @record(frozen=True, slots=True)
 class Trampoline:
@@ -40,9 +34,10 @@ class Trampoline:
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
     ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
-    the C functions of a whole call and of an inline cache; ``goes_on``: that of
-    `signals.c`. ``set_quiet_state``: declares the error state under
-    which nothing raises (see `native_entry.declare_quiet_state`).
+    the C functions of a whole call and of an inline cache; ``goes_on``: that of `signals.c`;
+    ``bind_pool``, ``bind_context``: those that connect it to the thread pool.
+    ``set_quiet_state``: declares the error state under which nothing raises (see
+    `native_entry.declare_quiet_state`).
     """
 
     path: str
@@ -52,15 +47,14 @@ class Trampoline:
     put: int
     inline_cache: int
     goes_on: int
+    bind_pool: int
+    bind_context: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
     set_quiet_state: Callable[..., None]
 
 
 _opened: list[Trampoline | None] = []
 """The trampoline of this process, after the first call of `trampoline`; None: unavailable."""
-
-_building: list[threading.Thread] = []
-"""The thread that builds the trampoline, once there is one; it may have failed to start."""
 
 
 def trampoline(path: str | None) -> Trampoline | None:
@@ -83,11 +77,8 @@ def build_in_background() -> None:
 
     For a caller that will call `load_kernel` soon.
     """
-    if not _opened and not _building:
-        thread = threading.Thread(target=_try_to_build, daemon=True)
-        _building.append(thread)  # first: `start` may fail when the thread runs already
-        with suppress(RuntimeError):  # without a thread it is built when it is needed
-            thread.start()
+    if not _opened:
+        _building.start()
 
 
 def start_opening() -> None:
@@ -95,7 +86,7 @@ def start_opening() -> None:
     later call opens it.
     """
     build_in_background()
-    if not _opened and not any(thread.is_alive() for thread in _building):
+    if not _opened and not _building.is_running():
         trampoline(None)
 
 
@@ -108,12 +99,11 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     import ctypes
 
     try:
-        for thread in _building:
-            _join(thread)
+        _building.wait()
         path = known or _build_trampoline()
         names = (
             "bind", "bind_whole", "bind_items", "bind_signals", "set_quiet_state", "method",
-            "whole", "take", "put", "inline_cache", "goes_on",
+            "whole", "take", "put", "inline_cache", "goes_on", "bind_pool", "bind_context",
         )
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
@@ -137,47 +127,11 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
         addresses["inline_cache"], addresses["goes_on"],
+        addresses["bind_pool"], addresses["bind_context"],
         builtin=lambda definition, self: new(definition, self, None),
         set_quiet_state=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
             addresses["set_quiet_state"]
         ),
-    )
-
-
-def _try_to_build() -> None:
-    """Build the trampoline for later; errors are left for `trampoline`, which meets them again."""
-    with suppress(Exception):
-        _build_trampoline()
-
-
-def _join_before_fork() -> None:
-    """Wait for the build thread before a fork, since the child would wait forever for its import
-    locks; but not while it waits for the C compiler.
-    """
-    close_gate()
-    deadline = time.monotonic() + FORK_TIMEOUT
-    for thread in _building:
-        while thread.ident not in threads_in_compiler and time.monotonic() < deadline:
-            _join(thread, 0.005)
-            if not thread.is_alive():
-                break
-
-
-def _join(thread: threading.Thread, seconds: float | None = None) -> None:
-    """Wait until the thread has ended, or not at all if it never started."""
-    with suppress(RuntimeError):
-        thread.join(seconds)
-
-
-def _after_in_child() -> None:
-    """The thread that builds the trampoline does not exist here."""
-    open_gate()
-    _building.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_join_before_fork, after_in_parent=open_gate, after_in_child=_after_in_child
     )
 
 
@@ -190,6 +144,9 @@ def _build_trampoline() -> str:
         with open(os.path.join(os.path.dirname(__file__), name)) as file:
             texts.append(file.read())
     return build_object("".join(texts))
+
+
+_building = BackgroundBuild(_build_trampoline)
 
 
 def _python_addresses() -> list[int]:

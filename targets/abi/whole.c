@@ -163,6 +163,7 @@ static int perform(const call_spec *w, object **given, object **out)
     object *saved = 0;
     if (fits && !take_snapshot(w, given, &saved)) capi.forget(), fits = 0;
     if (fits) {
+        if (take_context) take_context();
         void *thread = extent > LARGE ? py.release() : 0;
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);

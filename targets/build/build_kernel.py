@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build_kernel",
-    "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "user_flags",
+    "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "find_object",
+    "user_flags",
 ]
 
 ABI = 1
@@ -89,24 +90,48 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
 
     Without `cache` it is always compiled, to a private file.
     """
-    own = user_flags()
-    linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))
-    flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, *linked)
-    cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
-    key = _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
+    flags, key = _flags_and_key(source, cflags)
     try:
         compiler = find_compiler()
     except NoCompiler:
         if cache and (path := find_cached_prefix(f"{key}-")):  # by any compiler
             return path
         raise
-    name = f"{key}-{_digest(compiler.version, *compiler.command)[:16]}"
+    name = _object_name(key, compiler)
     if cache and (path := find_cached(name)):
         return path
     with _scratch_path("kernel.so") as output:
         run_compiler(compiler, accepted_flags(compiler, flags), source, output)
         with open(output, "rb") as file:
             return publish(file.read(), name if cache else None)
+
+
+def find_object(source: str, cflags: tuple[str, ...] = ()) -> str | None:
+    """The path of what `build_object` would build, if it is in the cache; nothing is compiled.
+
+    Raises NoCompiler if there is none, and it is not in the cache.
+    """
+    _, key = _flags_and_key(source, cflags)
+    try:
+        return find_cached(_object_name(key, find_compiler()))
+    except NoCompiler:
+        if path := find_cached_prefix(f"{key}-"):
+            return path
+        raise
+
+
+def _flags_and_key(source: str, cflags: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """All flags for the compiler, and the digest of what determines the object but the compiler."""
+    own = user_flags()
+    linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))
+    flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, *linked)
+    cpu = sorted(features())  # flags may say "for this CPU", and machines may share a cache
+    return flags, _digest(str(ABI), sys.platform, os.uname().machine, *cpu, *flags, source)
+
+
+def _object_name(key: str, compiler: Compiler) -> str:
+    """The name of the object in the cache that `compiler` makes."""
+    return f"{key}-{_digest(compiler.version, *compiler.command)[:16]}"
 
 
 def assembly(

@@ -55,7 +55,7 @@ targets.abi
 targets.__init__
 
 transpile.codes
-transpile.ops  transpile.knobs  transpile.diagnostics
+transpile.ops  transpile.knobs  transpile.diagnostics  transpile.thread_limits
 transpile.options
 transpile.numpy.__init__  transpile.containers.__init__
 transpile.numpy.function_table  transpile.containers.method_table

@@ -63,6 +63,20 @@ def target_rows() -> Iterator[StyledRow]:
         yield styled_row(
             (f"{name:<{width}}", "title"), f"  {registers:<22}", (support + default, style)
         )
+    yield styled_row()
+    yield from _thread_rows()
+
+
+def _thread_rows() -> Iterator[StyledRow]:
+    """How many threads a call may use, and what limits them."""
+    from ..thread_limits import threads
+
+    found = threads()
+    quota = "no quota" if found.quota is None else f"a quota of {found.quota:g} CPUs"
+    cpus = f"{found.cpus} CPUs, {found.affinity} for this process, {quota}"
+    if found.env is not None:
+        cpus += f", {found.env} by a variable"
+    yield styled_row(("threads", "title"), f"  at most {found.limit} in a call ({cpus})")
 
 
 def op_rows() -> Iterator[StyledRow]:

@@ -8,9 +8,9 @@ served by what is compiled already, or by Python.
 
 Each `Dispatcher` has one lock. `Dispatcher._compile_or_refuse` holds it while it compiles, and
 calls `note_owner` first thing in the ``with`` block: without that a fork cannot tell that the owner
-waits for the C compiler, and waits until `FORK_TIMEOUT`. `targets/abi/trampoline.py` registers fork
-hooks of its own, with the same gate (`targets/build/compiler_threads.py`), for the thread that
-builds the trampoline.
+waits for the C compiler, and waits until `FORK_TIMEOUT`. `targets/build/background_build.py`
+registers fork hooks of its own, with the same gate (`targets/build/compiler_threads.py`), for the
+threads that build the trampoline and the thread pool.
 """
 from __future__ import annotations
 

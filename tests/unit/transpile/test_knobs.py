@@ -25,6 +25,7 @@ def test_nothing_set_is_the_default() -> None:
         ("TRANSPILE_FALLBACK", "error", Knobs(fallback_is_error=True)),
         ("TRANSPILE_FALLBACK", "python", Knobs()),
         ("TRANSPILE_CACHE", "kept/by/build", Knobs()),
+        ("TRANSPILE_THREADS", "4", Knobs()),
     ],
 )
 def test_each_variable(name: str, value: str, expected: Knobs) -> None:
@@ -43,6 +44,12 @@ def test_each_variable(name: str, value: str, expected: Knobs) -> None:
 def test_unknown_words(name: str, value: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: {said}"):
         read({name: value})
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "2.5", "True"])
+def test_a_wrong_number_of_threads(value: str) -> None:
+    with pytest.raises(ValueError, match=f"TRANSPILE_THREADS={value}: must be a whole number, at"):
+        read({"TRANSPILE_THREADS": value})
 
 
 SHAPES_NO_CODE = {"target", "debug", "dump", "check", "fallback_is_error", "selects_by_time"}

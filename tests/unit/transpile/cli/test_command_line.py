@@ -13,7 +13,7 @@ import pytest
 from forked_programs import run_program
 
 from targets.isa.target_registry import TARGETS, machine
-from transpile import __version__
+from transpile import __version__, threads
 from transpile.cli.command_line import main
 from transpile.diagnostics import CODES
 
@@ -338,8 +338,10 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--targets")
     assert status == 0
-    names = [line.split()[0] for line in out.splitlines()]
-    assert list(TARGETS) == names
+    targets, shown = out.split("\n\n")
+    assert list(TARGETS) == [line.split()[0] for line in targets.splitlines()]
+    limits = threads()
+    assert shown.startswith(f"threads  at most {limits.limit} in a call ({limits.cpus} CPUs, ")
     assert out.count(", auto") == 1
 
 

@@ -22,6 +22,7 @@ from forked_programs import run_program
 from paths import ROOT
 
 from targets.abi import trampoline
+from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
 from transpile.runtime import compile_call, compile_progress
@@ -62,7 +63,7 @@ def test_each_step_may_fail(
     wrong = {
         (site, kind): answer
         for site, kind in chosen
-        if (answer := trials.ask(scenario, "scale", kind, sites[site]))
+        if (answer := trials.ask(scenario, "scale", kind, f"={sites[site]}"))
     }
     assert wrong == {}
 
@@ -73,7 +74,7 @@ def test_other_functions(name: str, trials: Trials, start: int) -> None:
     sites = first_steps(trials, "cold", name)
     rng = random.Random(start)
     for site in rng.sample(sorted(sites), 400):
-        assert trials.ask("cold", name, rng.choice([*KINDS]), sites[site]) == [], site
+        assert trials.ask("cold", name, rng.choice([*KINDS]), f"={sites[site]}") == [], site
     assert set(FUNCTIONS) == {"scale", "collect", "partly"}
 
 
@@ -315,15 +316,14 @@ def test_a_thread_whose_start_fails(is_running: bool, monkeypatch: pytest.Monkey
             real(thread)
         raise MemoryError
 
-    monkeypatch.setattr(trampoline, "_building", [])
+    building = BackgroundBuild(lambda: ended.append(go_on.wait(10)))
+    monkeypatch.setattr(trampoline, "_building", building)
     monkeypatch.setattr(trampoline, "_opened", [])
-    monkeypatch.setattr(trampoline, "_try_to_build", lambda: ended.append(go_on.wait(10)))
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(MemoryError):
         trampoline.build_in_background()
     go_on.set()
-    for thread in trampoline._building:
-        trampoline._join(thread)
+    building.wait()
     assert ended == [True] * is_running
     watched, ended[:] = list[threading.Event](), []
     monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)

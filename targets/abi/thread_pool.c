@@ -1,0 +1,647 @@
+/* Thread pool: runs the regions of kernels (parallel.h), by as many threads as pay.
+ *
+ * Follows abi.h, stop.h and parallel.h in one translation unit. One region at a time owns the pool. Whoever finds it owned,
+ * or runs in a worker or in the owner, runs the whole range itself; nobody waits for the pool. The owner opens the region,
+ * and it and the workers claim chunks in ascending order from one counter. The owner waits only for workers that have
+ * entered; one that comes late finds the region closed. A claimed chunk is always run to its end.
+ *
+ * A worker that took part spins for a moment, so that the next region finds it awake, and then sleeps: nothing runs between
+ * calls. `choose_threads` decides how many threads pay, and learns from what regions took.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+#define LOAD(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+#define STORE(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+#define PEEK(place) __atomic_load_n(place, __ATOMIC_RELAXED)            /* for values that only tune, such as the times */
+#define POKE(place, value) __atomic_store_n(place, value, __ATOMIC_RELAXED)
+#define COUNT(place) POKE(place, PEEK(place) + 1)       /* by its only writer */
+#define ADD(place, value) __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST)     /* gives the old value */
+#define OWN_LINE _Alignas(128)                          /* a cache line, or a pair that is fetched together */
+
+enum { MOST_THREADS = 1024, REPLAY = 16 };              /* REPLAY: of op_table.STATUS */
+enum { OPEN = 1 << 30, AWAITED = 1 << 29, INSIDE = 0xffff };    /* bits of the low half of `gate` */
+enum { NOT_IN_REGION, OWNER, WORKER };
+enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's place in `staff` */
+#ifndef TP_STACK
+#define TP_STACK (256 * 1024)
+#endif
+
+/* Nanoseconds. */
+#define SPIN 50000.0            /* that a worker spins after a region */
+#define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
+#define PREEMPTED 20000.0       /* between two looks at the clock in a loop that spins: another thread ran there */
+#define CROWDED 20e6            /* for which nobody spins after that */
+#define PAYS_AWAKE 8000.0       /* work of a region for two threads, if the second one spins … */
+#define PAYS_ASLEEP 60000.0     /* … and if it sleeps */
+#define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
+#define MORE_ASLEEP 6000.0
+#define LEAST_CHUNK 2500.0
+#define USUAL_CHUNK 50000.0
+#define SAMPLED 1e6             /* work up to which a region runs serially now and then, to be compared */
+#define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
+#define RETRY 1e9               /* after which a thread is started again where that failed */
+
+static struct {
+    OWN_LINE uint64_t gate;     /* high half: the number of the region; low half: OPEN, AWAITED, the workers inside */
+    int32_t parked;             /* workers that sleep, or are about to */
+    int32_t is_leaving;         /* the workers must end */
+    OWN_LINE int64_t next;      /* the next chunk */
+    int64_t chunks, length;     /* how many chunks, and their iterations */
+    tp_region *region;
+    uint64_t control;           /* the owner's floating-point control bits */
+    int64_t status; uint64_t flags;     /* of the workers, ORed */
+    int32_t seats, is_stopped;  /* workers that may enter; whether a signal handler stopped the owner */
+    int32_t cpu;                /* on which the owner runs */
+    OWN_LINE int32_t is_owned;
+    int32_t limit, cpus, may_spin, is_forced;   /* settings; `is_forced`: threads are used even where that does not pay */
+    int32_t alive, is_shut, is_cut_short;       /* workers; no more may start; a fork took away workers within the region */
+    int64_t crowded, contended;         /* the ticks until which nobody spins; when a caller last found the pool owned */
+    int64_t hire_after, looked;         /* the ticks after which threads may be started; when CPUs were counted */
+    int64_t ended, streak;              /* the ticks at the end of the last region; how many came in quick succession */
+    double debt, pause; int64_t paused; /* nanoseconds lost against serial runs; length of the next pause; its end in ticks */
+    double tick;                        /* nanoseconds */
+    int64_t counts[5];                  /* regions in parallel, serially, pool owned; threads started, failed to start */
+} pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
+
+static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];
+static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
+static __thread int role;
+static __thread int64_t context_limit;                  /* of transpile.threads(n) in this thread's context; 0: none */
+
+/* -- Clock: ticks, and their length `pool.tick`. */
+
+static double nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static inline int64_t ticks(void)
+{
+#if defined __x86_64__
+    return (int64_t)__builtin_ia32_rdtsc();
+#elif defined __aarch64__
+    uint64_t now;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+    return (int64_t)now;
+#else
+    return (int64_t)nanoseconds();
+#endif
+}
+
+static void measure_tick(void)
+{
+#if defined __x86_64__ || defined __aarch64__
+    double begin = nanoseconds(), now;
+    int64_t first = ticks();
+    while ((now = nanoseconds()) < begin + 200e3);
+    pool.tick = (now - begin) / (double)(ticks() - first);
+#endif
+}
+
+static double since(int64_t moment) { return (double)(ticks() - moment) * pool.tick; }
+static int64_t after(double time) { return ticks() + (int64_t)(time / pool.tick); }
+
+static inline void relax(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
+
+static int32_t current_cpu(void)            /* -1: unknown */
+{
+#ifdef __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* -- Floating-point state. */
+
+#if defined __x86_64__
+static uint64_t float_control(void) { return __builtin_ia32_stmxcsr() & ~0x3fu; }
+static void set_float_control(uint64_t control) { __builtin_ia32_ldmxcsr((unsigned)control); }
+static uint64_t float_flags(void) { return __builtin_ia32_stmxcsr() & 0x3f; }
+static void raise_float_flags(uint64_t flags) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | (unsigned)flags); }
+#elif defined __aarch64__
+static uint64_t float_control(void) { uint64_t word; __asm__ volatile("mrs %0, fpcr" : "=r"(word)); return word; }
+static void set_float_control(uint64_t control)         /* and clears the flags */
+{
+    __asm__ volatile("msr fpcr, %0\n\tmsr fpsr, xzr" : : "r"(control) : "memory");
+}
+static uint64_t float_flags(void) { uint64_t word; __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory"); return word & 0x9f; }
+static void raise_float_flags(uint64_t flags)
+{
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(word) : : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(word | flags) : "memory");
+}
+#else
+static uint64_t float_control(void) { return (uint64_t)fegetround(); }
+static void set_float_control(uint64_t control) { fesetround((int)control), feclearexcept(FE_ALL_EXCEPT); }
+static uint64_t float_flags(void) { return (uint64_t)fetestexcept(FE_ALL_EXCEPT); }
+static void raise_float_flags(uint64_t flags) { feraiseexcept((int)flags); }
+#endif
+
+/* -- Sleep on a word, and wake those who sleep on it. */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum { LOW, HIGH };
+#else
+enum { HIGH, LOW };
+#endif
+#define HALF(half) ((uint32_t *)&pool.gate + (half))
+
+#if defined __linux__ && !defined TP_NO_FUTEX
+static void sleep_while(uint32_t *word, uint32_t value, const struct timespec *most)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, most, 0, 0);
+}
+static void wake(uint32_t *word, int count) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, 0, 0, 0); }
+#else
+static pthread_mutex_t sleeping = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static void sleep_while(uint32_t *word, uint32_t value, const struct timespec *most)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    if (most) end.tv_sec += most->tv_sec + (end.tv_nsec + most->tv_nsec) / 1000000000;
+    if (most) end.tv_nsec = (end.tv_nsec + most->tv_nsec) % 1000000000;
+    pthread_mutex_lock(&sleeping);
+    if (PEEK(word) != value);
+    else if (most) pthread_cond_timedwait(&changed, &sleeping, &end);
+    else pthread_cond_wait(&changed, &sleeping);
+    pthread_mutex_unlock(&sleeping);
+}
+static void wake(uint32_t *word, int count)             /* all of them: they share one condition variable */
+{
+    (void)word, (void)count;
+    pthread_mutex_lock(&sleeping);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&sleeping);
+}
+#endif
+
+/* -- Workers. */
+
+/* Whether the owner may go on: no signal handler raised. `clock` is a tp_clock of stop.h. */
+static int goes_on(tp_region *r, int64_t *clock)
+{
+    if (!r->goes_on || r->goes_on(clock, r->raised)) return 1;
+    STORE(&pool.is_stopped, 1);
+    POKE(&pool.next, pool.chunks);
+    return 0;
+}
+
+/* Claims and runs chunks of the open region. Gives the ORed status. The owner looks for signals between chunks, since the clocks
+ * of the kernel's own loops begin anew in each. */
+static int64_t run_chunks(int64_t *clock, int64_t *iterations)
+{
+    tp_region *r = pool.region;
+    int64_t status = 0, chunks = pool.chunks, length = pool.length, last = r->last;
+    while (clock || !LOAD(&pool.is_leaving)) {          /* a worker has no clock */
+        int64_t k = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
+        if (k >= chunks) break;
+        int64_t begin = r->first + k * length, end = last - begin > length ? begin + length : last;
+        r->run(r, begin, end, &status);
+        *iterations += end - begin;
+        if (status & r->stops_at) POKE(&pool.next, chunks);
+        if (clock && !goes_on(r, clock)) break;
+    }
+    return status;
+}
+
+/* Whether this worker was woken on the owner's CPU, since all are in use: each of them only runs while the other does not. */
+static int displaces_owner(void)
+{
+    if (PEEK(&pool.is_forced) || PEEK(&pool.cpus) < 2 || pool.cpu < 0 || current_cpu() != pool.cpu) return 0;
+    POKE(&pool.crowded, after(CROWDED));
+    return 1;
+}
+
+/* Takes part in the region, if it is open and has a seat. Whether it was open. */
+static int take_part(void)
+{
+    uint64_t old = ADD(&pool.gate, 1);
+    int is_open = (old & OPEN) != 0;
+    if (is_open && (int32_t)(old & INSIDE) < pool.seats && !displaces_owner()) {
+        int64_t iterations = 0;
+        set_float_control(pool.control);
+        int64_t status = run_chunks(0, &iterations);
+        uint64_t flags = float_flags();
+        if (status) __atomic_fetch_or(&pool.status, status, __ATOMIC_RELAXED);
+        if (flags) __atomic_fetch_or(&pool.flags, flags, __ATOMIC_RELAXED);
+    }
+    old = ADD(&pool.gate, -1);
+    if (old & AWAITED && (old & INSIDE) == 1) wake(HALF(LOW), 1);
+    return is_open;
+}
+
+/* The end of a spin that begins now, in ticks; 0 where it would take time from others. */
+static int64_t end_of_spin(void)
+{
+    int64_t now = ticks();
+    int is_busy = now < PEEK(&pool.crowded) || (double)(now - PEEK(&pool.contended)) * pool.tick < 1e6;
+    return PEEK(&pool.may_spin) && !is_busy ? now + (int64_t)(SPIN / pool.tick) : 0;
+}
+
+static void *work(void *place)
+{
+    int32_t *state = place;
+    role = WORKER;
+#ifdef __linux__
+    prctl(PR_SET_NAME, "transpile");
+#endif
+    uint32_t seen = (uint32_t)(LOAD(&pool.gate) >> 32) - 1;     /* the region that is open now is new */
+    int64_t end = 0, then = 0;
+    while (!LOAD(&pool.is_leaving)) {
+        uint32_t number = (uint32_t)(LOAD(&pool.gate) >> 32);
+        if (number != seen) {
+            seen = number;
+            take_part();
+            end = end_of_spin(), then = ticks();
+            continue;
+        }
+        int64_t now = ticks();
+        if ((double)(now - then) * pool.tick > PREEMPTED && now < end) {
+            POKE(&pool.crowded, now + (int64_t)(CROWDED / pool.tick));
+            end = 0;
+        }
+        then = now;
+        if (now < end) {
+            relax();
+            continue;
+        }
+        ADD(&pool.parked, 1);
+        if (!LOAD(&pool.is_leaving)) sleep_while(HALF(HIGH), seen, 0);
+        ADD(&pool.parked, -1);
+        then = ticks(), end = 0;
+    }
+    STORE(state, ENDED);
+    ADD(&pool.alive, -1);
+    return 0;
+}
+
+/* Starts one worker. Whether that worked. It has no signals, but those of its own faults. */
+static int start_worker(int place)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    pthread_attr_t attributes;
+    sigset_t none, old;
+    sigfillset(&none);
+    for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&none, faults[i]);
+    if (pthread_attr_init(&attributes)) return 0;
+    pthread_attr_setstacksize(&attributes, TP_STACK);
+    pthread_sigmask(SIG_SETMASK, &none, &old);
+    STORE(&staff[place].state, RUNNING);
+    ADD(&pool.alive, 1);
+    int failed = pthread_create(&staff[place].thread, &attributes, work, &staff[place].state);
+    pthread_sigmask(SIG_SETMASK, &old, 0);
+    pthread_attr_destroy(&attributes);
+    if (!failed) return COUNT(&pool.counts[3]), 1;
+    STORE(&staff[place].state, ABSENT);
+    ADD(&pool.alive, -1);
+    return 0;
+}
+
+/* Starts workers until there are `wanted`, unless that failed a moment ago. */
+static void hire(int wanted)
+{
+    if (LOAD(&pool.alive) >= wanted || PEEK(&pool.is_shut) || LOAD(&pool.is_leaving)) return;
+    if (ticks() < pool.hire_after || pthread_mutex_trylock(&staffing)) return;
+    for (int i = 0; i < wanted; i++) {
+        if (LOAD(&staff[i].state) != ABSENT || LOAD(&pool.is_leaving)) continue;
+        if (!start_worker(i)) {
+            COUNT(&pool.counts[4]), pool.hire_after = after(RETRY);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&staffing);
+}
+
+/* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but for its own region as long as it takes.
+ * Gives how many are left; these go on. */
+int64_t tp_pool_join(int64_t milliseconds)
+{
+    const struct timespec moment = {0, 50000};
+    double end = nanoseconds() + (double)milliseconds * 1e6;
+    if (pthread_mutex_lock(&staffing)) return 0;
+    STORE(&pool.is_leaving, 1);
+    ADD(&pool.gate, (uint64_t)1 << 32);
+    wake(HALF(HIGH), MOST_THREADS);
+    for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
+        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);
+    int left = 0;
+    for (int i = 0; i < MOST_THREADS; i++) {
+        int32_t state = LOAD(&staff[i].state);
+        if (state == ENDED) pthread_join(staff[i].thread, 0), STORE(&staff[i].state, ABSENT);
+        left += state == RUNNING;
+    }
+    STORE(&pool.is_leaving, 0);
+    pthread_mutex_unlock(&staffing);
+    return left;
+}
+
+/* For the end of the interpreter: no more workers from now on. */
+int64_t tp_pool_shut(int64_t milliseconds)
+{
+    STORE(&pool.is_shut, 1);
+    return tp_pool_join(milliseconds);
+}
+
+/* The child of a fork has no workers. A region of this thread goes on; if workers were within it, its call is replayed. */
+static void reset_in_child(void)
+{
+    uint64_t gate = pool.gate;
+    if (role == OWNER) pool.is_cut_short |= (gate & INSIDE) != 0;
+    else pool.is_owned = 0, gate &= ~(uint64_t)OPEN;
+    pool.gate = gate & ~(uint64_t)(AWAITED | INSIDE);
+    pool.parked = pool.alive = pool.is_leaving = 0;
+    for (int i = 0; i < MOST_THREADS; i++) staff[i].state = ABSENT;
+    staffing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+#if !defined __linux__ || defined TP_NO_FUTEX
+    sleeping = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+#endif
+}
+
+/* -- How many threads. */
+
+/* What is known of a region whose work has a certain order of magnitude. Times are nanoseconds a unit. */
+typedef struct {
+    const float *rate; int32_t size;        /* key: the region, and the exponent of its units */
+    double serial, parallel;                /* 0: not measured */
+    int32_t serial_runs, parallel_runs, level, skip;    /* `skip`: calls left for which it stays serial; `level`: of its growth */
+} history;
+
+static history histories[256];              /* only the owner uses it */
+
+static history *history_of(const tp_region *r)
+{
+    union { double real; uint64_t bits; } units = {r->units};
+    int32_t size = (int32_t)(units.bits >> 52);
+    uint64_t hash = ((uint64_t)(uintptr_t)r->rate / 4 + (uint64_t)size * 40503) * 0x9e3779b97f4a7c15u;
+    history *h = &histories[hash >> 56];
+    if (h->rate != r->rate || h->size != size) *h = (history){.rate = r->rate, .size = size};
+    return h;
+}
+
+static double average(double old, double new) { return !old ? new : old + (new < 4 * old ? new - old : 3 * old) / 8; }
+
+static void learn_rate(float *rate, double time, double units)
+{
+    float old, new = (float)(time / units);
+    __atomic_load(rate, &old, __ATOMIC_RELAXED);
+    if (!(new > 0)) return;
+    if (old / 2 < new && new < 2 * old) new = old + (new - old) / 4;
+    __atomic_store(rate, &new, __ATOMIC_RELAXED);
+}
+
+/* The work that is expected of the region, in nanoseconds. */
+static double expected_time(const tp_region *r, const history *h)
+{
+    float rate;
+    __atomic_load(r->rate, &rate, __ATOMIC_RELAXED);
+    return r->units * (h->serial ? h->serial : (double)rate);
+}
+
+/* The most threads t, up to `most`, for which `time` is at least t (t - 1) times `step`. */
+static int threads_for(double time, double step, int most)
+{
+    int t = 1;
+    while (t < most && time >= step * t * (t + 1)) t++;
+    return t;
+}
+
+static int32_t limit_now(const tp_region *r)
+{
+    int64_t limit = PEEK(&pool.limit);
+#if defined __linux__ && defined CPU_COUNT
+    if (!PEEK(&pool.is_forced) && since(pool.looked) > 1e9) {  /* the process may have been moved to fewer CPUs */
+        cpu_set_t set;
+        pool.looked = ticks();
+        if (!sched_getaffinity(0, sizeof set, &set)) POKE(&pool.cpus, CPU_COUNT(&set));
+    }
+    if (!PEEK(&pool.is_forced) && PEEK(&pool.cpus) < limit) limit = PEEK(&pool.cpus);
+#endif
+    if (context_limit && context_limit < limit) limit = context_limit;
+    if (r->most_threads && r->most_threads < limit) limit = r->most_threads;
+    return (int32_t)limit;
+}
+
+/* How many threads the region is worth, whose work is `time`. */
+static int choose_threads(const tp_region *r, history *h, double time)
+{
+    int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
+    int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
+    if (blocks < most) most = (int)blocks;
+    if (most < 2 || PEEK(&pool.is_forced)) return most;
+    if (h->skip || ticks() < pool.paused) {
+        if (h->skip) h->skip--;
+        return 1;
+    }
+    if (h->serial_runs < 2 && time < SAMPLED) return 1;
+    if (h->parallel_runs >= 500 && time < SAMPLED) return h->parallel_runs = 0, 1;
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > 4 && ticks() > PEEK(&pool.crowded);     /* the workers are woken for the next ones */
+    int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
+    int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
+    int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
+    return spinning > asleep ? spinning : asleep;
+}
+
+/* Learns from a parallel run of `time`, which was expected to take `serial` without threads. */
+static void learn_parallel(const tp_region *r, history *h, double time, double serial)
+{
+    double lost = time - serial;
+    h->parallel = average(h->parallel, time / r->units);
+    h->parallel_runs++;
+    if (h->serial && h->parallel_runs >= 3 && h->parallel > 0.95 * h->serial) {
+        h->skip = 16 << h->level, h->level += h->level < 6, h->parallel_runs = 0, h->parallel = 0;
+    } else if (h->parallel_runs == 100) h->level = 0;
+    pool.debt += lost;
+    if (pool.debt < -DEBT) pool.debt = -DEBT, pool.pause = 50;
+    if (pool.debt > DEBT) {                  /* such as workers that wait for a CPU in the middle of a chunk */
+        pool.paused = after(pool.debt * pool.pause);
+        pool.debt = 0;
+        if (pool.pause < 800) pool.pause *= 2;
+    }
+}
+
+/* -- Regions. */
+
+static int64_t run_serially(tp_region *r)
+{
+    int64_t status = 0;
+    r->run(r, r->first, r->last, &status);
+    return status;
+}
+
+/* A serial run, from which the pool learns; it is not owned meanwhile. */
+static int64_t run_timed(tp_region *r)
+{
+    STORE(&pool.is_owned, 0);
+    role = NOT_IN_REGION;
+    int64_t begin = ticks(), status = run_serially(r);
+    double time = since(begin);
+    if (status & r->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
+    history *h = history_of(r);
+    double sample = time / r->units;
+    h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
+    if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
+    learn_rate(r->rate, time, r->units);
+    pool.streak = time >= PAYS_AWAKE / 2 && (double)(begin - pool.ended) * pool.tick < SPIN ? pool.streak + 1 : 0;
+    pool.ended = ticks();
+    COUNT(&pool.counts[1]);
+    STORE(&pool.is_owned, 0);
+    return status;
+}
+
+/* Divides the range into chunks for t threads. */
+static void divide(const tp_region *r, int t, double time)
+{
+    int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
+    double usual = time / USUAL_CHUNK / t, each = r->is_uneven ? 16 : usual < 4 ? 4 : usual > 16 ? 16 : usual;
+    double count = each * t, most = time / LEAST_CHUNK;
+    if (count > most && !PEEK(&pool.is_forced)) count = most < t ? t : most;
+    int64_t wanted = (int64_t)count, each_blocks = (blocks + wanted - 1) / wanted;
+    pool.length = each_blocks * r->grain;
+    pool.chunks = (blocks + each_blocks - 1) / each_blocks;
+}
+
+/* Closes the region, and waits for the workers inside. Signals are looked for meanwhile. */
+static void close_region(tp_region *r, int64_t *clock)
+{
+    const struct timespec moment = {0, 10000000};
+    int64_t begin = ticks();
+    double patience = PEEK(&pool.limit) > PEEK(&pool.cpus) || begin < PEEK(&pool.crowded) ? 1000.0 : PATIENCE;
+    uint64_t gate = __atomic_and_fetch(&pool.gate, ~(uint64_t)OPEN, __ATOMIC_SEQ_CST);
+    for (; gate & INSIDE; gate = LOAD(&pool.gate)) {
+        if (since(begin) < patience) {
+            relax();
+            continue;
+        }
+        gate = __atomic_or_fetch(&pool.gate, (uint64_t)AWAITED, __ATOMIC_SEQ_CST);
+        if (gate & INSIDE) sleep_while(HALF(LOW), (uint32_t)gate, &moment);
+        if (!pool.is_stopped) goes_on(r, clock);
+    }
+    if (gate & AWAITED) __atomic_fetch_and(&pool.gate, ~(uint64_t)AWAITED, __ATOMIC_SEQ_CST);
+}
+
+/* Runs the region with t threads. */
+static int64_t run_parallel(tp_region *r, int t, double expected)
+{
+    int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};
+    double range = (double)(r->last - r->first);
+    divide(r, t, expected);
+    hire(t - 1);
+    pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
+    pool.cpu = current_cpu(), pool.seats = t - 1, pool.is_stopped = pool.is_cut_short = 0;
+    POKE(&pool.next, 0);
+    ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
+    int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
+    if (sleepers && asleep > 0) wake(HALF(HIGH), asleep);
+    int64_t started = ticks(), status = run_chunks(clock, &iterations);
+    double own = since(started);
+    close_region(r, clock);
+    status |= PEEK(&pool.status);
+    uint64_t flags = PEEK(&pool.flags);
+    if (flags) raise_float_flags(flags);
+    if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
+    if (status & r->stops_at || !iterations) return status;
+    double share = (double)iterations / range, serial = own / share;     /* by its own chunks */
+    history *h = history_of(r);
+    if (h->serial_runs == 2) serial = h->serial * r->units;
+    learn_parallel(r, h, since(begin), serial);
+    learn_rate(r->rate, own, r->units * share);
+    return status;
+}
+
+/* What kernels call through `tp_run_region`. */
+int64_t tp_pool_run(tp_region *r)
+{
+    if (role || r->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
+    if (LOAD(&pool.is_owned) || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) {
+        POKE(&pool.contended, ticks());
+        ADD(&pool.counts[2], 1);
+        return run_serially(r);
+    }
+    role = OWNER;
+    history *h = history_of(r);
+    double expected = expected_time(r, h);
+    int t = choose_threads(r, h, expected);
+    if (t < 2) return run_timed(r);
+    int64_t begin = ticks(), status = run_parallel(r, t, expected);
+    pool.streak = (double)(begin - pool.ended) * pool.tick < SPIN ? pool.streak + 1 : 0;
+    pool.ended = ticks();
+    COUNT(&pool.counts[0]);
+    role = NOT_IN_REGION;
+    STORE(&pool.is_owned, 0);
+    return status;
+}
+
+/* For signals.c: 0 if this thread may ask Python, else 1, or 2 if it must stop. `stopped`: a signal handler stopped it. */
+int64_t tp_pool_state(int64_t stopped)
+{
+    if (role == WORKER) return LOAD(&pool.is_stopped) ? 2 : 1;
+    if (role == OWNER && stopped) {
+        STORE(&pool.is_stopped, 1);
+        POKE(&pool.next, INT64_MAX / 2);
+    }
+    return 0;
+}
+
+/* -- Settings. */
+
+/* `limit` threads, of which the caller is one; the process may use `cpus`. */
+void tp_pool_configure(int64_t limit, int64_t cpus, int64_t may_spin, int64_t is_forced)
+{
+    static int is_set;
+    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(0, 0, reset_in_child);
+    POKE(&pool.limit, limit < MOST_THREADS ? (int32_t)limit : MOST_THREADS);
+    POKE(&pool.cpus, (int32_t)cpus);
+    POKE(&pool.may_spin, may_spin && limit <= cpus);
+    POKE(&pool.is_forced, (int32_t)is_forced);
+}
+
+/* Stores the workers that are alive, and that sleep, and `counts`. */
+void tp_pool_counts(int64_t *out)
+{
+    out[0] = LOAD(&pool.alive), out[1] = LOAD(&pool.parked);
+    for (int i = 0; i < 5; i++) out[2 + i] = PEEK(&pool.counts[i]);
+}
+
+/* The context variable of transpile.threads, and what is used of Python's C API. */
+static struct {
+    void *variable; int (*get)(void *, void *, void **); long long (*as_int)(void *, int *); void (*release)(void *);
+} context;
+
+void tp_pool_bind_context(const uintptr_t *addresses)
+{
+    for (unsigned i = 0; i < sizeof context / sizeof *addresses; i++) ((uintptr_t *)&context)[i] = addresses[i];
+}
+
+/* Before a kernel runs, with the GIL: this thread's limit is that of its context. */
+void tp_pool_take_context(void)
+{
+    void *value = 0;
+    int over = 0;
+    if (context.get(context.variable, 0, &value) || !value) { context_limit = 0; return; }
+    context_limit = context.as_int(value, &over);
+    context.release(value);
+}

@@ -1,0 +1,324 @@
+"""Thread pool of the process: `thread_pool.c`, built in the background, and connected to kernels.
+
+A kernel with regions (``parallel.h``) has a variable ``tp_run_region``. As long as it is NULL, or
+if there is no C compiler, the kernel runs its regions itself, in one thread.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..build.background_build import BackgroundBuild
+from ..build.build_errors import BuildError, NoCompiler
+from ..build.build_kernel import build_object, find_object
+from ..build.cpu_limit import cpu_limit
+from ..build.shared_library import SharedLibrary, open_library
+from ..c.headers import read_header
+
+__all__ = [
+    "PoolCounts", "apply_limit", "connect", "forced", "limit_by_context", "pool_address",
+    "pool_counts", "pool_source", "register_controller", "set_outer_limit", "take_context",
+    "thread_limit", "wait_until_ready", "why_no_pool",
+]
+
+FLAGS = ("-pthread",)
+
+JOINED_FOR = 20
+"""Milliseconds for which a fork waits for workers that are within a region of another thread."""
+
+ENDED_FOR = 2000
+"""The same for the end of the interpreter."""
+
+
+@record(frozen=True, slots=True)
+class _Pool:
+    """The opened shared object: addresses and functions of `thread_pool.c`, without ``tp_pool_``.
+    """
+
+    run: int
+    state: int
+    take: int
+    take_context: Callable[[], None]
+    configure: Callable[[int, int, int, int], None]
+    bind_context: Callable[[int], None]
+    counts: Callable[[int], None]
+
+
+@record(frozen=True, slots=True)
+class PoolCounts:
+    """What the pool has done so far."""
+
+    workers: int  # alive
+    asleep: int  # of those
+    parallel: int  # regions
+    serial: int  # regions for which threads would not have paid
+    refused: int  # regions that found the pool in use, and ran in the caller alone
+    started: int  # workers
+    failed: int  # attempts to start one
+
+
+_opened: list[_Pool | None] = []
+"""The pool, after the attempt to open it; None: unavailable."""
+
+_waiting: list[tuple[weakref.ref[SharedLibrary], int, int]] = []
+"""Kernels that are to be connected once there is a pool, with the arguments of `connect`."""
+
+_reasons: list[str] = []
+"""Why there is no pool."""
+
+_call_paths: set[int] = set()
+"""Addresses of ``tp_bind_context`` of the call paths that have kernels with regions."""
+
+_contexts: list[ContextVar[int]] = []
+"""The context variable of `limit_by_context`, once it is used."""
+
+_outer: list[int] = []
+"""The limit that another library has set for this process, if any."""
+
+_forced: list[int] = []
+"""The numbers of threads of `forced`, the innermost last."""
+
+
+def pool_source() -> str:
+    """The C text of the pool."""
+    headers = (read_header(name) for name in ("abi.h", "parallel.h"))
+    with open(os.path.join(os.path.dirname(__file__), "thread_pool.c"), encoding="utf-8") as file:
+        return "".join(("#define _GNU_SOURCE\n", *headers, file.read()))
+
+
+def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> None:
+    """Connect the kernel in `library` to the pool, if it has regions: now, or when there is one.
+
+    `bind_pool`: the address of the function of `signals.c` that the kernel uses; `bind_context`:
+    that of `entry.c`, 0 on the portable path.
+    """
+    try:
+        library.address("tp_run_region")
+    except BuildError:
+        return
+    register_controller()
+    _waiting.append((weakref.ref(library), bind_pool, bind_context))
+    if not _opened:
+        _open_if_built()
+    if _opened:
+        apply_limit()
+        _connect_waiting()
+    else:
+        _building.start()
+
+
+def _connect_waiting() -> None:
+    """Connect all kernels that wait for the pool."""
+    import ctypes
+
+    pool = _opened[0]
+    while _waiting and pool is not None:
+        try:
+            reference, bind_pool, bind_context = _waiting.pop()
+        except IndexError:  # the other thread has taken it
+            return
+        if (library := reference()) is None:
+            continue
+        if bind_pool:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind_pool)(pool.state)
+        if bind_context:
+            _call_paths.add(bind_context)
+            _bind_contexts()
+        ctypes.c_void_p.from_address(library.address("tp_run_region")).value = pool.run
+
+
+def _open_if_built() -> None:
+    """Open the pool, if it need not be compiled."""
+    if _building.is_running():
+        return
+    try:
+        path = find_object(pool_source(), FLAGS)
+        if path and not _opened:
+            _open(path)
+    except (BuildError, NoCompiler, OSError):
+        return  # the thread tries again, and notes why it fails
+
+
+def _build() -> None:
+    """Build and open the pool, and connect the kernels that wait for it."""
+    try:
+        path = build_object(pool_source(), FLAGS)
+        if not _opened:
+            _open(path)
+    except (BuildError, NoCompiler) as error:
+        _reasons[:] = [str(error).partition("\n")[0]]
+        if isinstance(error, NoCompiler) or not error.is_fault:
+            _opened.append(None)
+        return
+    _connect_waiting()
+
+
+_building = BackgroundBuild(_build)
+
+
+def _open(path: str) -> None:
+    """Open the pool at `path`."""
+    import ctypes
+
+    library = open_library(path, permanent=True)
+    names = (
+        "run", "state", "take_context", "configure", "bind_context", "counts", "join", "shut",
+    )
+    address = {name: library.address(f"tp_pool_{name}") for name in names}
+    number = ctypes.c_int64
+    one_address = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    pool = _Pool(
+        address["run"], address["state"], address["take_context"],
+        take_context=ctypes.PYFUNCTYPE(None)(address["take_context"]),
+        configure=ctypes.CFUNCTYPE(None, number, number, number, number)(address["configure"]),
+        bind_context=one_address(address["bind_context"]),
+        counts=one_address(address["counts"]),
+    )
+    _configure(pool)
+    join = ctypes.PYFUNCTYPE(number, number)(address["join"])  # no other Python thread goes on
+    shut = ctypes.CFUNCTYPE(number, number)(address["shut"])
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: join(JOINED_FOR))
+    atexit.register(shut, ENDED_FOR)
+    _opened.append(pool)
+    _bind_contexts()
+
+
+def thread_limit() -> int:
+    """The most threads that a call may use now, apart from bounds of its function and context."""
+    limit = cpu_limit().limit
+    return min(limit, *_outer) if _outer else limit
+
+
+def set_outer_limit(limit: int | None) -> None:
+    """Let no call use more threads than that, for another library; None: no such limit."""
+    _outer[:] = [] if limit is None else [max(1, limit)]
+    apply_limit()
+
+
+_registered: list[type] = []
+"""The class of the controller that ``threadpoolctl`` has of the pool, once it has one."""
+
+
+def register_controller() -> None:
+    """Let ``threadpoolctl`` see and limit the threads of calls, if that package is imported.
+
+    It finds controllers by the file names of loaded libraries. The pool's has no name of its own,
+    so that of cffi stands for it, without which no kernel is called.
+    """
+    module = sys.modules.get("threadpoolctl")
+    if module is None or _registered or not hasattr(module, "register"):
+        return
+
+    def hide_path(controller: Any) -> None:
+        controller.filepath, controller.prefix = None, "transpile"
+
+    members = {
+        "user_api": "transpile",
+        "internal_api": "transpile",
+        "filename_prefixes": ("_cffi_backend",),
+        "get_version": lambda controller: None,
+        "get_num_threads": lambda controller: thread_limit(),
+        "set_num_threads": lambda controller, number: set_outer_limit(number),
+        "set_additional_attributes": hide_path,
+    }
+    _registered.append(type("TranspileController", (module.LibController,), members))
+    module.register(_registered[0])
+
+
+def apply_limit() -> None:
+    """Tell the pool the limit of this process as it is now."""
+    if _opened and (pool := _opened[0]) is not None:
+        _configure(pool)
+
+
+def _configure(pool: _Pool) -> None:
+    if _forced:
+        pool.configure(_forced[-1], cpu_limit().affinity, 1, 1)
+        return
+    cpus = cpu_limit()
+    limit = min(cpus.limit, *_outer) if _outer else cpus.limit
+    pool.configure(limit, cpus.affinity, not cpus.is_throttled, 0)
+
+
+@contextmanager
+def forced(threads: int) -> Iterator[None]:
+    """Within, every region that calls the pool is run by so many threads, for tests: also where
+    that does not pay, and with more threads than CPUs. Raises RuntimeError without a pool.
+    """
+    if not wait_until_ready():
+        raise RuntimeError(f"no thread pool: {why_no_pool()}")
+    _forced.append(threads)
+    apply_limit()
+    try:
+        yield
+    finally:
+        _forced.pop()
+        apply_limit()
+
+
+def wait_until_ready(seconds: float = 120.0) -> bool:
+    """Wait until the pool has been built and connected. Whether there is one."""
+    _open_if_built()
+    if not _opened:
+        _building.start()
+        _building.wait(seconds)
+    return bool(_opened) and _opened[0] is not None
+
+
+def pool_address() -> int:
+    """The address of the pool's function for ``tp_run_region``; 0 without a pool."""
+    return pool.run if _opened and (pool := _opened[0]) is not None else 0
+
+
+def why_no_pool() -> str:
+    """Why regions run in one thread, in words; empty if there is a pool, or may soon be one."""
+    return "" if not _reasons or (_opened and _opened[0]) else _reasons[0]
+
+
+def pool_counts() -> PoolCounts | None:
+    """What the pool has done; None without a pool."""
+    if not _opened or (pool := _opened[0]) is None:
+        return None
+    words = np.zeros(7, np.int64)
+    pool.counts(words.ctypes.data)
+    return PoolCounts(*words.tolist())
+
+
+def limit_by_context(variable: ContextVar[int]) -> None:
+    """From now on, each call of a kernel may use at most as many threads as `variable` says in the
+    context of its Python thread. Before the first call of this, calls do not look.
+    """
+    if not _contexts:
+        _contexts.append(variable)
+        _bind_contexts()
+
+
+def take_context() -> None:
+    """Tell the pool the limit of this thread's context, for a call on the portable path."""
+    if _contexts and _opened and (pool := _opened[0]) is not None:
+        pool.take_context()
+
+
+def _bind_contexts() -> None:
+    """Let all call paths look at the context variable, once it is used and there is a pool."""
+    if not _contexts or not _opened or (pool := _opened[0]) is None:
+        return
+    import ctypes
+
+    names = "PyContextVar_Get", "PyLong_AsLongLongAndOverflow", "Py_DecRef"
+    functions = [ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p).value for n in names]
+    words = np.array([id(_contexts[0]), *functions], np.uintp)
+    pool.bind_context(words.ctypes.data)
+    for bind in list(_call_paths):
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(bind)(pool.take)

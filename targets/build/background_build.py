@@ -1,0 +1,82 @@
+"""Background build: a thread that runs the C compiler for something that no call has to wait for.
+
+A fork waits for such a thread, since its child would wait forever for its import locks; but not
+while the thread waits for the C compiler (see `compiler_threads`).
+"""
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from .compiler_threads import close_gate, open_gate, threads_in_compiler
+
+__all__ = ["BackgroundBuild"]
+
+FORK_TIMEOUT = 10.0
+"""Seconds after which a fork no longer waits for the compiler, which may hang."""
+
+
+class BackgroundBuild:
+    """`work` in a thread, once a process; its exceptions are dropped, so that whoever needs its
+    result does the work again and meets them.
+    """
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self.threads: list[threading.Thread] = []
+        """The thread, once there is one; it may have failed to start."""
+        _all_builds.append(self)
+
+    def start(self) -> None:
+        """Start it, unless it has been started."""
+        if not self.threads:
+            thread = threading.Thread(target=self._run, daemon=True)
+            self.threads.append(thread)  # first: `start` may fail when the thread runs already
+            with suppress(RuntimeError):  # there may be no more threads
+                thread.start()
+
+    def is_running(self) -> bool:
+        """Whether the thread has not ended."""
+        return any(thread.is_alive() for thread in self.threads)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it has ended, at most so long, or not at all if it never started."""
+        for thread in self.threads:
+            with suppress(RuntimeError):
+                thread.join(seconds)
+
+    def _run(self) -> None:
+        with suppress(Exception):
+            self._work()
+
+    def is_in_compiler(self) -> bool:
+        """Whether the thread waits for the C compiler, and holds no locks."""
+        return any(thread.ident in threads_in_compiler for thread in self.threads)
+
+
+_all_builds: list[BackgroundBuild] = []
+
+
+def _before_fork() -> None:
+    """Wait for the threads, but for those that wait for the C compiler."""
+    close_gate()
+    deadline = time.monotonic() + FORK_TIMEOUT
+    for build in _all_builds:
+        while build.is_running() and not build.is_in_compiler() and time.monotonic() < deadline:
+            build.wait(0.005)
+
+
+def _after_in_child() -> None:
+    """The threads do not exist here."""
+    open_gate()
+    for build in _all_builds:
+        build.threads.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=open_gate, after_in_child=_after_in_child
+    )

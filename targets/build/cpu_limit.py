@@ -1,0 +1,115 @@
+"""CPU limit: how many CPUs this process may use, by its affinity, its cgroup's quota, variables.
+
+A container has a quota of CPU time where `os.cpu_count` still counts all CPUs of the machine; more
+threads than that are stopped for a part of each period.
+"""
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from loopir.lazy_dataclass import record
+
+__all__ = ["CpuLimit", "cpu_limit", "cpu_quota"]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CpuLimit:
+    """How many CPUs this process may use."""
+
+    cpus: int
+    """Of the machine."""
+    affinity: int
+    """Those on which this process may run."""
+    quota: float | None
+    """CPUs of which the cgroup may use the time, such as 1.5; None: there is no quota."""
+    env: int | None
+    """The number in ``TRANSPILE_THREADS``, else in ``OMP_NUM_THREADS``; None: neither is set."""
+
+    @property
+    def limit(self) -> int:
+        """The most threads that a call may use, at least 1."""
+        bounds = [self.affinity, self.env, math.ceil(self.quota) if self.quota else None]
+        return max(1, min(bound for bound in bounds if bound is not None))
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether time that a thread spends waiting is taken from the others."""
+        return self.quota is not None and self.quota < self.affinity
+
+
+def cpu_limit(environ: Mapping[str, str] = os.environ) -> CpuLimit:
+    """The limit as it is now. An invalid number in a variable counts as not set."""
+    cpus = os.cpu_count() or 1
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
+    usable = getattr(os, "process_cpu_count", lambda: None)()  # Python 3.13: also -X cpu_count
+    return CpuLimit(
+        cpus=cpus,
+        affinity=min(affinity, usable or affinity),
+        quota=cpu_quota(),
+        env=_number(environ, "TRANSPILE_THREADS") or _number(environ, "OMP_NUM_THREADS"),
+    )
+
+
+def _number(environ: Mapping[str, str], name: str) -> int | None:
+    """The number of threads in a variable: the first one of a list, as OpenMP's may be."""
+    word = environ.get(name, "").partition(",")[0].strip()
+    return (int(word) or None) if word.isascii() and word.isdecimal() else None
+
+
+def cpu_quota(root: str = "/") -> float | None:
+    """The smallest quota of this process's cgroup and of those around it, in CPUs; None: no quota.
+
+    `root`: the folder that has ``proc`` and the mount points.
+    """
+    if os.name != "posix":
+        return None
+    quotas: list[float] = []
+    with suppress(OSError, ValueError):
+        for line in (Path(root) / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                folders, read = _folders(root, path, "cgroup2", ""), _quota_v2
+            elif "cpu" in controllers.split(","):
+                folders, read = _folders(root, path, "cgroup", "cpu"), _quota_v1
+            else:
+                continue
+            for folder in folders:
+                with suppress(OSError, ValueError, ZeroDivisionError):
+                    if (quota := read(folder)) is not None:
+                        quotas.append(quota)
+    return min(quotas, default=None)
+
+
+def _folders(root: str, path: str, kind: str, controller: str) -> Iterator[Path]:
+    """The folder of the cgroup at `path`, and those around it, in file systems of that kind."""
+    for line in (Path(root) / "proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        origin, mounted = before.split()[3:5]
+        found, _, options = after.split(None, 2)
+        if found != kind or (controller and controller not in options.split(",")):
+            continue
+        top = Path(root) / mounted.lstrip("/")
+        inside = path[len(origin) :] if origin != "/" and path.startswith(origin) else path
+        folder = top / inside.lstrip("/")
+        if ".." in folder.parts or not folder.is_dir():  # outside of a container's own view
+            folder = top
+        yield folder
+        while folder != top:
+            folder = folder.parent
+            yield folder
+
+
+def _quota_v2(folder: Path) -> float | None:
+    """The quota in ``cpu.max``: microseconds of a period, or "max"."""
+    quota, period = (folder / "cpu.max").read_text().split()
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def _quota_v1(folder: Path) -> float | None:
+    """The quota in ``cpu.cfs_quota_us``; negative: none."""
+    quota = int((folder / "cpu.cfs_quota_us").read_text())
+    return None if quota < 0 else quota / int((folder / "cpu.cfs_period_us").read_text())

@@ -1,0 +1,12 @@
+/* A loop whose iterations may run in any order, in chunks, by several threads; see thread_pool.c. */
+typedef struct tp_region {
+    void (*run)(struct tp_region *, int64_t first, int64_t last, int64_t *status);  /* iterations first … last - 1; ORs bits into *status */
+    const tp_array *arrays; const tp_scalar *scalars;     /* the kernel's; other captured values follow this struct in the kernel's own one */
+    int64_t first, last, grain;       /* the range; chunks begin at first + k * grain */
+    double units;                     /* estimated work of the whole range */
+    float *rate;                      /* nanoseconds a unit: an estimate at first, corrected by what calls took; shared by all calls, relaxed accesses */
+    int64_t stops_at;                 /* status bits after which no further chunk need run; 0: all must run */
+    int32_t is_uneven, most_threads;  /* iterations of very different length; the function's bound, 0: none */
+    int64_t (*goes_on)(void *, void **); void **raised;   /* the kernel's tp_goes_on and tp_raised (stop.h); NULL: it has no polls */
+} tp_region;
+int64_t (*tp_run_region)(tp_region *);      /* the pool's function: the whole range, gives the ORed status. NULL without a pool */

@@ -1,0 +1,97 @@
+"""`transpile.threads`: what it says, its bounds in contexts, threadpoolctl, wrong numbers."""
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+from pool_harness import run_region
+
+import transpile
+from targets.abi import thread_pool
+from targets.build import cpu_limit
+from targets.build.cpu_limit import CpuLimit
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with 16 CPUs, of which 12 may be used, for the time of 8."""
+    found = CpuLimit(cpus=16, affinity=12, quota=8.0, env=None)
+    monkeypatch.setattr(cpu_limit, "cpu_limit", lambda: found)
+    monkeypatch.setattr(thread_pool, "cpu_limit", lambda: found)
+
+
+def limit() -> int:
+    return transpile.threads().limit
+
+
+def test_what_limits_a_call() -> None:
+    text = "Threads(limit=8, cpus=16, affinity=12, quota=8.0, env=None)"
+    assert repr(transpile.threads()) == text
+
+
+def test_a_bound_of_a_context() -> None:
+    with transpile.threads(4) as outer:
+        assert (outer.limit, limit()) == (4, 4)
+        with transpile.threads(6):
+            assert limit() == 4  # an inner one cannot exceed it
+        with transpile.threads(2):
+            assert limit() == 2
+        assert limit() == 4
+    assert limit() == 8
+    with transpile.threads(100):
+        assert limit() == 8
+    with pytest.raises(KeyError), transpile.threads(3):
+        raise KeyError
+    assert limit() == 8
+
+
+def test_the_bound_in_tasks_and_threads() -> None:
+    async def bounded(number: int) -> tuple[int, int, int]:
+        with transpile.threads(number):
+            await asyncio.sleep(0.01)
+            return limit(), await asyncio.to_thread(limit), await asyncio.create_task(later())
+
+    async def later() -> int:
+        await asyncio.sleep(0)
+        return limit()
+
+    async def all_of_them() -> list[tuple[int, int, int]]:
+        return await asyncio.gather(*(bounded(n) for n in (1, 2, 3)))
+
+    assert asyncio.run(all_of_them()) == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
+    with transpile.threads(2), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(limit).result() == 8
+        assert pool.submit(copy_context().run, limit).result() == 2
+
+
+@pytest.mark.parametrize(("number", "error"), [
+    (0, ValueError), (-1, ValueError), ("many", TypeError), (True, TypeError), (2.0, TypeError),
+])
+def test_wrong_numbers(number: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="must be a whole number, at least 1"):
+        transpile.threads(number)
+    with pytest.raises((TypeError, ValueError), match='must be "auto" or'):
+        transpile.fuse(threads=number)
+
+
+def test_threadpoolctl_sees_and_limits_the_pool() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    assert (run_region("sum", 100).y > 0).all()  # cffi is loaded
+    transpile.threads()
+
+    def seen() -> list[int]:
+        all_pools = threadpoolctl.threadpool_info()
+        return [p["num_threads"] for p in all_pools if p["user_api"] == "transpile"]
+
+    assert seen() == [8]
+    try:
+        with threadpoolctl.threadpool_limits(limits=3):
+            assert (seen(), limit()) == ([3], 3)
+        with threadpoolctl.threadpool_limits(limits=2, user_api="transpile"):
+            assert (seen(), limit()) == ([2], 2)
+        assert (seen(), limit()) == ([8], 8)
+    finally:
+        thread_pool.set_outer_limit(None)

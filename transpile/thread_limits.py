@@ -1,0 +1,81 @@
+"""Thread limits: how many threads a call may use, for the process and for a context of Python's."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from operator import index
+from typing import overload
+
+from loopir.lazy_dataclass import record
+
+__all__ = ["Threads", "threads"]
+
+_bound: ContextVar[int] = ContextVar("transpile.threads")
+"""The bound of ``with transpile.threads(n)``, where there is one."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Threads:
+    """What limits the threads of a call, as it is now."""
+
+    limit: int
+    """The most threads that a call may use in this context, apart from its own ``threads=``."""
+    cpus: int
+    """Of the machine."""
+    affinity: int
+    """CPUs on which this process may run."""
+    quota: float | None
+    """CPUs of which the control group (a container) may use the time; None: no quota."""
+    env: int | None
+    """The number in ``TRANSPILE_THREADS``, else in ``OMP_NUM_THREADS``; None: neither is set."""
+
+
+@overload
+def threads() -> Threads: ...
+@overload
+def threads(most: int) -> AbstractContextManager[Threads]: ...
+
+
+def threads(most: int | None = None) -> Threads | AbstractContextManager[Threads]:
+    """How many threads a call may use; with a number, a context in which it is at most that.
+
+    The bound holds for this Python thread and what runs in its context: `asyncio` tasks and
+    ``asyncio.to_thread`` too, but not the threads of an executor. An inner bound cannot exceed an
+    outer one. Raises TypeError or ValueError for anything but a whole number from 1.
+    """
+    if most is None:
+        return _current()
+    if isinstance(most, bool) or not hasattr(most, "__index__"):
+        raise TypeError(f"transpile.threads({most!r}): must be a whole number, at least 1")
+    if index(most) < 1:
+        raise ValueError(f"transpile.threads({most!r}): must be a whole number, at least 1")
+    return _bounded(index(most))
+
+
+@contextmanager
+def _bounded(most: int) -> Iterator[Threads]:
+    """The context of `threads`; gives what then limits a call."""
+    from targets.abi.thread_pool import limit_by_context
+
+    token = _bound.set(min(most, _bound.get(most)))
+    limit_by_context(_bound)
+    try:
+        yield _current()
+    finally:
+        _bound.reset(token)
+
+
+def _current() -> Threads:
+    """The limits as they are now, of which the pool is told."""
+    from targets.abi.thread_pool import apply_limit, register_controller, thread_limit
+    from targets.build.cpu_limit import cpu_limit
+
+    register_controller()
+    apply_limit()
+    found = cpu_limit()
+    limit = thread_limit()
+    return Threads(
+        limit=min(limit, _bound.get(limit)),
+        cpus=found.cpus, affinity=found.affinity, quota=found.quota, env=found.env,
+    )
