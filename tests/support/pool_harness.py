@@ -16,7 +16,7 @@ from targets.c.headers import read_header
 
 __all__ = ["KINDS", "Result", "harness", "harness_program", "run_region", "times"]
 
-KINDS = ("sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll")
+KINDS = ("sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll", "saturate")
 
 _TEXT = Path(__file__).with_name("pool_harness.c")
 _POINTER = ctypes.c_void_p
