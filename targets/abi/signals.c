@@ -1,5 +1,6 @@
 /* Signal checks of kernels (stop.h): whether a signal handler of Python raised. Follows entry.c in one translation unit. */
-typedef struct { int64_t read, asked, turns, most; } tp_clock;    /* the ticks when it was read last, and when Python was asked */
+typedef struct { int64_t read, asked, turns; } tp_clock;    /* the ticks when it was read last (0: never), and when Python was asked */
+enum { MOST_TURNS = 4096 };
 
 /* Functions of Python's C API, whose addresses `tp_bind_signals` stores. */
 static struct {
@@ -55,10 +56,10 @@ GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
     int64_t now = ticks(), since = c->read ? now - c->read : 0;
+    if (!c->read) c->asked = now;
     c->read = now;
-    if (since < TICKS(4) && c->turns < c->most) c->turns *= 2;
+    if (since && since < TICKS(4) && c->turns < MOST_TURNS) c->turns *= 2;
     if (since > TICKS(16) && c->turns > 1) c->turns = since > TICKS(160) && c->turns > 16 ? c->turns / 16 : c->turns / 2;
-    if (!c->asked) c->asked = now;
     if (now - c->asked < TICKS(50)) return 1;
     c->asked = now;
     return 0;

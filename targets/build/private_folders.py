@@ -51,7 +51,19 @@ def make_private_folder() -> str:
 
 
 def remove_private_folder(path: str) -> None:
-    """Remove a directory that `make_private_folder` has made, with all that is in it."""
+    """Remove a directory that `make_private_folder` has made, with all that is in it.
+
+    Where memory is short or a signal comes in the midst, once more, then that is raised.
+    """
+    try:
+        _remove(path)
+    except BaseException:
+        _remove(path)
+        raise
+
+
+def _remove(path: str) -> None:
+    """Remove a private folder, and give its lock back."""
     from shutil import rmtree
 
     rmtree(path, ignore_errors=True)

@@ -81,6 +81,7 @@ class Scope:
     is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that look for signals
+    leave: str = "break"  # the C statement that leaves the loop around
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
     region: Region | None = None  # the register being emitted; None: scalar code
     register: int | str = 0  # its index within the group, as a number or in C

@@ -61,13 +61,19 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
             assert_never(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
+    inner.leave = "break"
     poll = s.polls.get(n)
-    if poll is None or poll.counts_down:
+    if poll is None:
         yield f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
         return
     stop = inner.fresh(f"{var}_stop")
-    inner.names.update({f"{var}.end": end, f"{var}.stop": stop})
-    yield f"for ({first}; {i} {sign} {end};) {{"
+    inner.names[f"{var}.end"] = end
+    yield "{"
+    if _is_left(n):
+        inner.leave = "goto tp_left"  # else it would be asked after the chunk whether it was left
+        yield "__label__ tp_left;"
+    yield f"{first};"
+    yield f"if ({i} {sign} {end}) for (;;) {{"
     yield from chunk_start(i, end, stop, step, poll)
     yield f"for (; {i} {sign} {stop}; {i} += {step}) {{"
 
@@ -75,15 +81,18 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
 def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
     """The lines that close what `loop_header` has opened."""
     poll = s.polls.get(n)
-    if poll is not None and poll.counts_down:
-        yield from count_down(poll)
     yield "}"
-    if poll is not None and not poll.counts_down:
-        i, end, stop = (inner.names[f"{n.var}{part}"] for part in ("", ".end", ".stop"))
+    if poll is not None:
+        i, end = inner.names[n.var], inner.names[f"{n.var}.end"]
         sign = ">" if isinstance(n.range, ir.RangeDesc) and n.range.step < 0 else "<"
-        if isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break)):
-            yield f"if ({i} {sign} {stop}) break;"
         yield from chunk_end(f"{i} {sign} {end}", poll)
+        yield from (["tp_left:;"] if _is_left(n) else [])
+        yield "}"
+
+
+def _is_left(n: ir.Loop | ir.Zip | ir.Scan) -> bool:
+    """Whether a statement in a loop may end it."""
+    return isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break))
 
 
 def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
@@ -329,7 +338,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
         case ir.Check(cond):
             yield f"if (!{parenthesized(expr(cond, s))}) {s.failed(n)}"
         case ir.Break(cond):
-            yield f"if {parenthesized(expr(cond, s))} break;"
+            yield f"if {parenthesized(expr(cond, s))} {s.leave};"
         case ir.Return():
             yield "return status;"
         case ir.Zip() | ir.Scan():
@@ -406,11 +415,11 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     inner = _inner_scopes(scopes)
     yield from loop_header(n, scopes[0], inner[0])
     for s in inner[1:]:
-        s.names[n.var] = inner[0].names[n.var]
+        s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
     yield from emit_block(n.body, *inner)
     yield from loop_latch(n, *inner)
     if n.until is not None:
-        yield f"if {parenthesized(expr(n.until, inner[0]))} break;"
+        yield f"if {parenthesized(expr(n.until, inner[0]))} {inner[0].leave};"
     yield from loop_end(n, scopes[0], inner[0])
     for s in scopes:
         yield from force_unread(n.accs, s)
@@ -421,12 +430,15 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
+    if (poll := scopes[0].polls.get(n)) is not None:
+        yield f"int64_t {poll.countdown} = {poll.turns};"
     yield f"while ({condition}) {{"
-    poll = scopes[0].polls.get(n)
     for copy in range(1 if poll is None else copies_of_body(n, len(scopes))):
         if copy:
             yield f"if (!({condition})) break;"
         inner = _inner_scopes(scopes)
+        for s in inner:
+            s.leave = "break"
         yield "{"
         yield from emit_block(n.body, *inner)
         yield from loop_latch(n, *inner)

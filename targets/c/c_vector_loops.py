@@ -55,7 +55,7 @@ from .c_text import (
     pin_register,
     strip_parens,
 )
-from .interrupt_polls import chunk_end, chunk_start, count_down
+from .interrupt_polls import chunk_end, chunk_start
 from .lane_masks import any_lane, mask_and, mask_op, mask_to_width
 from .vector_ops import vector_op
 
@@ -355,9 +355,9 @@ class _VectorLoop:
         is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
         yield f"if ({self.end} - {self.i} >= {min_elements} && {is_aligned}) {{"
         has_vector, poll, stop = f"{self.end} - {self.i} >= {self.width}", s.polls.get(self.n), ""
-        if poll is not None and not poll.counts_down:
+        if poll is not None:
             stop = s.fresh(f"{self.n.var}_stop")
-            yield f"for (; {has_vector};) {{"
+            yield f"if ({has_vector}) for (;;) {{"
             yield from chunk_start(self.i, self.end, stop, self.group, poll)
         yield f"for (; {stop or self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
         yield from self._register(s, 0, self.i, Region(self.width, streamed=store))
@@ -405,12 +405,12 @@ class _VectorLoop:
     def _groups(self, s: Scope) -> Iterator[str]:
         """The loop over groups, with registers unrolled or looped over."""
         poll = s.polls.get(self.n)
-        if poll is None or poll.counts_down:
+        if poll is None:
             yield from self._groups_until(self.end, s)
             return
         has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
         stop = inner.fresh(f"{self.n.var}_stop")
-        yield f"for (; {has_group};) {{"
+        yield f"if ({has_group}) for (;;) {{"
         yield from chunk_start(self.i, self.end, stop, self.group, poll)
         yield from self._groups_until(stop, inner)
         yield from chunk_end(has_group, poll)
@@ -442,8 +442,6 @@ class _VectorLoop:
             yield f"{self.i} = {self.end};"
             yield "break;"
             yield "}"
-        if (poll := s.polls.get(self.n)) is not None and poll.counts_down:
-            yield from count_down(poll)
         yield "}"
 
     def _side_by_side(

@@ -121,7 +121,7 @@ def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    clock = declarations(frame.scope.polls)
+    clock = declarations(frame.scope.polls, kernel.params)
     return _c_function(head, [*frame.locals(), "int64_t status = 0;", *clock, *statements])
 
 

@@ -1,36 +1,43 @@
 """Interrupt polls: where a kernel looks whether a signal, such as Ctrl-C, has come (`stop.h`).
 
-- An innermost counted loop is split into chunks of iterations, and polls between two of them, so
-  that its body has no more instructions than it would have::
+- A counted loop is split into chunks of iterations, and polls between two of them, so that its body
+  has no more instructions than it would have::
 
-      for (int64_t i = 0, i_end = n; i < i_end;) {
-          const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > tp_clock_0.turns ? … : i_end;
+      int64_t i = 0, i_end = n;
+      if (i < i_end) for (;;) {
+          const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > 65536 ? i + 65536 : i_end;
           for (; i < i_stop; i += 1) {
               …
           }
-          if (i < i_end && TP_STOPPED(&tp_clock_0)) return status | 16;
+          if (__builtin_expect(i >= i_end, 1)) break;
+          if (TP_STOPPED(&tp_clock_0)) return status | 16;
       }
 
-- A ``while`` loop, and a loop that contains loops, counts its iterations down, and polls when none
-  is left. A short body of a ``while`` loop is repeated, with the condition in between, so that it
-  counts down in some iterations only (`copies_of_body`).
+- A ``while`` loop counts its iterations down from where it is entered, and polls when none is left.
+  A short body is repeated, with the condition in between, so that it counts down in some iterations
+  only (`copies_of_body`).
 
-Each loop has a clock of its own, which sets the number of iterations by the time that they take:
-some milliseconds, but at most so many that loops inside of loops together do not take long. Loops
-that are known to be short are left as they are, and so are innermost loops in others that end
-before long (`_is_brief`): of these the loops around poll. A kernel that is stopped returns the
-status of a replay; its caller then raises the exception of the signal handler.
+A chunk of a loop without loops in it is constant: a few milliseconds at most (`_chunk`). A loop
+around others has a clock of its own, which sets the size of the next chunk by the time that they
+take: some milliseconds, but at most so many iterations that loops inside of loops together do not
+take long. Loops that are known to be short are left as they are, and so are loops and nests inside
+of others that end before long, since memory does (`_bounding_arrays`): of these the loop around
+polls, after its first iteration already where one of their arrays is large. The C compiler is told
+that a chunk is the last one, as it nearly always is: it then gives registers to what the loop
+computes. A kernel that is stopped returns the status of a replay; its caller then raises the
+exception of the signal handler.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from loopir import nodes as ir
 from loopir.analysis.loop_set import constant_max_trips
-from loopir.ir_names import used_names
-from loopir.ir_traversal import contains, walk
+from loopir.dtypes import INDEX
+from loopir.ir_traversal import children, contains, walk
 from loopir.lazy_dataclass import record, replace
+from loopir.nodes import assert_never
 from loopir.op_table import OPS, STATUS
 
 __all__ = [
@@ -38,7 +45,8 @@ __all__ = [
     "count_down", "polls_of",
 ]
 
-_LOOPS = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan | ir.While
+_Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
+_Loop: TypeAlias = _Counted | ir.While
 
 
 @record(frozen=True, slots=True)
@@ -47,52 +55,59 @@ class Poll:
 
     clock: str
     """The name of its clock in C."""
-    first: int
+    chunk: int
     """How many iterations (groups of lanes in a vector loop) it makes before the first look."""
-    most: int
-    """How many between two looks, at most."""
-    counts_down: bool
-    """Whether it counts its iterations down; else it is split into chunks."""
-
-    in_memory: bool = False
-    """Whether the number of iterations before the next look is kept in the clock."""
+    is_timed: bool
+    """Whether the clock sets how many it makes before further looks."""
+    arrays: tuple[str, ...] = ()
+    """The arrays whose sizes bound the loops in it that do not poll."""
 
     @property
     def countdown(self) -> str:
-        """The number of iterations before the next look, in C."""
-        return f"{self.clock}.left" if self.in_memory else f"{self.clock}_left"
+        """The number of iterations of a ``while`` before the next look, in C."""
+        return f"{self.clock}_left"
+
+    @property
+    def turns(self) -> str:
+        """The number of iterations between two looks, in C."""
+        return f"{self.clock}.turns" if self.is_timed else str(self.chunk)
 
 
 Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 """The loops that poll."""
 
-INNERMOST, NEST = (1 << 13, 1 << 16), (1 << 6, 1 << 12)
-"""Iterations before the first look, and at most between two, of a loop without and with others in
-it.
-"""
+INNERMOST, NEST = 1 << 16, 1 << 6
+"""Iterations before the first look, of a loop without and with others in it."""
 
-_MANY, _FEW = 1 << 14, 1 << 4
-"""Trip counts that are surely at most this need no poll, of a loop without and with others in it.
-"""
+_FEW, _LITTLE = 1 << 4, 1 << 20
+"""A loop needs no poll that surely has at most so many iterations, with other loops in it, or that
+surely takes the time of so many additions, together with them."""
+
+_LARGE = 17
+"""Arrays of 2 to this power elements are large: an iteration over one takes up to a millisecond."""
 
 _STOPPED = f"return status | {STATUS['replay']};"
-
-_IN_REGISTERS = 12
-"""Of more countdowns none is a variable of its own: there are too few registers, and the C compiler
-takes up to a quarter longer to find that out."""
 
 _COPIES, _SMALL = 4, 64
 """How often the body of a ``while`` loop is repeated, and of how many nodes it is at most."""
 
 
-def declarations(polls: Polls) -> list[str]:
-    """What the function of a kernel with these polls declares."""
+def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
+    """What the function of a kernel with these polls and parameters declares. Of clocks only what
+    must have a value is set, which short calls would notice.
+    """
+    described = [p for p in params if p.rank is not None]
+    sizes = {
+        p.name: " * ".join(f"arrays[{k}].dims[{axis}]" for axis in range(p.rank or 0))
+        for k, p in enumerate(described)
+    }
     lines = []
     for poll in polls.values():
-        left = f", {poll.first}" if poll.in_memory else ""
-        lines.append(f"tp_clock {poll.clock} = {{0, 0, {poll.first}, {poll.most}{left}}};")
-        if poll.counts_down and not poll.in_memory:
-            lines.append(f"int64_t {poll.countdown} = {poll.first};")
+        lines += [f"tp_clock {poll.clock};", f"{poll.clock}.read = 0;"]
+        if poll.is_timed:
+            large = " | ".join(size for a in poll.arrays if (size := sizes.get(a)))
+            first = f"({large}) >> {_LARGE} ? 1 : {poll.chunk}" if large else str(poll.chunk)
+            lines.append(f"{poll.clock}.turns = {first};")
     return lines
 
 
@@ -101,78 +116,184 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     found: dict[ir.Stmt, Poll] = {}
     for s in body:
         _collect(s, found, inside=False)
-    if len(found) > _IN_REGISTERS:
-        return {s: replace(poll, in_memory=True) for s, poll in found.items()}
     return found
 
 
-def _collect(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> None:
-    """Add the loops in `s`; ``inside``: it is in a loop."""
-    parts: Iterable[ir.Node] = getattr(s, "body", ())
+def _collect(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> tuple[str, ...]:
+    """Add the loops in `s`; ``inside``: it is in a loop. Returns the arrays whose sizes bound the
+    loops that were left out.
+    """
     match s:
         case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
-            has_loops = any(contains(part, _LOOPS) for part in parts)
-            counts_down = has_loops or isinstance(s, ir.While)
-            few = _FEW if has_loops else _MANY
-            is_short = not isinstance(s, ir.While) and _trips_at_most(s.range, few)
-            if not is_short and (counts_down or not (inside and _is_brief(s))):
-                first, most = NEST if has_loops else INNERMOST
-                found.setdefault(s, Poll(f"tp_clock_{len(found)}", first, most, counts_down))
-            inside = True
+            parts: Iterable[ir.Node] = getattr(s, "body", ())
+            has_loops = any(contains(part, _Loop) for part in parts)
+            work = _most_work(s)
+            if work is not None and work <= _LITTLE:
+                return ()
+            if has_loops and _has_few_iterations(s):
+                return _collect_in(parts, found, inside=inside)
+            if inside and (arrays := _bounding_arrays(s)):
+                return arrays
+            poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
+            if s not in found:
+                found[s] = poll
+                found[s] = replace(poll, arrays=_collect_in(parts, found))
+            return ()
         case ir.If(then=then, orelse=orelse):
-            parts = (*then, *orelse)
+            return _collect_in((*then, *orelse), found, inside=inside)
         case _:
-            return
-    for part in parts:
-        _collect(part, found, inside=inside)
+            return ()
 
 
-def _is_brief(loop: ir.Stmt) -> bool:
-    """Whether a loop does little in an iteration, and reads or writes another element in each: then
-    it ends before long, since memory does.
+def _collect_in(
+    body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], *, inside: bool = True
+) -> tuple[str, ...]:
+    """As `_collect`, for the statements of a body."""
+    arrays = (_collect(s, found, inside=inside) for s in body)
+    return tuple(dict.fromkeys(name for names in arrays for name in names))
+
+
+def _bounding_arrays(loop: _Loop) -> tuple[str, ...]:
+    """The arrays of which a loop, or nest, reads or writes another element in each iteration; none
+    if it does much in an iteration, or if there is no such array.
+
+    It ends before long then, since memory does. A variable counts if an index of the innermost loop
+    has it alone in a dimension; a loop over blocks, or of few iterations, does not count.
     """
-    var, nodes = getattr(loop, "var", ""), [*walk(loop)]
-    accesses = (n for n in nodes if isinstance(n, ir.Load | ir.Store))
-    is_bounded = isinstance(loop, ir.Zip | ir.Scan) or any(
-        var in used_names(*access.index) for access in accesses
-    )
-    return is_bounded and sum(OPS[n.op].weight for n in nodes if isinstance(n, ir.Call)) < _HEAVY
+    calls = (n for n in walk(loop) if isinstance(n, ir.Call))
+    if contains(loop, ir.While) or sum(map(_cost, calls)) >= _HEAVY:
+        return ()
+    return _covered(loop, ())
 
 
-_HEAVY = 30
-"""The cost of an iteration, in additions, from which a loop over a large array takes long."""
+def _cost(n: ir.Call) -> float:
+    """The time of an operation, in cycles: some of the cheap ones run in one."""
+    weight = OPS[n.op].weight
+    return weight if weight > _CHEAP else weight / 4
 
 
-def _trips_at_most(rng: ir.Range, most: int) -> bool:
-    """Whether the loop surely has no more iterations."""
+_HEAVY, _CHEAP = 16, 2
+"""The cost of an iteration from which a loop over a large array takes long, and the weight of a
+cheap operation, of which a CPU does some at once."""
+
+
+def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
+    """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`."""
+    if isinstance(loop, ir.While):
+        return ()
+    inner = [*_loops_directly_in(loop)]
+    names = around if _has_few_iterations(loop) else (*around, loop.var)
+    found: list[str] = []
+    for n in inner:
+        if isinstance(n, ir.While):
+            return ()
+        is_of_block = _first(n.range) == ir.Var(loop.var, INDEX) and _most_trips(n.range)
+        arrays = _covered(n, around if is_of_block else names)
+        if not arrays:
+            return ()
+        found += arrays
+    if inner:
+        return tuple(found)
+    if isinstance(loop, ir.Zip | ir.Scan) and names == (loop.var,):
+        return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
+    values = {n.name: n.value for n in walk(loop) if isinstance(n, ir.Assign)}
+    accesses = (n for n in walk(loop) if isinstance(n, ir.Load | ir.Store))
+    return tuple(a.array for a in accesses if _has_each_alone(a.index, names, values))[:1]
+
+
+def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
+    """The loops in `n` that are in no other loop in it."""
+    for part in children(n):
+        if isinstance(part, _Loop):
+            yield part
+        elif contains(part, _Loop):
+            yield from _loops_directly_in(part)
+
+
+def _has_each_alone(
+    index: Iterable[ir.Expr], names: Collection[str], values: Mapping[str, ir.Expr]
+) -> bool:
+    """Whether each of these variables is in a dimension of `index` in which no other is.
+    ``values``: those of other names.
+    """
+    wanted = frozenset(names)
+    found = {_computed_from(part, values) & wanted for part in index}
+    return all(frozenset((name,)) in found for name in names)
+
+
+def _computed_from(index: ir.Expr, values: Mapping[str, ir.Expr]) -> frozenset[str]:
+    """The names that an index is computed from, without memory."""
+    names, waiting = set[str](), [index]
+    while waiting:
+        for n in walk(waiting.pop()):
+            if isinstance(n, ir.Load):
+                return frozenset()
+            if isinstance(n, ir.Var) and n.name not in names:
+                names.add(n.name)
+                waiting += [values[n.name]] if n.name in values else []
+    return frozenset(names)
+
+
+def _has_few_iterations(loop: _Loop) -> bool:
+    """Whether a loop surely has few iterations."""
+    trips = None if isinstance(loop, ir.While) else _most_trips(loop.range)
+    return trips is not None and trips <= _FEW
+
+
+def _first(rng: ir.Range) -> ir.Expr:
+    """The first value of the variable of a loop over `rng`."""
+    return rng.lo if isinstance(rng, ir.Interval) else rng.start
+
+
+def _most_trips(rng: ir.Range) -> int | None:
+    """The number of iterations that a loop has at most, if that is known."""
     match rng:
         case ir.Interval():
-            trips = constant_max_trips(rng, {})
-            return trips is not None and trips <= most
-        case ir.RangeDesc(ir.Const(lo), ir.Const(hi)):
-            return abs(int(hi) - int(lo)) <= most
-    return False
+            return constant_max_trips(rng, {})
+        case ir.RangeDesc(start, end, step):
+            bounds = ir.Interval(start, end) if step > 0 else ir.Interval(end, start)
+            distance = constant_max_trips(bounds, {})
+            return None if distance is None else -(-distance // abs(step))
+        case _:
+            return assert_never(rng)
+
+
+def _most_work(loop: _Loop) -> float | None:
+    """The time that a loop takes at most, in additions, if that is known."""
+    work, waiting = 0.0, list[tuple[ir.Node, int]]([(loop, 1)])
+    while waiting:
+        n, times = waiting.pop()
+        if isinstance(n, ir.While):
+            return None
+        if isinstance(n, _Loop):
+            if (trips := _most_trips(n.range)) is None:
+                return None
+            times *= trips
+        work += times * (OPS[n.op].weight if isinstance(n, ir.Call) else 0)
+        work += times * isinstance(n, _Loop)
+        waiting += [(part, times) for part in children(n)]
+    return work
 
 
 def copies_of_body(n: ir.While, registers: int) -> int:
     """How often the body of a ``while`` loop over so many registers side by side is repeated."""
-    if any(contains(part, _LOOPS) for part in n.body):
+    if any(contains(part, _Loop) for part in n.body):
         return 1
     size = sum(1 for part in (*n.body, *n.accs) for _ in walk(part)) * registers
     return _COPIES if size <= _SMALL else 1
 
 
 def count_down(poll: Poll) -> Iterator[str]:
-    """The poll at the end of an iteration of a loop that counts down."""
-    yield f"if (!--{poll.countdown}) {{"
+    """The poll at the end of an iteration of a ``while``."""
+    yield f"if (__builtin_expect(!--{poll.countdown}, 0)) {{"
     yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
-    yield f"{poll.countdown} = {poll.clock}.turns;"
+    yield f"{poll.countdown} = {poll.turns};"
     yield "}"
 
 
 def chunk_start(i: str, end: str, stop: str, step: int, poll: Poll) -> Iterator[str]:
     """The lines before the loop over one chunk, which runs from `i` to `stop`."""
-    size = poll.clock + ".turns" + (f" * {abs(step)}" if abs(step) != 1 else "")
+    size = poll.turns + (f" * {abs(step)}" if abs(step) != 1 else "")
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
     further = f"{i} {'+' if step > 0 else '-'} {size}"
     yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {end};"
@@ -180,5 +301,6 @@ def chunk_start(i: str, end: str, stop: str, step: int, poll: Poll) -> Iterator[
 
 def chunk_end(more: str, poll: Poll) -> Iterator[str]:
     """The lines after that loop. ``more``: a condition in C, whether there are more chunks."""
-    yield f"if ({more} && TP_STOPPED(&{poll.clock})) {_STOPPED}"
+    yield f"if (__builtin_expect(!({more}), 1)) break;"
+    yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
     yield "}"

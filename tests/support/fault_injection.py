@@ -4,7 +4,8 @@ A step is a call of a Python function, or of a C function such as ``open``, by w
 the calling thread: the compiler, imports, the standard library. Each trial runs in a forked
 child, where nothing has been compiled or imported yet. Run as a program, it reads trials from
 standard input, one ``SCENARIO FUNCTION KIND STEP...`` a line, and prints what went wrong in each,
-as JSON. Without a step it prints the site of each step.
+as JSON. Without a step it prints the site of each step. After that ``=STEP`` stands for the first
+step at the site of that one: its number is not the same in each process.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from forked_programs import with_bytecode
@@ -102,10 +103,31 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+Site: TypeAlias = "tuple[str, str, str, int]"
+"""What is called, in which file and function, and the line of a call of a C function; else 0."""
+
+
+def site_of(frame: Any, event: str, arg: Any) -> Site:
+    """The place in the source of an event of a profile function."""
+    code = frame.f_code
+    if event == "call":
+        return "", code.co_filename, code.co_name, 0
+    owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
+    return f"{owner}.{arg.__name__}", code.co_filename, "", frame.f_lineno
+
+
+def site_text(site: Site) -> str:
+    """A site in words."""
+    callee, file, function, line = site
+    if not callee:
+        return f"call {os.path.basename(file)}:{function}"
+    return f"c_call {callee} at {os.path.basename(file)}:{line}"
+
+
 class Injection:
     """A profile function that raises at one step, and can record all of them."""
 
-    def __init__(self, step: int, kind: str, record: bool = False) -> None:
+    def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
         self.count, self._step, self._kind = 0, step, kind
         self.sites: list[str] | None = [] if record else None
 
@@ -120,18 +142,16 @@ class Injection:
             return  # the call itself, compiled or not
         self.count += 1
         if self.sites is not None:
-            self.sites.append(self._site(frame, event, arg))
-        if self.count == self._step:
+            self.sites.append(site_of(frame, event, arg))
+        step = self._step
+        if isinstance(step, tuple):  # most are told from it by one comparison
+            is_near = frame.f_lineno == step[3] if event == "c_call" else name == step[2]
+            is_it = is_near and step == site_of(frame, event, arg)
+        else:
+            is_it = step == self.count
+        if is_it:
+            self._step = 0
             raise KINDS[self._kind]()
-
-    def _site(self, frame: Any, event: str, arg: Any) -> str:
-        """A name for the place in the source, and what is called there."""
-        code = frame.f_code
-        if event == "call":
-            return f"call {os.path.basename(code.co_filename)}:{code.co_name}"
-        owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
-        place = f"{os.path.basename(code.co_filename)}:{frame.f_lineno}"
-        return f"c_call {owner}.{arg.__name__} at {place}"
 
     def run(self, function: Callable[[], Any]) -> Any:
         """``function()`` under this profile function, which is removed when it has raised."""
@@ -151,7 +171,7 @@ def descriptors() -> set[str]:
     return found
 
 
-def first_calls(name: str, kind: str, steps: list[int], place: Path) -> list[str]:
+def first_calls(name: str, kind: str, steps: list[int | Site], place: Path) -> list[str]:
     """What is wrong after calls in each of which one of these steps fails, and some calls after.
     """
     os.environ["TMPDIR"] = str(place)
@@ -182,7 +202,7 @@ def first_calls(name: str, kind: str, steps: list[int], place: Path) -> list[str
 
 
 def failing_call(
-    fused: Callable[[Any], Any], x: Any, expected: Any, kind: str, step: int
+    fused: Callable[[Any], Any], x: Any, expected: Any, kind: str, step: int | Site
 ) -> str:
     """What is wrong with a call in which a step fails; empty if nothing is."""
     try:
@@ -217,7 +237,7 @@ def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
     return faults
 
 
-def steps_of(name: str) -> list[str]:
+def steps_of(name: str) -> list[Site]:
     """The site of each step of a first call."""
     fused, x = fuse(FUNCTIONS[name], on_reject="silent"), np.linspace(0.0, 3.0, 40)
     injection = Injection(0, "memory", record=True)
@@ -258,18 +278,25 @@ def in_child(work: Callable[[Path], Any], cache: Path | None) -> Any:
 def main() -> None:
     """Answer trials until the input ends."""
     with tempfile.TemporaryDirectory() as folder:
-        filled, known = Path(folder), set[str]()
+        filled, known, sites = Path(folder), set[str](), dict[str, list[Site]]()
         for line in sys.stdin:
             scenario, name, kind, *words = line.split()
             cache = filled if scenario == "warm" else None
             if cache and name not in known:
                 in_child(work_of(name, "memory", []), filled)
                 known.add(name)
-            steps = [int(word) for word in words]
-            print(json.dumps(in_child(work_of(name, kind, steps), cache)), flush=True)
+            steps: list[int | Site] = [
+                tuple(sites[scenario + name][int(word[1:]) - 1]) if word[0] == "=" else int(word)
+                for word in words
+            ]
+            answer = in_child(work_of(name, kind, steps), cache)
+            if not words:
+                sites[scenario + name] = answer
+                answer = [*map(site_text, answer)]
+            print(json.dumps(answer), flush=True)
 
 
-def work_of(name: str, kind: str, steps: list[int]) -> Callable[[Path], Any]:
+def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
     """What the child does for a trial."""
     return lambda place: first_calls(name, kind, steps, place) if steps else steps_of(name)
 

@@ -1,7 +1,8 @@
 """Builds a Report from the pipeline's results: loops, guards, missed vectorisation.
 
 `report_compiled` reads the stages of a function that compiles, `report_refused` the rejections of
-one that does not, `report_regions` joins the reports of a function that compiles in part.
+one that does not, `report_regions` joins the reports of a function that compiles in part, and
+`join_reports` those of several call signatures.
 """
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ from .remark_selection import fusion_remarks, merge_equal, without_shown
 from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
-    "loop_infos", "scalar_loop_rejections", "report_all", "report_compiled", "report_regions",
+    "loop_infos", "scalar_loop_rejections", "join_reports", "report_compiled", "report_regions",
     "report_refused",
 ]
 
@@ -399,7 +400,7 @@ def report_regions(
     )
 
 
-def report_all(function: Callable[..., Any], reports: Sequence[Report], target: Target) -> Report:
+def join_reports(function: Callable[..., Any], reports: Sequence[Report], target: Target) -> Report:
     """The report on all call signatures so far, of which there is one of `reports` for each."""
     if len(reports) == 1:
         return reports[0]

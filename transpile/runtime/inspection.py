@@ -22,10 +22,13 @@ from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
 from ..report.measured_choice import FasterAsPython, too_short_rejections
 from ..report.remark_selection import merge_equal
-from ..report.report_builder import report_all as joined_report
-from ..report.report_builder import report_compiled, report_refused, report_regions
-from ..report.source_listing import Listing, join_listings
-from ..report.source_listing import make_listing as listing_of
+from ..report.report_builder import (
+    join_reports,
+    report_compiled,
+    report_refused,
+    report_regions,
+)
+from ..report.source_listing import Listing, join_listings, make_listing
 from ..report.user_terms import cited_names
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
@@ -82,7 +85,7 @@ def report(
 
 def report_all(function: FunctionType, options: Options, reports: Sequence[Report]) -> Report:
     """The report on all call signatures so far, of which there is one of `reports` for each."""
-    return joined_report(function, reports, chosen_target(options, knobs.read()))
+    return join_reports(function, reports, chosen_target(options, knobs.read()))
 
 
 def _failures(spec: Specialization | None) -> GuardFailures | None:
@@ -152,7 +155,7 @@ def _compiled_listing(stages: Compilation, target: Target) -> Listing:
             return ""  # without assembly
 
     c = stages.c(target, marked=True)
-    return listing_of(stages.source, stages.vector, c, target.name, assembled)
+    return make_listing(stages.source, stages.vector, c, target.name, assembled)
 
 
 def emit(

@@ -117,8 +117,8 @@ class PrologueSource:
         self.slots = [b for b in self.bindings if isinstance(b, ResultSlot)]
         self.dtypes = {b.name: b.dtype for b in self.slots}
 
-    def helper(self, kind: str, value: Any) -> str:
-        """A helper name for `value`."""
+    def add_helper(self, kind: str, value: Any) -> str:
+        """A new helper name for `value`, which the source can use from now on."""
         name = f"_tp_{kind}{len(self.helpers)}"
         self.helpers[name] = value
         return name
@@ -127,25 +127,27 @@ class PrologueSource:
         """The helpers as closure cells."""
         return {name: CellType(value) for name, value in self.helpers.items()}
 
-    def name(self, name: str) -> str:
-        """The wrapper's name of the kernel argument for `name`."""
+    def value_name(self, name: str) -> str:
+        """The name in the wrapper of what is passed to the kernel for its parameter `name`."""
         match next((b for b in self.bindings if b.name == name), None):
             case ResultSlot():
                 return f"_tps_{name}"
             case ComplexPart():
                 return f"_tpv_{name}"
             case _:
-                return self.object(name)
+                return self.object_name(name)
 
-    def object(self, name: str) -> str:
-        """The wrapper's name of the object bound to `name`."""
+    def object_name(self, name: str) -> str:
+        """The name in the wrapper of the Python object `name`: a captured one has a name of its
+        own, to which the value that was checked is assigned.
+        """
         captured = (b.name for b in source_bindings(self.bindings) if isinstance(b, Captured))
         return f"_tpc_{name}" if name in captured else name
 
     def identity_guards(self) -> list[str]:
         """Conditions that names are bound to the objects that the kernel assumes."""
         return [
-            f"{host_operand(ref.expr)} is {self.helper('r', ref.value)}"
+            f"{host_operand(ref.expr)} is {self.add_helper('r', ref.value)}"
             for ref in self.interface.identity_guards
         ]
 
@@ -170,7 +172,7 @@ class PrologueSource:
             yield "try:"
             yield from (f"    {line}" for line in lines)
             yield "    _tp_fits = True"
-            yield f"except {self.helper('e', Exception)}:"
+            yield f"except {self.add_helper('e', Exception)}:"
             yield "    _tp_fits = False"
             yield "if not _tp_fits:"  # not in the handler, where an exception would get a context
             yield from (f"    {line}" for line in self.release_memory())
@@ -189,37 +191,37 @@ class PrologueSource:
         conditions += self.identity_guards()
         records = {b.array: b.of.dtype for b in self.bindings if isinstance(b, Field)}
         if records:
-            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            type_name, ndarray_name = self.add_helper("f", type), self.add_helper("t", np.ndarray)
             for name, dtype in records.items():
-                has_dtype = f"{name}.dtype == {self.helper('t', dtype)}"
+                has_dtype = f"{name}.dtype == {self.add_helper('t', dtype)}"
                 conditions.append(f"{type_name}({name}) is {ndarray_name} and {has_dtype}")
         if any(isinstance(b, Allocated) for b in self.bindings):
             # only on arrays: methods of other types may have side effects
-            type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+            type_name, ndarray_name = self.add_helper("f", type), self.add_helper("t", np.ndarray)
             arguments = (b for b in self.bindings if isinstance(b, Argument))
             names = (b.name for b in arguments if isinstance(b.type, ArrayType))
             conditions += [f"{type_name}({name}) is {ndarray_name}" for name in names]
         if conditions:
             yield f"if not ({' and '.join(conditions)}):"
-            yield f"    raise {self.helper('e', _Mismatch)}"
+            yield f"    raise {self.add_helper('e', _Mismatch)}"
 
     def _has_class_and_length(self, shape: ClassGuard) -> str:
         """The condition that an object has its class and length."""
         whole = host_source(shape.expr)
-        has_class = f"{self.helper('f', type)}({whole}) is {self.helper('t', shape.kind)}"
+        has_class = f"{self.add_helper('f', type)}({whole}) is {self.add_helper('t', shape.kind)}"
         if shape.length is None:
             return has_class
-        return f"{has_class} and {self.helper('f', len)}({whole}) == {shape.length}"
+        return f"{has_class} and {self.add_helper('f', len)}({whole}) == {shape.length}"
 
     def _members_of_objects(self) -> Iterator[str]:
         """Assign members of objects to names."""
-        type_name, ndarray_name = self.helper("f", type), self.helper("t", np.ndarray)
+        type_name, ndarray_name = self.add_helper("f", type), self.add_helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
                 yield f"{b.name} = {host_source(b.read)}"
                 if isinstance(b.type, ArrayType):
                     yield f"if {type_name}({b.name}) is not {ndarray_name}:"
-                    yield f"    raise {self.helper('e', _Mismatch)}"
+                    yield f"    raise {self.add_helper('e', _Mismatch)}"
 
     def _allocations(self) -> Iterator[str]:
         """Allocate arrays, after checks that the scalars in their expressions are numbers."""
@@ -230,10 +232,10 @@ class PrologueSource:
             b.name for b in scalars if isinstance(b.type, ScalarType) and b.name in read_names
         ]
         if scalar_names:
-            type_name, kinds = self.helper("f", type), self.helper("t", _NUMBER_TYPES)
+            type_name, kinds = self.add_helper("f", type), self.add_helper("t", _NUMBER_TYPES)
             are_numbers = " and ".join(f"{type_name}({name}) in {kinds}" for name in scalar_names)
             yield f"if not ({are_numbers}):"
-            yield f"    raise {self.helper('e', _Mismatch)}"
+            yield f"    raise {self.add_helper('e', _Mismatch)}"
         yield from (f"{b.name} = {host_source(b.expr)}" for b in allocated)
 
     def _lists_to_arrays(self) -> Iterator[str]:
@@ -246,8 +248,8 @@ class PrologueSource:
             lists = "".join(f"{b.of}, " for b in list_bindings)
             rows = "".join(f"*{b.of}, " for b in list_bindings if b.type.kinds[1:] == (list,))
             is_unconverted = "".join(f"{b.name} is None or " for b in list_bindings)
-            yield f"if {is_unconverted}not {self.helper('f', all_distinct)}(({lists}{rows})):"
-            yield f"    raise {self.helper('e', _Mismatch)}"
+            yield f"if {is_unconverted}not {self.add_helper('f', all_distinct)}(({lists}{rows})):"
+            yield f"    raise {self.add_helper('e', _Mismatch)}"
 
     def written_lists(self) -> Iterator[ListItems]:
         """The lists that the kernel writes, and that do not share its memory."""
@@ -271,14 +273,15 @@ class PrologueSource:
         stores the array into it.
         """
         items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
-        return self.helper("m", sequence_converter(items, back))
+        return self.add_helper("m", sequence_converter(items, back))
 
     def _has_constant_value(self, ref: IdentityGuard) -> str:
         """The condition that a parameter has the value for which the kernel was specialised."""
-        value_name, name = self.helper("r", ref.value), host_operand(ref.expr)
+        value_name, name = self.add_helper("r", ref.value), host_operand(ref.expr)
         if ref.value is None:
             return f"{name} is None"
-        has_type = f"{self.helper('f', type)}({name}) is {self.helper('t', type(ref.value))}"
+        type_name, class_name = self.add_helper("f", type), self.add_helper("t", type(ref.value))
+        has_type = f"{type_name}({name}) is {class_name}"
         return f"({name} is {value_name} or ({has_type} and {name} == {value_name}))"
 
     def _complex_parts(self) -> Iterator[str]:
@@ -286,10 +289,10 @@ class PrologueSource:
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
             kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type
-            type_source = f"{self.helper('f', type)}({self.object(name)})"
-            yield f"if {type_source} is not {self.helper('t', kind)}:"
-            yield f"    raise {self.helper('e', _Mismatch)}"
-        yield from (f"_tpv_{b.name} = {self.object(b.of.name)}.{b.part}" for b in parts)
+            type_source = f"{self.add_helper('f', type)}({self.object_name(name)})"
+            yield f"if {type_source} is not {self.add_helper('t', kind)}:"
+            yield f"    raise {self.add_helper('e', _Mismatch)}"
+        yield from (f"_tpv_{b.name} = {self.object_name(b.of.name)}.{b.part}" for b in parts)
 
 
 def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
@@ -309,11 +312,11 @@ def make_binding_test(
     for b in source_bindings(interface.bindings):
         match b:
             case Captured(name, ty) | Field(array=name, of=ty, captured=True):
-                reader = source.helper("f", type_of)
-                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
+                reader = source.add_helper("f", type_of)
+                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
             case ListItems(_, name, ty, captured=True):
-                reader = source.helper("f", global_type)
-                conditions.append(f"{reader}({name}) == {source.helper('t', ty)}")
+                reader = source.add_helper("f", global_type)
+                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
     return make_condition(
         function, source.captures(), " and ".join(conditions) or "True", source.cells()
     )
@@ -366,7 +369,7 @@ class _WrapperSource(PrologueSource):
         yield from (f"    {line}" if generators else line for line in self._call())
         yield "if _tp_status and _tp_code is not None:"
         if self.interface.overflow_slot is not None:
-            slot = self.name(self.interface.overflow_slot)
+            slot = self.value_name(self.interface.overflow_slot)
             yield f"    if _tp_more(_tp_status, {slot}, _tp_room):"
             yield f"        return _tp_again({self.forwarded})"
         yield from (f"    {line}" for line in self.release_memory())
@@ -388,7 +391,7 @@ class _WrapperSource(PrologueSource):
         if saved != "()":
             yield f"_tp_saved = {saved}"
             saved = "_tp_saved"
-        arguments = "".join(f"{self.name(p.name)}, " for p in self.interface.params)
+        arguments = "".join(f"{self.value_name(p.name)}, " for p in self.interface.params)
         yield f"_tp_status = _tp_fast({arguments})"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_judge(_tp_status, ({arguments}), {saved})"
@@ -400,11 +403,11 @@ class _WrapperSource(PrologueSource):
         Concurrent calls never share slots.
         """
         dtypes = [DTYPES[b.dtype].numpy for b in self.slots]
-        make = self.helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
+        make = self.add_helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))
         self.helpers["_tp_pool"] = []
         yield "try:"
         yield f"    {self._slot_names()} = _tp_pool.pop()"
-        yield f"except {self.helper('e', IndexError)}:"
+        yield f"except {self.add_helper('e', IndexError)}:"
         yield f"    {self._slot_names()} = {make}()"
 
     def _slot_names(self) -> str:
@@ -417,8 +420,8 @@ class _WrapperSource(PrologueSource):
         interface = self.interface
         if not interface.writes or not (interface.snapshot or interface.sources):
             return "()"
-        written = "".join(f"{self.name(n)}, " for n in interface.writes)
-        saved = f"{self.helper('f', copy_arrays)}(({written}))"
+        written = "".join(f"{self.value_name(n)}, " for n in interface.writes)
+        saved = f"{self.add_helper('f', copy_arrays)}(({written}))"
         if interface.snapshot:
             return saved
         self.helpers |= {
@@ -427,7 +430,7 @@ class _WrapperSource(PrologueSource):
             "_tp_errstate": errstate,
         }
         current = "(_tp_errstate(), _tp_warnings.filters)"
-        observable = f"{self.helper('f', errors_observable)}()"
+        observable = f"{self.add_helper('f', errors_observable)}()"
         condition = f"{current} != _tp_quiet_state.error_state and {observable}"
         if interface.copied_up_to and (interface.rewrites or interface.in_place):
             condition += f" or {self._overwrites_little(written)}"
@@ -437,10 +440,11 @@ class _WrapperSource(PrologueSource):
         """The condition that the kernel overwrites what it reads, and little enough to be copied.
         """
         interface = self.interface
-        cheap = f"{self.helper('f', total_bytes)}(({written})) <= {interface.copied_up_to}"
-        pairs = "".join(f"({self.name(a)}, {self.name(b)}), " for a, b in interface.in_place)
+        cheap = f"{self.add_helper('f', total_bytes)}(({written})) <= {interface.copied_up_to}"
+        names = ((self.value_name(a), self.value_name(b)) for a, b in interface.in_place)
+        pairs = "".join(f"({a}, {b}), " for a, b in names)
         return (
             cheap
             if interface.rewrites
-            else f"{cheap} and {self.helper('f', any_same_memory)}(({pairs}))"
+            else f"{cheap} and {self.add_helper('f', any_same_memory)}(({pairs}))"
         )

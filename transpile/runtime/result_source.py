@@ -47,9 +47,9 @@ class WrapperNames(Protocol):
 
     @property
     def dtypes(self) -> Mapping[str, str]: ...
-    def name(self, name: str) -> str: ...
-    def object(self, name: str) -> str: ...
-    def helper(self, kind: str, value: Any) -> str: ...
+    def value_name(self, name: str) -> str: ...
+    def object_name(self, name: str) -> str: ...
+    def add_helper(self, kind: str, value: Any) -> str: ...
 
 
 def result_source(returned: ResultSpec, names: WrapperNames) -> str:
@@ -58,44 +58,44 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case NoneResult():
             return "None"
         case ConstantResult(value):
-            return names.helper("v", value)
+            return names.add_helper("v", value)
         case ObjectResult(name):
-            return names.object(name)
+            return names.object_name(name)
         case ViewResult(name, steps=(1,), axes=(0,), numbers=(0, str(length))):  # a head
             stop = _item_source(length, names)
-            return f"{names.helper('f', head_view)}({names.object(name)}, {stop})"
+            return f"{names.add_helper('f', head_view)}({names.object_name(name)}, {stop})"
         case ViewResult(name, steps, axes, numbers):
             sources = (_item_source(n, names) if isinstance(n, str) else str(n) for n in numbers)
-            arguments = ", ".join([names.object(name), str(steps), str(axes), *sources])
-            return f"{names.helper('f', strided_view)}({arguments})"
+            arguments = ", ".join([names.object_name(name), str(steps), str(axes), *sources])
+            return f"{names.add_helper('f', strided_view)}({arguments})"
         case ScalarResult():
             return _scalar_source(returned, names)
         case ComplexResult(re, im):
             parts = f"{result_source(re, names)}, {result_source(im, names)}"
-            return f"{names.helper('f', complex_of_parts)}({parts})"
+            return f"{names.add_helper('f', complex_of_parts)}({parts})"
         # Python's and NumPy's scalars in one list
         case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):
-            python = names.helper("p", PYTHON_TYPES[dtype])
+            python = names.add_helper("p", PYTHON_TYPES[dtype])
             length = _item_source(count, names) if count else "None"
             arguments = f"{name}, {flags}, {python}, {weak}, {length}"
-            return f"{names.helper('f', mixed_list)}({arguments})"
+            return f"{names.add_helper('f', mixed_list)}({arguments})"
         case ListResult(name, count, weak):
             if count:
-                function = names.helper("f", first_as_python if weak else first_items)
+                function = names.add_helper("f", first_as_python if weak else first_items)
                 return f"{function}({name}, {_item_source(count, names)})"
-            return f"{name}.tolist()" if weak else f"{names.helper('f', list)}({name})"
+            return f"{name}.tolist()" if weak else f"{names.add_helper('f', list)}({name})"
         case ZippedResult(items):
             lists = ", ".join(result_source(item, names) for item in items)
-            return f"[*{names.helper('f', zip)}({lists})]"
+            return f"[*{names.add_helper('f', zip)}({lists})]"
         case ArrayResult(name, count, dtype):
-            dtype_name = names.helper("d", ELEMENTS[dtype].numpy if dtype else None)
+            dtype_name = names.add_helper("d", ELEMENTS[dtype].numpy if dtype else None)
             length = _item_source(count, names) if count else "None"
-            return f"{names.helper('f', shrunk_array)}({name}, {length}, {dtype_name})"
+            return f"{names.add_helper('f', shrunk_array)}({name}, {length}, {dtype_name})"
         case TupleResult(items, display) if display is list:
             return f"[{', '.join(result_source(item, names) for item in items)}]"
         case TupleResult(items, display) if display is not tuple:
             arguments = ", ".join(result_source(item, names) for item in items)
-            return f"{names.helper('f', display)}({arguments})"
+            return f"{names.add_helper('f', display)}({arguments})"
         case TupleResult(items):
             return f"({''.join(f'{result_source(item, names)}, ' for item in items)})"
         case SelectResult(flag, then, orelse):
@@ -107,19 +107,19 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
 
 def _item_source(slot: str, names: WrapperNames) -> str:
     """Source of the value of a slot as a Python scalar."""
-    return f"{names.name(slot)}.item()"
+    return f"{names.value_name(slot)}.item()"
 
 
 def _scalar_source(value: ScalarResult, names: WrapperNames) -> str:
     """Source of a scalar result: Python's or NumPy's, or by its flag one of both."""
-    scalar = f"{names.name(value.slot)}[()]"
+    scalar = f"{names.value_name(value.slot)}[()]"
     if value.weak:
         return _item_source(value.slot, names)
     if value.flag is None:
         return scalar
     if value.dtype not in (None, names.dtypes[value.slot]):  # the slot fits both types
-        scalar = f"{names.helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
-    python = names.helper("p", PYTHON_TYPES[value.weak_dtype or "f64"])
+        scalar = f"{names.add_helper('d', DTYPES[value.dtype].numpy.type)}({scalar})"
+    python = names.add_helper("p", PYTHON_TYPES[value.weak_dtype or "f64"])
     weak = f"{python}({_item_source(value.slot, names)})"
     return f"({weak} if {_item_source(value.flag, names)} else {scalar})"
 

@@ -1,16 +1,18 @@
 /* filter_fold, avx2 */
 /* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
-typedef struct { int64_t read, asked, turns, most, left; } tp_clock;    /* of one loop in one call; see signals.c */
+typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one loop in one call; read: 0 before the first look; see signals.c */
 /* Whether no signal handler raised; it sets how many turns to make before the next look. NULL without Python. */
 int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
-/* The function keeps all registers there: else a loop would load what it keeps in vector registers in each iteration. */
+/* All registers are kept, and none is named: else a loop would load what it keeps in registers in each iteration. The address
+ * of the clock is on the stack, below the red zone; the answer is in the carry flag. */
 #if defined(__x86_64__) && defined(__ELF__)
-__asm__(".text\n.type tp_poll, @function\ntp_poll:\n\tmovq tp_goes_on@GOTPCREL(%rip), %rax\n\tmovq (%rax), %rax\n\ttestq %rax, %rax\n"
-    "\tje 1f\n\tmovq tp_raised@GOTPCREL(%rip), %rsi\n\tjmp *%rax\n1:\tmovl $1, %eax\n\tret\n.size tp_poll, .-tp_poll");
-#define TP_STOPPED(clock) __extension__ ({ int64_t tp_answer; __asm__ volatile(                                          \
-    "leaq -128(%%rsp), %%rsp\n\tcall tp_poll\n\tleaq 128(%%rsp), %%rsp" /* below the red zone */                        \
-    : "=a"(tp_answer), "+m"(*(clock)) : "D"(clock) : "rsi", "cc"); !tp_answer; })
+__asm__(".text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\tmovq tp_goes_on@GOTPCREL(%rip), %rax\n\tmovq (%rax), %rax\n"
+    "\ttestq %rax, %rax\n\tje 1f\n\tpushq %rdi\n\tpushq %rsi\n\tmovq 32(%rsp), %rdi\n\tmovq tp_raised@GOTPCREL(%rip), %rsi\n"
+    "\tcall *%rax\n\tpopq %rsi\n\tpopq %rdi\n\tcmpq $1, %rax\n1:\tpopq %rax\n\tret\n.size tp_poll, .-tp_poll");
+#define TP_STOPPED(clock) __extension__ ({ int tp_answer; __asm__ volatile(                                              \
+    "leaq -128(%%rsp), %%rsp\n\tpushq %2\n\tcall tp_poll\n\tleaq 136(%%rsp), %%rsp"                                   \
+    : "=@ccc"(tp_answer), "+m"(*(clock)) : "r"(clock) : ); tp_answer; })
 #else
 #define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
@@ -64,13 +66,14 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
     const float t = scalars[0].f32;
     float *const r = (float *)arrays[1].data;
     int64_t status = 0;
-    tp_clock tp_clock_0 = {0, 0, 8192, 65536};
+    tp_clock tp_clock_0;
+    tp_clock_0.read = 0;
     f32x8 s_0 = tp_splat_f32x8(0.0f), s_1 = s_0, s_2 = s_0, s_3 = s_0, s_4 = s_0, s_5 = s_0, s_6 = s_0, s_7 = s_0;
     {
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
-        for (; i_end - i >= 64;) {
-            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(tp_clock_0.turns * 64) ? i + tp_clock_0.turns * 64 : i_end;
+        if (i_end - i >= 64) for (;;) {
+            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i_end;
             for (; i_stop - i >= 64; i += 64) {
                 {
                     f32x8 x_i = *(const f32x8_u *)(x + i);
@@ -128,7 +131,8 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                     s_7 = __builtin_ia32_blendvps256(s_7, (s_7 + x_i), (f32x8)on);
                 }
             }
-            if (i_end - i >= 64 && TP_STOPPED(&tp_clock_0)) return status | 16;
+            if (__builtin_expect(!(i_end - i >= 64), 1)) break;
+            if (TP_STOPPED(&tp_clock_0)) return status | 16;
         }
         if (i < i_end) {
             int64_t r_v1 = 0;

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from loopir.ir_printer import parse
+from targets.c import interrupt_polls
 from targets.c.interrupt_polls import (
     INNERMOST,
     NEST,
     copies_of_body,
-    count_down,
     declarations,
     polls_of,
 )
@@ -120,9 +120,18 @@ def while_inside_a_while(x, n):
     return s
 
 
+def swept_again(x, n):
+    a = np.ones((3000, 1000))
+    for _k in range(n):
+        for i in range(1, 3000):
+            for j in range(1000):
+                a[i, j] = a[i, j] * 0.5 + a[i - 1, j] * x[j]
+    return a
+
+
 LONG: list[Callable[..., Any]] = [
     counted, nested, folded, many_exponentials, searched, collatz, counted_by_while, long_inside,
-    long_fold_inside, long_inside_a_while, while_inside_a_while,
+    long_fold_inside, long_inside_a_while, while_inside_a_while, swept_again,
 ]
 
 
@@ -249,18 +258,46 @@ def scanned(x, n):
     return out
 
 
+def rows_left_early(x, n):
+    found = s = 0
+    for i in range(n):
+        for j in range(3):
+            s = (s * 31 + i * j) % 1009
+            if s == 77:
+                found += 1
+                break
+        if found > 40:
+            break
+    return found, s, i if n else -1
+
+
+def products_of_rows(x, n):
+    out = np.zeros((n // 3, 3))
+    for i in range(n // 3):
+        for j in range(3):
+            t = 0.0
+            for k in range(min(i, 4)):
+                t = max(t, x[3 * i - k] * j)
+            out[i, j] = t
+    return out
+
+
 CHUNKED: list[Callable[..., Any]] = [
     counted, counted_down, by_steps, mapped, summed, first_above, left_early, selected,
-    under_a_condition, scanned, searched,
+    under_a_condition, scanned, searched, rows_left_early, products_of_rows,
 ]
-CHUNK = INNERMOST[0]
+CHUNK = 32
+GROUPS = CHUNK * 64
 SIZES = [
-    0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 1, 8 * CHUNK, 17 * CHUNK + 33,
+    0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 1, GROUPS - 1, GROUPS, GROUPS + 1,
+    3 * GROUPS + 1, 17 * GROUPS + 33,
 ]
 
 
 def cases() -> Iterator[tuple[Any, int]]:
-    """Arguments of each size; in the last ones an element that a search finds."""
+    """Arguments of each size, also around multiples of a chunk of iterations or groups of lanes; in
+    the last ones an element that a search finds.
+    """
     x = np.random.default_rng(0).random(max(SIZES))
     for n in SIZES:
         yield x, n
@@ -282,7 +319,9 @@ def test_chunks_are_the_whole_loop(
     function: Callable[..., Any], target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
-    fused = fuse(function, target=target)
+    monkeypatch.setattr(interrupt_polls, "INNERMOST", CHUNK)
+    monkeypatch.setattr(interrupt_polls, "NEST", 3)
+    fused = fuse(function, target=target, cache=False)
     expected = as_python(function)
     for (x, n), result in zip(cases(), expected, strict=True):
         assert np.array_equal(fused(x, n), result), n
@@ -306,25 +345,66 @@ def test_which_loops_poll() -> None:
     )
     single, short, outer, heavy, bounded = kernel.body
     polls = polls_of(kernel.body)
-    assert {loop: (p.first, p.counts_down) for loop, p in polls.items()} == {
-        single: (INNERMOST[0], False),
-        outer: (NEST[0], True),
-        heavy: (NEST[0], True),
-        heavy.body[0]: (INNERMOST[0], False),
+    assert {loop: (p.chunk, p.is_timed) for loop, p in polls.items()} == {
+        single: (INNERMOST, False),
+        outer: (NEST, True),
+        heavy: (NEST, True),
+        heavy.body[0]: (INNERMOST, False),
     }
     assert not {short, bounded} & polls.keys()
 
 
-def test_many_countdowns_are_in_memory() -> None:
-    nest = "    for i in loop(0, n):\n        for j in loop(0, n):\n            x[j] = {}.0\n"
-    for count in (6, 14):
-        nests = "".join(nest.format(k) for k in range(count))
-        polls = polls_of(parse(f"def k(x: f64[:], n: i64):\n{nests}").body)
-        text = "\n".join(line for poll in polls.values() for line in count_down(poll))
-        assert len(polls) == count
-        assert (".left = " in text) == (count == 14)
-        declared = sum(line.startswith("int64_t ") for line in declarations(polls))
-        assert declared == (6 if count == 6 else 0)
+@pytest.mark.parametrize(
+    ("polled", "loops"),
+    [
+        # each iteration of the nest in the loop over t reads another element
+        ("t", "for i in loop(0, n):\n for j in loop(0, n):\n  a[i, j] = 1.0"),
+        # … or the same ones again
+        ("t i", "for i in loop(0, n):\n for j in loop(0, n):\n  a[0, j] = 1.0"),
+        ("t i", "for i in loop(0, n):\n for j in loop(0, n):\n  x[i + j] = 1.0"),
+        ("t i", "for i in loop(0, n):\n for j in loop(0, n):\n  a[i, p[j]] = x[0]"),
+        # blocks that the compiler makes of a loop
+        ("t", "for i in loop(range(0, n, 4096)):\n for j in loop(i, min(i + 4096, n)):\n"
+              "  x[j] = 1.0"),
+        ("t i", "for i in loop(range(0, n, 4096)):\n for j in loop(i, n):\n  x[j] = 1.0"),
+        # an index that is computed first; one that is read from memory; few iterations
+        ("t", "for i in loop(0, n):\n k = i + 3\n x[k] = 1.0"),
+        ("t i", "for i in loop(0, n):\n k = p[0] + i * 0\n x[p[0]] = 1.0"),
+        ("t", "for i in loop(0, n):\n for c in loop(0, 3):\n  a[i, c] = 1.0"),
+        ("t", "for c in loop(0, 3):\n for i in loop(0, n):\n  x[i] = 1.0"),
+    ],
+)  # fmt: skip
+def test_loops_that_memory_bounds_do_not_poll(polled: str, loops: str) -> None:
+    body = "".join(f"        {line.replace(' ', '    ', len(line) - len(line.lstrip()))}\n"
+                   for line in loops.splitlines())
+    kernel = parse(
+        "def k(a: f64[:, :], x: f64[:], p: i64[:], n: i64):\n"
+        f"    for t in loop(0, n):\n{body}"
+    )
+    assert [loop.var for loop in polls_of(kernel.body)] == polled.split()
+
+
+def test_a_loop_of_few_iterations_leaves_the_polls_to_those_in_it() -> None:
+    kernel = parse(
+        "def k(x: f64[:], n: i64):\n"
+        "    for c in loop(0, 3):\n        for i in loop(0, n):\n            x[i] = 1.0\n"
+        "    for b in loop(0, 300):\n        for i in loop(0, 64):\n            x[i] = 1.0\n"
+    )
+    assert [loop.var for loop in polls_of(kernel.body)] == ["i"]
+
+
+def test_the_first_look_is_early_where_arrays_are_large() -> None:
+    kernel = parse(
+        "def k(x: f64[:], s: f64, a: f64[:, :], n: i64):\n"
+        "    for t in loop(0, n):\n"
+        "        for i in loop(0, n):\n            x[i] = 1.0\n"
+        "        for i in loop(0, n):\n            for j in loop(0, n):\n"
+        "                a[i, j] = s\n"
+    )
+    polls = polls_of(kernel.body)
+    assert [poll.arrays for poll in polls.values()] == [("x", "a")]
+    large = "arrays[0].dims[0] | arrays[1].dims[0] * arrays[1].dims[1]"
+    assert f"({large}) >> 17 ? 1 : {NEST};" in declarations(polls, kernel.params)[-1]
 
 
 def test_a_short_body_of_a_while_is_repeated() -> None:

@@ -63,7 +63,7 @@ def test_each_step_may_fail(
     wrong = {
         (site, kind): answer
         for site, kind in chosen
-        if (answer := trials.ask(scenario, "scale", kind, sites[site]))
+        if (answer := trials.ask(scenario, "scale", kind, f"={sites[site]}"))
     }
     assert wrong == {}
 
@@ -74,7 +74,7 @@ def test_other_functions(name: str, trials: Trials, start: int) -> None:
     sites = first_steps(trials, "cold", name)
     rng = random.Random(start)
     for site in rng.sample(sorted(sites), 400):
-        assert trials.ask("cold", name, rng.choice([*KINDS]), sites[site]) == [], site
+        assert trials.ask("cold", name, rng.choice([*KINDS]), f"={sites[site]}") == [], site
     assert set(FUNCTIONS) == {"scale", "collect", "partly"}
 
 
