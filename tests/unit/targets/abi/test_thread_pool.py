@@ -369,7 +369,7 @@ def test_without_a_compiler_there_is_no_pool(tmp_path: Path) -> None:
 
 
 def pool_of_its_own(*defined: str) -> Any:
-    """A function that runs a region of the harness by a pool with `defined` macros, and the pool."""
+    """A function that runs a region of the harness by a pool with those macros, and the pool."""
     library = ctypes.CDLL(build_object(harness_program(), ("-pthread", *defined)))
     run = ctypes.cast(library.tp_pool_run, ctypes.c_void_p).value
     ctypes.c_void_p.in_dll(library, "tp_run_region").value = run
