@@ -112,7 +112,12 @@ from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_contents import Contents, contents
 from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
-from .numpy.array_attributes import dtype_of_expression, item_size, new_array_attribute
+from .numpy.array_attributes import (
+    array_flag,
+    dtype_of_expression,
+    item_size,
+    new_array_attribute,
+)
 from .numpy.creation.allocation_forms import allocation_form
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
@@ -460,6 +465,7 @@ MACROS: tuple[Macro, ...] = (
     dtype_of_expression,        # np.zeros(n, (x + y).dtype)
     new_array_attribute,        # np.zeros(n).size
     item_size,                  # x.nbytes
+    array_flag,                 # x.flags["C_CONTIGUOUS"]
     literal_argument,           # np.max([s, t]), np.convolve(x, [1, 2, 1])
     # before array_assignment and array_literal, which allocate in each iteration
     reuse_array_storage,        # for …: u = u + x

@@ -11,7 +11,7 @@ from ..dtypes import DTYPES
 from ..nodes import Call, Const, Expr, Var
 from ..op_table import NEGATED_COMPARISON
 
-__all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms"]
+__all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms", "negated"]
 
 
 def condition_terms(cond: Expr) -> Iterator[Expr]:
@@ -26,6 +26,14 @@ def condition_terms(cond: Expr) -> Iterator[Expr]:
             yield cond
 
 
+def negated(cond: Expr) -> Expr:
+    """The condition that holds where `cond` fails."""
+    match cond:
+        case Call("not", (inner,)):
+            return inner
+    return Call("not", (cond,), "bool", cond.lanes)
+
+
 def implied_terms(
     cond: Expr,
     holds: bool = True,
@@ -36,9 +44,9 @@ def implied_terms(
 
     ``a and not b`` that holds gives (a, True), (b, False). ``value_of`` gives the value of a name,
     or None. ``refuted``, if given, tells whether an expression is known to be false: a disjunction
-    with such a side decides the other. It is called after the terms before have been yielded, so
-    that it may use them. A disjunction that decides nothing is yielded as a term, but not if
-    ``refuted`` is given.
+    with such a side decides the other, and so does a conjunction that fails. It is called after the
+    terms before have been yielded, so that it may use them. A disjunction that decides nothing is
+    yielded as a term, but not if ``refuted`` is given.
     """
     value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
     match cond:
@@ -53,6 +61,10 @@ def implied_terms(
             for left, right in ((p, q), (q, p)):
                 if refuted(left):
                     yield from implied_terms(right, True, value_of, refuted)
+        case Call("and", (p, q)) if not holds and refuted is not None:
+            for left, right in ((p, q), (q, p)):
+                if refuted(negated(left)):
+                    yield from implied_terms(right, False, value_of, refuted)
         case _:
             yield cond, holds
 
@@ -75,4 +87,4 @@ def implied_comparisons(
 def conjuncts(cond: Expr) -> Iterator[Expr]:
     """Conditions that all hold exactly where `cond` does; none of them is a conjunction."""
     for term, holds in implied_terms(cond):
-        yield term if holds else Call("not", (term,), "bool", term.lanes)
+        yield term if holds else negated(term)

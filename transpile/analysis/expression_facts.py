@@ -42,6 +42,7 @@ from .escape_analysis import EscapeAnalysis
 from .shape_rules import ShapeFacts
 from .tuple_types import TupleFacts, tuple_lists, unscalarizable_names
 from .type_facts import (
+    FLAGS,
     INT,
     SCALAR,
     UNIT_LENGTH,
@@ -88,7 +89,7 @@ class SubscriptFacts(Probe):
           is a copy, whose memory order NumPy chooses; else it is a view
         - a known rank alone: each int subscript removes an axis
         """
-        if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
+        if isinstance(e.value, ast.Attribute) and e.value.attr in ("shape", "strides"):
             return INT if self.of(e.value.value).rank else self.outside(e)
         base = self.of(e.value)
         if base.record is not None:
@@ -564,6 +565,9 @@ class Facts(CallFacts, SubscriptFacts):
             return fact_of_types(
                 frozenset({ScalarType("i64" if type(value) is int else "f64", weak=True)})
             )
+        match e.value:
+            case ast.Attribute(array, "flags") if e.attr in FLAGS and self.of(array).array:
+                return fact_of_types(frozenset({ScalarType("bool", weak=True)}))
         base = self.of(e.value)
         if base.rank and e.attr in ("size", "ndim"):
             return INT

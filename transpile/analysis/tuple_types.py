@@ -86,8 +86,8 @@ class TupleFacts(Probe):
 
     def _items(self, e: ast.expr) -> list[ast.expr] | None:
         """As `items`, of any length. By the form of `e`: a display (also with ``*t``), a scalarized
-        name, ``x.shape``, an item of a list of tuples, a constant slice of a tuple, ``tuple(E for v
-        in t)``, and the concatenation of two tuples.
+        name, ``x.shape``, ``x.strides``, an item of a list of tuples, a constant slice of a tuple,
+        ``tuple(E for v in t)``, and the concatenation of two tuples.
         """
         match e:
             case ast.Tuple(elts=elts):
@@ -95,7 +95,7 @@ class TupleFacts(Probe):
                 return None if None in parts else [item for part in parts for item in part or ()]
             case ast.Name() if names := self.of(e).items:
                 return [copy_location(ast.Name(n, ast.Load()), e) for n in names]
-            case ast.Attribute(attr="shape", value=ast.Name() as array):
+            case ast.Attribute(attr="shape" | "strides", value=ast.Name() as array):
                 fact = self.of(array)
                 return [_item(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
             case ast.Subscript(value=ast.Name(id=name), slice=index) if (
@@ -149,14 +149,14 @@ _NAME_BINDERS = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictCo
 
 def is_repeatable(e: ast.expr) -> bool:
     """Whether `e` can be evaluated several times instead of once: a constant, a name, a tuple of
-    these, or ``x.shape[k]``.
+    these, ``x.shape[k]``, or ``x.strides[k]``.
     """
     match e:
         case ast.Constant() | ast.Name() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return True
         case ast.Tuple(elts=elts):
             return all(map(is_repeatable, elts))
-        case ast.Subscript(value=ast.Attribute(attr="shape", value=ast.Name())):
+        case ast.Subscript(value=ast.Attribute(attr="shape" | "strides", value=ast.Name())):
             return True
     return False
 

@@ -22,9 +22,9 @@ from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordT
 from .type_probe import Types, probe_types
 
 __all__ = [
-    "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList", "Fact",
-    "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts", "fact_of_types",
-    "Probe", "probe_fact",
+    "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
+    "Fact", "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts",
+    "fact_of_types", "Probe", "probe_fact",
 ]
 
 _NO_TYPES: Types = frozenset()
@@ -127,6 +127,12 @@ def _numeric_types(kinds: frozenset[ArrayType | ScalarType | Constant], is_array
         return without_constants
     return _NO_TYPES
 
+
+FLAGS = frozenset({
+    "aligned", "behaved", "c_contiguous", "carray", "contiguous", "f_contiguous", "farray", "fnc",
+    "forc", "fortran", "owndata", "writeable",
+})
+"""The attributes of ``x.flags`` that are bools."""
 
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
 

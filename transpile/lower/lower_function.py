@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+import numpy as np
+
 from loopir.lazy_dataclass import record
 from loopir.nodes import Const, If, Stmt
 
@@ -90,7 +92,7 @@ from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
 from .state.outer_names import fresh_array_name
-from .state.path_conditions import used_only_where
+from .state.path_conditions import assuming, used_only_where
 from .state.symbol_values import UnionValue
 
 __all__ = [
@@ -284,8 +286,9 @@ def _lower_to_plan(ctx: Lowering, *, recording: bool) -> Plan:
             IdentityGuard(ctx.members.reads.get(k, HostName(k)), t.value)
             for k, t in ctx.types.items() if isinstance(t, Constant)
         ),
-        class_guards=tuple(
-            guard for n in ctx.param_names for guard in _class_checks(HostName(n), ctx.types[n])
+        class_guards=(
+            *(g for n in ctx.param_names for g in _class_checks(HostName(n), ctx.types[n])),
+            *(ClassGuard(array, np.ndarray) for array in ctx.members.layouts),
         ),
         overflow_slot=ctx.dynamic.overflow_slot,
         local_types=(*ctx.b.observed_types, *_complex_name_types(ctx)),
@@ -400,7 +403,7 @@ def _lower_returning_branches(
     outer = dict(b.env)
     b.path.branches += 1
     b.env.update(narrowed_unions(b.env, raw))
-    with b.into(then_block):
+    with b.into(then_block), assuming(b, raw):
         then = _lower_ending(ctx, body)
     new_params = {k: v for k, v in b.env.items() if k not in outer and b.is_param(k, v)}
     b.env.clear()
@@ -412,7 +415,7 @@ def _lower_returning_branches(
             orelse = _lower_ending(ctx, rest)
     else:
         b.path.branches += 1
-        with b.into(else_block):
+        with b.into(else_block), assuming(b, bool_op("not", raw)):
             orelse = _lower_ending(ctx, rest)
         b.path.branches -= 1
     if then_block or else_block:

@@ -105,6 +105,7 @@ def merge_name(
         return
     y = Yield(b.name(name), cast(then.ir, dtype), cast(other.ir, dtype))
     yields.append(y)
+    _note_condition(ctx, name, cond, y)
     merged = with_joined_type(Var(y.name, dtype), cond, then, other)
     if then.is_weak is not None or other.is_weak is not None:
         # `merged.is_weak` may use names that only one branch has defined: a phi replaces it.
@@ -114,6 +115,33 @@ def merge_name(
     if merged.python_int:
         merged = integer_num(b, merged.ir, merged.interval)
     b.env[name] = b.note_constant(merged, then, other)
+
+
+def _note_condition(ctx: Lowering, name: str, cond: Expr, y: Yield) -> None:
+    """Records the condition for which the phi `y` of the flag `name` stands, so that a test of it
+    tells what holds::
+
+        if len(x) == 0: returned = True     # returned: len(x) == 0 or returned
+    """
+    if y.then.dtype != "bool":
+        return
+    before = ctx.b.env.get(name)
+    is_outer = [isinstance(before, Num) and before.ir == e for e in (y.then, y.orelse)]
+    # what a branch has bound is not visible behind it, but what that was computed from may be
+    sides = [
+        e if outer else ctx.b.at_entry(e)
+        for e, outer in zip((y.then, y.orelse), is_outer, strict=True)
+    ]
+    then, orelse = sides
+    if then is None or orelse is None:
+        return
+    if then == TRUE:
+        value = bool_op("or", cond, orelse)
+    elif orelse == TRUE:
+        value = bool_op("or", bool_op("not", cond), then)
+    else:
+        value = make_select(cond, then, orelse)
+    ctx.b.values[y.name] = value
 
 
 def _merge_maybe_unbound(

@@ -35,6 +35,7 @@ from ..types.value_types import (
     ScalarType,
 )
 from .arrays.element_access import lower_subscript
+from .arrays.memory_layout import lower_flag, lower_strides
 from .arrays.record_arrays import as_array_or_field, as_record_array
 from .complex.complex_arithmetic import complex_literal
 from .complex.complex_calls import real_or_imaginary_part
@@ -260,6 +261,10 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "flags":
+        owner = as_array_or_field(ctx, node.value.value)
+        if owner is not None and not owner.kinds:
+            return lower_flag(ctx, owner, node.attr, node)
     value = resolve_guarded(ctx, node)
     if node.attr in ("real", "imag") and value is None:
         return real_or_imaginary_part(ctx, node.attr, lower_number(ctx, node.value), node)
@@ -279,12 +284,14 @@ checks. The size of an array in memory cannot overflow.
 
 
 def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
-    """``array.shape``, ``array.ndim`` or ``array.size``. Raises Refused for other attributes."""
+    """``array.shape``, ``ndim``, ``size`` or ``strides``. Raises Refused for other attributes."""
     match node.attr:
         case "shape":
             return array.shape
         case "ndim":
             return constant(array.rank)
+        case "strides":
+            return lower_strides(ctx, array, node)
         case "size":
             size = constant(1)
             for n in array.shape:

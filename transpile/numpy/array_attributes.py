@@ -1,4 +1,4 @@
-"""Attributes of arrays without a name: ``np.zeros(n).shape``, ``(x + y).dtype`` as an argument.
+"""Attributes of arrays: ``np.zeros(n).shape``, ``(x + y).dtype`` as an argument, ``x.nbytes``.
 
 What decides the value is the type of the array or its shape; the array itself is made all the same,
 as NumPy makes it, since that may raise or warn. (What has no use is removed later.)
@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis.type_facts import FLAGS
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.type_tests import residual_checks, static_value
-from ..frontend.macros.firing_conditions import asks_item_size, asks_new_array, gives_dtype
+from ..frontend.macros.firing_conditions import (
+    asks_flag,
+    asks_item_size,
+    asks_new_array,
+    gives_dtype,
+)
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import bind_fresh, bind_operand
@@ -17,7 +23,7 @@ from ..types.value_types import ELEMENTS
 from .array_nests import dtype_expr
 from .function_table import ALLOCATING, functions_where
 
-__all__ = ["dtype_of_expression", "item_size", "new_array_attribute"]
+__all__ = ["array_flag", "dtype_of_expression", "item_size", "new_array_attribute"]
 
 _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
@@ -51,7 +57,8 @@ def _is_allocation(call: ast.Call, cx: Context) -> bool:
 
 @fires_on(ast.Attribute, when=asks_item_size)
 def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``x.itemsize`` and ``x.nbytes`` → constants, and a multiple of the size.
+    """``x.itemsize``, ``x.dtype.itemsize`` and ``x.nbytes`` → constants, and a multiple of the
+    size.
 
         n = x.nbytes
     →
@@ -59,6 +66,9 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.Attribute) or not asks_item_size(node, cx):
         return None
+    match node:
+        case ast.Attribute(ast.Attribute(of, "dtype"), "itemsize") if cx.fact(of).array:
+            return copy_location(ast.Attribute(of, "itemsize", ast.Load()), node)
     array = cx.fact(node.value).array
     if array is None:
         return None
@@ -67,6 +77,31 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.expr("X.size * N", X=bind_operand(node.value, cx), N=size)
     cx.before(*residual_checks(node.value, cx))
     return copy_location(size, node)
+
+
+@fires_on(ast.Subscript, slice=ast.Constant, ctx=ast.Load, when=asks_flag)
+def array_flag(node: ast.AST, cx: Context) -> ast.expr | None:
+    """A flag of an array by its name → the attribute.
+
+        if x.flags["C_CONTIGUOUS"]:
+            s = 0.0
+    →
+        if x.flags.c_contiguous:
+            s = 0.0
+    """
+    match node:
+        case ast.Subscript(ast.Attribute(of, "flags") as flags, ast.Constant(str(name))) if (
+            name in _FLAG_NAMES and cx.fact(of).array
+        ):
+            return copy_location(ast.Attribute(flags, _FLAG_NAMES[name], ast.Load()), node)
+    return None
+
+
+_FLAG_NAMES = {name.upper(): name for name in FLAGS} | {
+    "A": "aligned", "B": "behaved", "C": "c_contiguous", "CA": "carray", "F": "f_contiguous",
+    "FA": "farray", "O": "owndata", "W": "writeable",
+}
+"""The attribute for each key of ``x.flags``."""
 
 
 @fires_on(ast.Call, when=gives_dtype)

@@ -11,6 +11,8 @@ from functools import reduce
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from targets.abi.portable_call import has_internal_overlap
 from targets.abi.sequence_conversion import shared_array
 
@@ -59,7 +61,8 @@ def argument_mismatch(
     ]
     for name, array in written:
         if not array.flags.writeable:
-            return Mismatch("GUARD_READONLY", f"`{name}` is written, and it is read-only")
+            what = "the array" if isinstance(values[name], np.ndarray) else "its memory"
+            return Mismatch("GUARD_READONLY", f"`{name}` is written, and {what} is read-only")
     for name, array in written:
         if has_internal_overlap(array):
             return Mismatch("GUARD_ALIAS", f"elements of `{name}` share memory with each other")

@@ -308,8 +308,8 @@ class Dispatcher(WrappedFunction):
         may_be_other_signature = code in ("", "GUARD_SHAPE")
         actual = self._specialization(values) if may_be_other_signature else spec
         if code and actual is spec:
-            if code == "GUARD_FLOAT_STATUS":
-                return self._after_float_condition(spec, failed, values)
+            if code in ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE"):
+                return self._after_float_condition(spec, failed, code, values)
             return self._python_after_failed_guard(spec, code, values)
         variant = actual.variant(values)
         if variant is failed:  # the types and names are right: a value did not fit
@@ -350,22 +350,22 @@ class Dispatcher(WrappedFunction):
         return self._function
 
     def _after_float_condition(
-        self, spec: Specialization, failed: Variant, values: Arguments
+        self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where it is unknown which operation raised a float flag.
-
-        The first time the original, which shows its warnings; after that a variant that records
-        which operation raised, if that helps.
+        """The function to call where it is unknown which operation raised a float flag: `code` is
+        ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, where the value may not be used. The first
+        time the original, which shows its warnings; after that a variant that records which
+        operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
-        has_replayed = spec.replays["GUARD_FLOAT_STATUS"] > 0
+        has_replayed = spec.replays[code] > 0
         variant = None
         may_compile = has_replayed and not self._background.is_compiling()
-        if may_compile and recording_helps(failed.interface, self._function):
+        if may_compile and recording_helps(failed.interface, self._function, code):
             variant = self._recording_variant(spec, failed)
         if variant is None:
-            return self._python_after_failed_guard(spec, "GUARD_FLOAT_STATUS", values)
+            return self._python_after_failed_guard(spec, code, values)
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:

@@ -293,14 +293,15 @@ def _recorded_verdict(
     return _Verdict("GUARD_FLOAT_STATUS", lasts=False)
 
 
-def recording_helps(interface: KernelInterface, function: FunctionType) -> bool:
+def recording_helps(interface: KernelInterface, function: FunctionType, code: str) -> bool:
     """Whether a recording kernel may avoid replays of a kernel of this interface, which does not
     record. It does where a value that is not used may have raised, for then nobody warns; and where
-    each warning is known and shows once at most, so that it can be emitted here.
+    each warning is known and shows once at most, so that it can be emitted here. The latter does
+    not help where a condition raises or calls back (`code` is ``GUARD_ERRSTATE``).
     """
     is_recording = interface.raised_order is not None
     may_be_unused = any(not s.certain for s in interface.sources)
-    can_emit_all = all(
+    can_emit_all = code != "GUARD_ERRSTATE" and all(
         s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
     )
     return not is_recording and (may_be_unused or can_emit_all)

@@ -244,7 +244,7 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
             parts = [static_value(x, cx) for x in elts]
             return None if None in parts else ExactSample(tuple(p.value for p in parts if p), tuple)
         case ast.Attribute(attr="ndim", value=of) | ast.Call(
-            func=ast.Name(id="len"), args=[ast.Attribute(attr="shape", value=of)]
+            func=ast.Name(id="len"), args=[ast.Attribute(attr="shape" | "strides", value=of)]
         ) if (fact := cx.fact(of)).types and fact.rank:
             return ExactSample(fact.rank, int)
         case ast.Call(func=func, args=[of], keywords=[]) if (

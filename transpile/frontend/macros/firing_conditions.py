@@ -15,10 +15,10 @@ from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "asks_attribute", "asks_flat", "asks_item_size", "asks_made_array", "asks_new_array",
-    "assigns_known_tuple", "assigns_array", "assigns_no_scalar", "assigns_slice",
-    "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested", "has_starred",
-    "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
+    "asks_attribute", "asks_flag", "asks_flat", "asks_item_size", "asks_made_array",
+    "asks_new_array", "assigns_known_tuple", "assigns_array", "assigns_no_scalar",
+    "assigns_slice", "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested",
+    "has_starred", "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
     "is_constant_tuple", "is_guard", "is_returned", "is_known_tuple", "makes_array", "names_class",
     "of_known_tuple", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
     "selects_many", "slices_grid", "stores_at_tuple", "writes_out",
@@ -170,6 +170,11 @@ def asks_new_array(e: ast.Attribute, _: Context) -> object:
 def asks_item_size(e: ast.Attribute, _: Context) -> object:
     """Whether the attribute is about the memory of an array."""
     return e.attr in ("itemsize", "nbytes")
+
+
+def asks_flag(e: ast.Subscript, _: Context) -> object:
+    """Whether the subscript is a flag of an array by its name, as in ``x.flags["C"]``."""
+    return isinstance(e.value, ast.Attribute) and e.value.attr == "flags"
 
 
 def gives_dtype(call: ast.Call, _: Context) -> object:

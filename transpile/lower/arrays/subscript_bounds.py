@@ -30,7 +30,7 @@ from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
-from ..state.path_conditions import is_nonnegative, loop_extremum, may_never_run
+from ..state.path_conditions import follows_from_facts, is_nonnegative, loop_extremum, may_never_run
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
@@ -201,7 +201,7 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
 
     None where the facts do not weaken the guard.
     """
-    if any(is_nonnegative(b, margin - fact) for fact in b.path.facts):
+    if follows_from_facts(b, margin):
         return LinearForm()
     least = loop_extremum(b, margin, False)
     for fact in b.path.facts:

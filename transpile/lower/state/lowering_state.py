@@ -55,11 +55,13 @@ class MemberParams:
 
     ``fields``: fields of record arrays, by the array and the path of field names. ``objects``:
     members of objects, by the local name. ``reads``: what each local name reads: ``self.a[0]``.
+    ``layouts``: what reads the arrays whose strides or flags are parameters (its keys).
     """
 
     fields: dict[tuple[str, tuple[str, ...]], Field] = field(default_factory=dict)
     objects: dict[str, ObjectMember] = field(default_factory=dict)
     reads: dict[str, HostExpr] = field(default_factory=dict)
+    layouts: dict[HostExpr, None] = field(default_factory=dict)
 
 
 @record

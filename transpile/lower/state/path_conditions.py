@@ -22,14 +22,15 @@ a harmless operand where the condition is false. (In a branch of a vector loop `
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 
 from loopir.analysis.affine import LinearForm, extreme_form, nonnegative_margins
 from loopir.analysis.conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
-from loopir.nodes import Call, Const, Expr
+from loopir.nodes import Call, Const, Expr, Var
 from loopir.op_table import OPS
 
 from ...types.typed_values import FALSE, TRUE, bool_op
@@ -38,32 +39,84 @@ from .symbol_values import LoopFrame
 from .value_ranges import interval_of, linear_form, max_value, min_value, narrow_ranges
 
 __all__ = [
-    "apply_op", "assuming", "facts_from", "holds_on_path", "in_iteration", "in_while_iteration",
-    "is_nonnegative", "loop_extremum", "may_never_run", "simplify_given", "used_only_where",
+    "apply_op", "assuming", "facts_from", "follows_from_facts", "holds_on_path", "in_iteration",
+    "in_while_iteration", "is_nonnegative", "loop_extremum", "may_never_run", "simplify_given",
+    "used_only_where",
 ]
 
-_ONE = LinearForm({}, 1)
+_ONE, _MINUS_ONE = LinearForm({}, 1), LinearForm({}, -1)
 
 
 def facts_from(b: IRBuilder, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
     """Linear forms that are >= 0 where `cond` is true, or, with ``holds=False``, where it is false.
 
     Only the int64 comparisons that it implies give facts. ``p != q`` gives ``|p - q| - 1`` if the
-    sign of ``p - q`` is known.
+    sign of ``p - q`` is known, perhaps by another fact: a length that is not 0 and not 1 is >= 2.
     """
-    for op, left, right in implied_comparisons(cond, holds, b.values.get):
+    known, unequal = [*b.path.facts], list[list[LinearForm]]()
+    refuted = partial(_contradicts, b, known)
+    for op, left, right in implied_comparisons(cond, holds, b.values.get, refuted):
         if left.dtype == INDEX:
-            left_form, right_form = linear_form(b, left), linear_form(b, right)
+            forms = linear_form(b, left), linear_form(b, right)
+            margins = [*nonnegative_margins("eq" if op == "ne" else op, *forms)]
             if op == "ne":
-                margins = nonnegative_margins("eq", left_form, right_form)
-                yield from (m - _ONE for m in margins if is_nonnegative(b, m))
+                unequal.append(margins)
             else:
-                yield from nonnegative_margins(op, left_form, right_form)
+                known += margins
+                yield from margins
+    while found := next(
+        (
+            (k, m) for k, margins in enumerate(unequal) for m in margins
+            if is_nonnegative(b, m) or any(is_nonnegative(b, m - fact) for fact in known)
+        ),
+        None,
+    ):
+        k, margin = found
+        del unequal[k]
+        known.append(margin - _ONE)
+        yield margin - _ONE
+
+
+def _contradicts(
+    b: IRBuilder, facts: Sequence[LinearForm], cond: Expr, holds: bool = True
+) -> bool:
+    """Whether it contradicts one of `facts` that `cond` is true, or, with ``holds=False``, false.
+    """
+    match cond:
+        case Var(name) if (value := b.values.get(name)) is not None:
+            return _contradicts(b, facts, value, holds)
+        case Call("not", (inner,)):
+            return _contradicts(b, facts, inner, not holds)
+        case Call("and" | "or" as op, parts):
+            combine = any if (op == "and") == holds else all
+            return combine(_contradicts(b, facts, e, holds) for e in parts)
+    return any(
+        is_nonnegative(b, _MINUS_ONE - margin - fact)
+        for op, left, right in implied_comparisons(cond, holds) if op != "ne"
+        if left.dtype == INDEX
+        for margin in nonnegative_margins(op, linear_form(b, left), linear_form(b, right))
+        for fact in facts
+    )
 
 
 def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 in all iterations of the enclosing loops."""
     return _is_provably_nonnegative(b, loop_extremum(b, margin, False))
+
+
+def follows_from_facts(b: IRBuilder, margin: LinearForm) -> bool:
+    """Whether one fact of the path, or two that have a term in common, imply that `margin` is >= 0.
+    """
+    for fact in b.path.facts:
+        rest = margin - fact
+        if is_nonnegative(b, rest):
+            return True
+        if not fact.terms.keys().isdisjoint(margin.terms) and any(
+            is_nonnegative(b, rest - other) for other in b.path.facts
+            if other is not fact and not other.terms.keys().isdisjoint(rest.terms)
+        ):
+            return True
+    return False
 
 
 def _fails_in_some_iteration(b: IRBuilder, fact: LinearForm) -> bool:

@@ -474,6 +474,36 @@ def test_a_second_kernel_tells_what_raised(function: Callable[..., Any], target:
 
 
 
+def scaled_where_small(x, y):
+    for i in range(len(x)):
+        y[i] = x[i] * 1e300 + x[i] * x[i] if x[i] < 5 else -x[i]
+
+
+@pytest.mark.parametrize("mode", ["raise", "call"])
+def test_a_value_that_is_not_used_raises_nothing(mode: Any) -> None:
+    """Both sides of a conditional are computed: the second kernel tells that the other one raised.
+    """
+    fused, calls = fuse(scaled_where_small), list[Any]()
+    x = np.array([1.0, 1e200, 3.0] * 40)
+    with np.errstate(over=mode, invalid="ignore", call=lambda *given: calls.append(given)):
+        for n in range(6):
+            y, expected = np.zeros((2, 120))
+            fused(x, y)
+            scaled_where_small(x, expected)
+            assert np.array_equal(y, expected)
+            assert n < 1 or fused.stats.replays == {"GUARD_ERRSTATE": 1}
+        assert not calls
+        x[7], y[:] = -1e200, 0  # whose square overflows
+        if mode == "raise":
+            with pytest.raises(FloatingPointError, match="overflow encountered in scalar multiply"):
+                fused(x, y)
+            assert y[6]
+            assert not y[7]  # it stays as Python leaves it
+        else:
+            fused(x, y)
+            assert calls == [("overflow", 2)] * 2
+
+
 def halved(x, y):
     for i in range(len(x)):
         y[i] = x[i] / x[-1 - i] * 0.5 + x[i] / x[0]
