@@ -33,6 +33,7 @@ enum { MOST_THREADS = 1024, REPLAY = 16 };              /* REPLAY: of op_table.S
 enum { OPEN = 1 << 30, AWAITED = 1 << 29, INSIDE = 0xffff };    /* bits of the low half of `gate` */
 enum { NOT_IN_REGION, OWNER, WORKER };
 enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's place in `staff` */
+/* TP_SIMULATED: for tests, with as many CPUs as `tp_pool_configure` says. */
 #ifndef TP_STACK
 #define TP_STACK (256 * 1024)
 #endif
@@ -48,7 +49,9 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define MORE_ASLEEP 6000.0
 #define LEAST_CHUNK 2500.0
 #define USUAL_CHUNK 50000.0
-#define SAMPLED 1e6             /* work up to which a region runs serially now and then, to be compared */
+#define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
+#define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
+#define EARNED_AGAIN 100        /* … and after so many for the next one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
 
@@ -125,7 +128,7 @@ static inline void relax(void)
 
 static int32_t current_cpu(void)            /* -1: unknown */
 {
-#ifdef __linux__
+#if defined __linux__ && !defined TP_SIMULATED
     return sched_getcpu();
 #else
     return -1;
@@ -388,6 +391,8 @@ typedef struct {
     const float *rate; int32_t size;        /* key: the region, and the exponent of its units */
     double serial, parallel;                /* 0: not measured */
     int32_t serial_runs, parallel_runs, level, skip;    /* `skip`: calls left for which it stays serial; `level`: of its growth */
+    int32_t most, is_settled;               /* threads beyond which it gets no faster, 0: not known; whether that was tried */
+    double before, spent;                   /* `parallel` with twice as many threads; nanoseconds in parallel since a serial run */
 } history;
 
 static history histories[256];              /* only the owner uses it */
@@ -432,7 +437,7 @@ static int threads_for(double time, double step, int most)
 static int32_t limit_now(const tp_region *r)
 {
     int64_t limit = PEEK(&pool.limit);
-#if defined __linux__ && defined CPU_COUNT
+#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
     if (!PEEK(&pool.is_forced) && since(pool.looked) > 1e9) {  /* the process may have been moved to fewer CPUs */
         cpu_set_t set;
         pool.looked = ticks();
@@ -457,7 +462,11 @@ static int choose_threads(const tp_region *r, history *h, double time)
         return 1;
     }
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
-    if (h->parallel_runs >= 500 && time < SAMPLED) return h->parallel_runs = 0, 1;
+    if (h->spent > time * (h->serial_runs < 2 ? EARNED : EARNED_AGAIN)) {
+        *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
+        return 1;
+    }
+    if (h->most && h->most < most) most = h->most;
     int is_usual = PEEK(&pool.may_spin) && pool.streak > 4 && ticks() > PEEK(&pool.crowded);     /* the workers are woken for the next ones */
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
@@ -465,15 +474,27 @@ static int choose_threads(const tp_region *r, history *h, double time)
     return spinning > asleep ? spinning : asleep;
 }
 
-/* Learns from a parallel run of `time`, which was expected to take `serial` without threads. */
-static void learn_parallel(const tp_region *r, history *h, double time, double serial)
+/* Halves the threads of a region, t so far, that uses less than half of them, since memory is no faster, as long as that makes it
+ * no slower. */
+static void settle(history *h, int t)
+{
+    if (h->before && h->parallel > 1.05 * h->before) h->most = 2 * t, h->is_settled = 1;
+    else if (t > 2 && h->serial < 0.5 * t * h->parallel) h->before = h->parallel, h->most = t / 2, h->parallel_runs = 0, h->parallel = 0;
+    else h->is_settled = 1;
+}
+
+/* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads. */
+static void learn_parallel(const tp_region *r, history *h, int t, double time, double serial)
 {
     double lost = time - serial;
+    h->spent += time;
     h->parallel = average(h->parallel, time / r->units);
     h->parallel_runs++;
-    if (h->serial && h->parallel_runs >= 3 && h->parallel > 0.95 * h->serial) {
+    int is_clear = h->parallel_runs >= 3 || h->parallel > 1.3 * h->serial;
+    if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
         h->skip = 16 << h->level, h->level += h->level < 6, h->parallel_runs = 0, h->parallel = 0;
-    } else if (h->parallel_runs == 100) h->level = 0;
+        h->spent = 0;
+    } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
     pool.debt += lost;
     if (pool.debt < -DEBT) pool.debt = -DEBT, pool.pause = 50;
     if (pool.debt > DEBT) {                  /* such as workers that wait for a CPU in the middle of a chunk */
@@ -557,18 +578,19 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
     if (sleepers && asleep > 0) wake(HALF(HIGH), asleep);
     int64_t started = ticks(), status = run_chunks(clock, &iterations);
-    double own = since(started);
+    double own = since(started), time;
     close_region(r, clock);
     status |= PEEK(&pool.status);
     uint64_t flags = PEEK(&pool.flags);
     if (flags) raise_float_flags(flags);
     if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
     if (status & r->stops_at || !iterations) return status;
-    double share = (double)iterations / range, serial = own / share;     /* by its own chunks */
+    double share = (double)iterations / range;
     history *h = history_of(r);
-    if (h->serial_runs == 2) serial = h->serial * r->units;
-    learn_parallel(r, h, since(begin), serial);
-    learn_rate(r->rate, own, r->units * share);
+    time = since(begin);
+    if (h->serial_runs == 2) learn_parallel(r, h, t, time, h->serial * r->units);
+    else learn_parallel(r, h, t, time, r->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
+    if (!r->is_uneven) learn_rate(r->rate, own, r->units * share);
     return status;
 }
 

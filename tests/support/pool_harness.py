@@ -14,9 +14,11 @@ from targets.abi.thread_pool import pool_address, pool_source, wait_until_ready
 from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 
-__all__ = ["KINDS", "Result", "harness", "harness_program", "run_region", "times"]
+__all__ = ["KINDS", "Result", "connect_harness", "harness", "harness_program", "run_region", "times"]
 
-KINDS = ("sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll")
+KINDS = (
+    "sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll", "saturate",
+)
 
 _TEXT = Path(__file__).with_name("pool_harness.c")
 _POINTER = ctypes.c_void_p
