@@ -158,12 +158,11 @@ def _bounding_arrays(loop: _Loop) -> tuple[str, ...]:
     if it does much in an iteration, or if there is no such array.
 
     It ends before long then, since memory does. A variable counts if an index of the innermost loop
-    has it alone in a dimension; a loop over blocks, or of few iterations, does not count.
+    has it alone in a dimension; a loop over blocks, or of few iterations, does not count. The
+    variable of a ``while`` is one that each iteration changes by a constant.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
-    if contains(loop, ir.While) or sum(map(_cost, calls)) >= _HEAVY:
-        return ()
-    return _covered(loop, ())
+    return _covered(loop, ()) if sum(map(_cost, calls)) < _HEAVY else ()
 
 
 def _cost(n: ir.Call) -> float:
@@ -179,15 +178,17 @@ cheap operation, of which a CPU does some at once."""
 
 def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
     """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`."""
-    if isinstance(loop, ir.While):
-        return ()
     inner = [*_loops_directly_in(loop)]
+    if isinstance(loop, ir.While):
+        counters = () if inner else _counters(loop)
+        return next(filter(None, (_accessed(loop, (*around, c)) for c in counters)), ())
     names = around if _has_few_iterations(loop) else (*around, loop.var)
     found: list[str] = []
     for n in inner:
-        if isinstance(n, ir.While):
-            return ()
-        is_of_block = _first(n.range) == ir.Var(loop.var, INDEX) and _most_trips(n.range)
+        is_of_block = (
+            not isinstance(n, ir.While) and _first(n.range) == ir.Var(loop.var, INDEX)
+            and _most_trips(n.range) is not None
+        )
         arrays = _covered(n, around if is_of_block else names)
         if not arrays:
             return ()
@@ -196,9 +197,39 @@ def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(found)
     if isinstance(loop, ir.Zip | ir.Scan) and names == (loop.var,):
         return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
-    values = {n.name: n.value for n in walk(loop) if isinstance(n, ir.Assign)}
-    accesses = (n for n in walk(loop) if isinstance(n, ir.Load | ir.Store))
-    return tuple(a.array for a in accesses if _has_each_alone(a.index, names, values))[:1]
+    return _accessed(loop, names)
+
+
+def _accessed(loop: _Loop, names: Collection[str]) -> tuple[str, ...]:
+    """An array of which each iteration of a loop without loops in it accesses another element, by
+    an index that has each of these variables alone in a dimension.
+    """
+    parts = [part for part in children(loop) if not isinstance(part, ir.If)]
+    nodes = [n for part in parts for n in walk(part)]
+    values = {n.name: n.value for n in nodes if isinstance(n, ir.Assign)}
+    ops = _INJECTIVE if isinstance(loop, ir.While) else _INJECTIVE | _OF_CHECKS
+    for n in nodes:
+        if isinstance(n, ir.Load | ir.Store):
+            parts = {_computed_from(part, values, ops) & {*names} for part in n.index}
+            if all({name} in parts for name in names):
+                return (n.array,)
+    return ()
+
+
+_INJECTIVE = frozenset(("add", "sub", "mul"))
+_OF_CHECKS = frozenset(("select", "lt", "le", "gt", "ge", "and"))
+"""Operations by which an index differs in each iteration, and those that a check of the index adds,
+which ends a loop whose end is not known before."""
+
+
+def _counters(loop: ir.While) -> Iterator[str]:
+    """The accumulators that each iteration of a loop changes by a constant."""
+    values = {n.name: n.value for n in loop.body if isinstance(n, ir.Assign)}
+    for acc in loop.accs:
+        step = values.get(acc.step.name) if isinstance(acc.step, ir.Var) else acc.step
+        match step:
+            case ir.Call("add" | "sub", (ir.Var(name), ir.Const(by))) if name == acc.name and by:
+                yield acc.name
 
 
 def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
@@ -210,23 +241,16 @@ def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
             yield from _loops_directly_in(part)
 
 
-def _has_each_alone(
-    index: Iterable[ir.Expr], names: Collection[str], values: Mapping[str, ir.Expr]
-) -> bool:
-    """Whether each of these variables is in a dimension of `index` in which no other is.
+def _computed_from(
+    index: ir.Expr, values: Mapping[str, ir.Expr], ops: Collection[str]
+) -> frozenset[str]:
+    """The names that an index is computed from; none if it is by memory or by other operations.
     ``values``: those of other names.
     """
-    wanted = frozenset(names)
-    found = {_computed_from(part, values) & wanted for part in index}
-    return all(frozenset((name,)) in found for name in names)
-
-
-def _computed_from(index: ir.Expr, values: Mapping[str, ir.Expr]) -> frozenset[str]:
-    """The names that an index is computed from, without memory."""
     names, waiting = set[str](), [index]
     while waiting:
         for n in walk(waiting.pop()):
-            if isinstance(n, ir.Load):
+            if isinstance(n, ir.Load) or (isinstance(n, ir.Call) and n.op not in ops):
                 return frozenset()
             if isinstance(n, ir.Var) and n.name not in names:
                 names.add(n.name)
