@@ -129,8 +129,8 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
 
 
 def _arrays_observed(kernel: ir.Kernel) -> frozenset[str]:
-    """The arrays that `kernel` reads, and those that may be one with such an array, or with one
-    that may.
+    """The arrays that `kernel` reads, and those that may share memory with such an array (the
+    transitive closure of `may_alias`).
     """
     observed = set(arrays_read((kernel,)))
     others = {p.name for p in kernel.params if p.rank is not None} - observed
@@ -143,25 +143,23 @@ def _arrays_observed(kernel: ir.Kernel) -> frozenset[str]:
 def _checks_before_stores(
     loop: ir.VecLoop | ir.PredLoop, observed: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with stores moved after the checks of all lanes, but for those in arrays that other
-    code observes.
+    """`loop` with stores moved to the end of its body, after the checks of all lanes, but for
+    stores to `observed` arrays. A kernel that stops at a failing check has then not stored the
+    elements of the lanes behind it.
     """
-    is_movable_store = [isinstance(s, ir.Store) and s.array not in observed for s in loop.body]
-    if not any(isinstance(s, ir.Check) for s in loop.body) or is_movable_store == sorted(
-        is_movable_store
-    ):
-        return loop
-    body = [
-        s
-        for after_checks in (False, True)
-        for s, is_store in zip(loop.body, is_movable_store, strict=True)
-        if is_store is after_checks
-    ]
-    return replace(loop, body=tuple(body))
+    has_checks = any(isinstance(s, ir.Check) for s in loop.body)
+    stores = [s for s in loop.body if isinstance(s, ir.Store) and s.array not in observed]
+    others = [s for s in loop.body if not isinstance(s, ir.Store) or s.array in observed]
+    body = (*others, *stores)
+    return replace(loop, body=body) if has_checks and body != loop.body else loop
 
 
 def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
-    """The loop with its number of lanes, its group and its mask form."""
+    """The loop with its number of lanes, its group and its mask form.
+
+    The group is, in this order: that of the vectoriser; `_group_size`, if there are accumulators;
+    as many registers as the cost model says (`registers_per_group`).
+    """
     branches_per_lane = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
     width = 1 if branches_per_lane else _lane_count(loop, target)
     resolved: Any = map_children(loop, lambda n: n if n is loop.range else _resolve_width(n, width))
@@ -175,8 +173,8 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
 def _split_remainder(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """`loop`; if its groups have many registers, followed by a loop over the remainder in half
-    groups.
+    """`loop`; if its groups have many registers that share inner loops, followed by a loop over the
+    remainder in half groups. (A remainder register by register repeats the inner loops for each.)
     """
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
@@ -213,8 +211,8 @@ def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
-    """The lanes of a group, where the vectoriser has not fixed them; None if the loop
-    has no accumulators except those of `advanced_accums`.
+    """The lanes of a group for the accumulators of a loop whose group the vectoriser has not fixed;
+    None if it has no accumulators but counters that an append or a prefix scan advances.
     """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]
     return max(width, _DEFAULT_GROUP_BYTES // max(sizes)) if sizes else None
