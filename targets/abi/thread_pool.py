@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ class PoolCounts:
     workers: int  # alive
     asleep: int  # of those
     parallel: int  # regions
-    serial: int  # regions for which threads would not have paid
+    serial: int  # regions for which threads would not have paid, as far as they were timed
     refused: int  # regions that found the pool in use, and ran in the caller alone
     started: int  # workers
     failed: int  # attempts to start one
@@ -89,6 +90,13 @@ _forced: list[int] = []
 """The numbers of threads of `forced`, the innermost last."""
 
 
+_configured = [0.0]
+"""When the pool was told its limit, which takes some file reads."""
+
+_LIMIT_HOLDS = 1.0
+"""Seconds after which that is looked at again when a kernel is loaded."""
+
+
 def pool_source() -> str:
     """The C text of the pool."""
     headers = (read_header(name) for name in ("abi.h", "parallel.h"))
@@ -111,7 +119,8 @@ def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> No
     if not _opened:
         _open_if_built()
     if _opened:
-        apply_limit()
+        if time.monotonic() > _configured[0] + _LIMIT_HOLDS:
+            apply_limit()
         _connect_waiting()
     else:
         _building.start()
@@ -121,8 +130,10 @@ def _connect_waiting() -> None:
     """Connect all kernels that wait for the pool."""
     import ctypes
 
-    pool = _opened[0]
-    while _waiting and pool is not None:
+    if (pool := _opened[0]) is None:
+        _waiting.clear()
+        return
+    while _waiting:
         try:
             reference, bind_pool, bind_context = _waiting.pop()
         except IndexError:  # the other thread has taken it
@@ -243,6 +254,8 @@ def apply_limit() -> None:
 
 
 def _configure(pool: _Pool) -> None:
+    """Store the limit in `pool`."""
+    _configured[0] = time.monotonic()
     if _forced:
         pool.configure(_forced[-1], cpu_limit().affinity, 1, 1)
         return

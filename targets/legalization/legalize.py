@@ -34,7 +34,7 @@ from typing import Any
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.dependence import may_alias
-from loopir.analysis.mod_ref import arrays_read
+from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import used_names
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
@@ -97,15 +97,19 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
-    fit in registers. In a kernel that stops at a failing check, stores come after the checks.
+    fit in registers. In a kernel that stops at a failing check, stores come after the checks
+    (`_checks_before_stores`); the guards then require to be disjoint what such a store has passed.
     """
 
-    observed = _arrays_observed(kernel) if kernel.stops else frozenset()
+    read, apart = arrays_read((kernel,)), set[frozenset[str]]()
 
     def visit(n: Any) -> Any:
         """`n` with the vector loops in it legalised."""
         if isinstance(n, (ir.VecLoop, ir.PredLoop)):
-            loop = _checks_before_stores(n, observed) if kernel.stops else n
+            loop = n
+            if kernel.stops and (moved := _checks_before_stores(n, read)) is not n:
+                apart.update(_pairs_to_keep_apart(n, read, kernel))
+                loop = moved
             concrete = _legalize_loop(loop, target)
             return tuple(
                 x
@@ -114,7 +118,12 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
             )
         return map_children(n, visit)
 
-    return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
+    legal = visit(kernel)
+    guards = tuple(
+        replace(g, or_same=False) if isinstance(g, ir.Disjoint) and {g.a, g.b} in apart else g
+        for g in kernel.guards
+    )
+    return replace(legal, guards=guards) if apart else legal  # type: ignore[no-any-return]
 
 
 def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
@@ -128,30 +137,38 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
             yield f"{target.name}: {loop.var} in {loop.width} lanes, unrolled {factor} times"
 
 
-def _arrays_observed(kernel: ir.Kernel) -> frozenset[str]:
-    """The arrays that `kernel` reads, and those that may share memory with such an array (the
-    transitive closure of `may_alias`).
-    """
-    observed = set(arrays_read((kernel,)))
-    others = {p.name for p in kernel.params if p.rank is not None} - observed
-    while same := {a for a in others if any(may_alias(kernel, a, o) for o in observed)}:
-        observed |= same
-        others -= same
-    return frozenset(observed)
-
-
 def _checks_before_stores(
-    loop: ir.VecLoop | ir.PredLoop, observed: frozenset[str]
+    loop: ir.VecLoop | ir.PredLoop, read: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with stores moved to the end of its body, after the checks of all lanes, but for
-    stores to `observed` arrays. A kernel that stops at a failing check has then not stored the
-    elements of the lanes behind it.
+    """`loop` with stores moved to the end of its body, after the checks of all lanes, where no code
+    reads their arrays. A kernel that stops at a failing check has then not stored the elements of
+    the lanes behind it.
     """
     has_checks = any(isinstance(s, ir.Check) for s in loop.body)
-    stores = [s for s in loop.body if isinstance(s, ir.Store) and s.array not in observed]
-    others = [s for s in loop.body if not isinstance(s, ir.Store) or s.array in observed]
-    body = (*others, *stores)
+    movable = [s for s in loop.body if _is_movable(s, read)]
+    others = [s for s in loop.body if not _is_movable(s, read)]
+    body = (*others, *movable)
     return replace(loop, body=body) if has_checks and body != loop.body else loop
+
+
+def _is_movable(s: ir.Stmt, read: frozenset[str]) -> bool:
+    """Whether `s` is a store to an array of which no code reads an element."""
+    return isinstance(s, ir.Store) and s.array not in read
+
+
+def _pairs_to_keep_apart(
+    loop: ir.VecLoop | ir.PredLoop, read: frozenset[str], kernel: ir.Kernel
+) -> Iterator[frozenset[str]]:
+    """Pairs of arrays that the guards of `kernel` allow to be one, but that must be disjoint once
+    stores of `loop` have been moved: a store into the first moves past a load from the second, or
+    past a store into it.
+    """
+    for k, s in enumerate(loop.body):
+        if isinstance(s, ir.Store) and _is_movable(s, read):
+            passed = [t for t in loop.body[k + 1 :] if not _is_movable(t, read)]
+            others = arrays_read((*loop.body[k:], *(a.step for a in loop.accs)))
+            others |= arrays_written(passed)
+            yield from (frozenset({s.array, b}) for b in others if may_alias(kernel, s.array, b))
 
 
 def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-enum { SUM, FLAGS, CONTROL, UNEVEN, NESTED, STOP, STACK, SLEEP, POLL };
+enum { SUM, FLAGS, CONTROL, UNEVEN, NESTED, STOP, STACK, SLEEP, POLL, SATURATE };
 enum { KIND, LENGTH, GRAIN, STOPS_AT, IS_UNEVEN, MOST, PLACE };      /* words of `given` */
 
 typedef struct { tp_region region; const int64_t *given; double *x, *y, *sums; int64_t *threads; } harness;
@@ -33,6 +33,13 @@ static void work_on(harness *h, int64_t i)
         usleep(200);
         h->y[i] = 1;
         return;
+    case SATURATE: {                        /* as memory that two threads use up: the more threads, the longer it takes */
+        static int active;
+        int now = __atomic_add_fetch(&active, 1, __ATOMIC_SEQ_CST);
+        usleep(now > 2 ? 300 * now : 600);
+        __atomic_sub_fetch(&active, 1, __ATOMIC_SEQ_CST);
+        return;
+    }
     default:
         h->y[i] = 2 * h->x[i] + 1;
     }

@@ -214,10 +214,10 @@ def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> R
 
 
 def _kind(ty: ArgType) -> str:
-    """The name of a type without that of its items."""
+    """The name of a type without that of its items, or their format."""
     if isinstance(ty, Constant):
         return ty.kind.__name__
-    return str(ty).partition("[")[0]
+    return str(ty).partition("[")[0].partition(" of ")[0]
 
 
 def _class_name(ty: Opaque | ObjectType) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forked_programs import run_program
-from pool_harness import connect_harness, harness_program, run_region, times
+from pool_harness import KINDS, connect_harness, harness_program, run_region, times
 
 from loopir.op_table import STATUS
 from targets.abi import thread_pool
@@ -126,6 +126,24 @@ def test_tiny_regions_stay_serial() -> None:
     assert counts().parallel - before.parallel <= 5
 
 
+@pytest.mark.long
+def test_no_threads_where_other_processes_use_the_cpus() -> None:
+    """A worker that waits for a CPU in the middle of a chunk would keep the caller waiting."""
+    if not Path("/proc/loadavg").exists():
+        pytest.skip("the other processes are not known here")
+    words = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(words) for _ in range(os.cpu_count() or 1)]
+    try:
+        times(16_000, 2_000, 0, is_connected=True)  # until that is noticed
+        before = counts().parallel
+        times(16_000, 1_000, 0, is_connected=True)
+        assert counts().parallel - before < 200
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize("calls", [100_000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_many_regions_leave_nothing_behind(calls: int) -> None:
     def memory() -> int:
@@ -205,7 +223,7 @@ def test_a_fork_in_the_middle_of_a_region() -> None:
 
 SIGNALLED = """
 import ctypes, os, signal, sys, threading, time
-from pool_harness import connect_harness, run_region
+from pool_harness import KINDS, connect_harness, run_region
 from targets.abi import signal_checks, thread_pool, trampoline
 from targets.abi.thread_pool import connect
 from targets.build.shared_library import SharedLibrary
@@ -257,7 +275,7 @@ def test_a_signal_handler_runs_in_the_caller_and_stops_all(native: bool, tmp_pat
 
 NO_THREADS = """
 import numpy as np, resource, sys
-from pool_harness import connect_harness, run_region
+from pool_harness import KINDS, connect_harness, run_region
 from targets.abi import thread_pool
 import ctypes
 connect_harness(to_pool=True)
@@ -368,21 +386,52 @@ def test_without_a_compiler_there_is_no_pool(tmp_path: Path) -> None:
     assert second == "CC=no-such-compiler: there is no such program"
 
 
-def test_the_pool_need_not_be_waited_for() -> None:
-    """With the condition variables of other systems in place of Linux's futex."""
-    library = ctypes.CDLL(build_object(harness_program(), ("-pthread", "-DTP_NO_FUTEX")))
-    library.tp_pool_configure(4, 2, 1, 1)
+def pool_of_its_own(*defined: str) -> Any:
+    """A function that runs a region of the harness by a pool with those macros, and the pool."""
+    library = ctypes.CDLL(build_object(harness_program(), ("-pthread", *defined)))
     run = ctypes.cast(library.tp_pool_run, ctypes.c_void_p).value
     ctypes.c_void_p.in_dll(library, "tp_run_region").value = run
     library.tp_harness.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
-    x, y, sums = (np.arange(1000.0) for _ in range(3))
-    threads = np.zeros(1000, np.int64)
-    for kind, grain in [(0, 1), (7, 50), (0, 1), (4, 3)] * 3:
-        given = np.array([kind, 1000, grain, 0, 0, 0, 0], np.int64)
+    library.tp_harness.restype = ctypes.c_int64
+
+    def region(kind: str, length: int, grain: int = 1) -> tuple[Any, Any, Any]:
+        given = np.array([KINDS.index(kind), length, grain, 0, 0, 0, 0], np.int64)
+        x, y, sums = (np.arange(float(length)) for _ in range(3))
+        threads = np.zeros(length, np.int64)
         pointers = [a.ctypes.data for a in (x, y, sums, threads)]
-        assert library.tp_harness(given.ctypes.data, 1000.0, *pointers) == 0
-        assert (y == (1 if kind == 7 else 2 * x + 1)).all()
+        assert library.tp_harness(given.ctypes.data, float(length), *pointers) == 0
+        return x, y, threads
+
+    return region, library
+
+
+def test_without_a_futex() -> None:
+    """With the condition variables of other systems in place of Linux's futex."""
+    region, library = pool_of_its_own("-DTP_NO_FUTEX")
+    library.tp_pool_configure(4, 2, 1, 1)
+    for kind, grain in [("sum", 1), ("sleep", 50), ("sum", 1), ("nested", 3)] * 3:
+        x, y, _ = region(kind, 1000, grain)
+        assert (y == (1 if kind == "sleep" else 2 * x + 1)).all()
         time.sleep(0.001)
+    assert library.tp_pool_join(ctypes.c_int64(2000)) == 0
+
+
+def test_threads_that_do_not_help_are_left_out() -> None:
+    """Eight CPUs, and work that two threads do as fast as eight: two, or four, are used in the
+    end. Threads that sleep take no CPU, so that there may be more of them than there are CPUs.
+    """
+    region, library = pool_of_its_own("-DTP_SIMULATED")
+    library.tp_pool_configure(8, 8, 0, 0)
+
+    def threads(kind: str) -> int:
+        return len(set(region(kind, 16)[2].tolist()))
+
+    used = [threads("saturate") for _ in range(6)]
+    assert max(used) > 4
+    while max(used[-6:]) > 4 and len(used) < 600:  # on a busy machine it may need a second attempt
+        used.append(threads("saturate"))
+    assert 2 <= max(used[-6:]) <= 4
+    assert max(threads("sleep") for _ in range(30)) == 8  # what gets faster keeps them all
     assert library.tp_pool_join(ctypes.c_int64(2000)) == 0
 
 

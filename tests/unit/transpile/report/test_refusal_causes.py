@@ -105,7 +105,7 @@ def test_an_array_of_another_library_is_converted_by_the_caller() -> None:
 def test_the_help_fits_the_type_of_the_argument() -> None:
     rejection, *_ = fuse(of_text).report("banana").rejections
     assert "`np.frombuffer(x.encode(), np.uint8)`" in (rejection.help or "")
-    rejection, *_ = fuse(of_text).report(memoryview(b"banana")).rejections
+    rejection, *_ = fuse(of_text).report(memoryview(b"banana").cast("c")).rejections
     assert rejection.help == "pass `np.asarray(x)`"
 
 
