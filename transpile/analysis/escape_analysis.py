@@ -2,8 +2,8 @@
 
 Both analyses are syntactic and flow-insensitive: each occurrence of a name is judged by its parent
 nodes. `EscapeAnalysis` is for arrays: whether a name is the only reference to its array when it is
-bound again, so that the memory can be reused (`Facts.is_alone`). `ListEscapes` is for lists:
-whether a list can be stored as a flat buffer, or moved, since no other name or object refers to it.
+bound again, so that the memory can be reused (`Facts.is_sole_reference`). `ListEscapes` is for
+lists: whether one can be stored as a flat buffer, or moved, since nothing else refers to it.
 Which names may refer to one array is the question of `alias_analysis`; which uses a dict or set may
 have, that of `table_kinds.table_uses`.
 """
@@ -75,7 +75,7 @@ class EscapeAnalysis:
                 self._occurrences.setdefault(n.id, []).append(n)
         self._alone: dict[tuple[str, int], bool] = {}  # cache of `alone`
 
-    def alone(self, name: str, rank: int) -> bool:
+    def is_sole_reference(self, name: str, rank: int) -> bool:
         """Whether the local `name`, of arrays of that rank, is the only reference to its array or
         any part of it when it is bound again: each of its bindings binds a new array, and no read
         of it is retained (`_is_transient`). The array's memory can then be reused.
@@ -274,7 +274,7 @@ class ListEscapes:
                 return self._builtin(e) in ("list", "sorted")
         return False
 
-    def is_handed_over(self, e: ast.expr, to: str) -> bool:
+    def is_moved_into(self, e: ast.expr, to: str) -> bool:
         """Whether the list `e`, which is appended to the list `to`, is afterwards reached through
         `to` only, so that its items can be moved there: it is a local name that is only bound to
         new lists and only read, changed in place and appended; and after it is appended, it is not
@@ -298,7 +298,7 @@ class ListEscapes:
             return True
         return all(_is_dead_after(s, name, changed, self._tree) for s in appends)
 
-    def own_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
+    def non_escaping_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
         """The local names that are bound only to values for which ``makes`` holds (which makes a
         list), and whose lists no other name or object refers to, except through the result.
         """

@@ -23,7 +23,7 @@ from .type_probe import Types, probe_types
 
 __all__ = [
     "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
-    "Fact", "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts",
+    "Fact", "Kind", "Shape", "HashTable", "broadcast_rank", "join_scalar_facts", "join_facts",
     "fact_of_types", "Probe", "probe_fact",
 ]
 
@@ -156,7 +156,7 @@ class ArrayList:
 Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 
-class Table(NamedTuple):
+class HashTable(NamedTuple):
     """A dict or set as flat lists: a hash table with open addressing. The strings are the names of
     the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
     ``is_present`` is one key; see `containers.hash_tables`.
@@ -256,11 +256,11 @@ class Probe:
         """The fact about the value of `e` at the current statement."""
         raise NotImplementedError
 
-    def outside(self, e: ast.expr) -> Fact:
+    def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e`, an expression without local names, from the environment."""
         raise NotImplementedError
 
-    def component(self, of: Fact, name: str) -> Fact | None:
+    def complex_part_fact(self, of: Fact, name: str) -> Fact | None:
         """The fact about the attribute `name` of a value of fact `of`, if it is ``real`` or
         ``imag``; else None.
         """

@@ -174,7 +174,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             parts = _parts(value, cx) if has_loops(cx) else None
         case _:
             return None
-    if parts is None or not cx.means("range", "len"):
+    if parts is None or not cx.is_builtin("range", "len"):
         return None
     if not mentions_none(value, [name]):
         copy = cx.fresh(name)
@@ -182,7 +182,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             *_appended(copy, parts, cx),
             *_appended(name, [_Part("each", ast.Name(copy, ast.Load()))], cx),
         ]
-    filled = None if is_growing(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
+    filled = None if is_growing(name, cx) else cx.with_before(lambda: _filled(name, parts, cx))
     return filled or _appended(name, parts, cx)
 
 
@@ -206,14 +206,14 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
             _list.append(_v)
         return _list
     """
-    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
+    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.result_uses()
     if not makes_list or not isinstance(node, ast.expr) or not has_loops(cx):
         return None
     parts = _parts(node, cx)
-    if parts is None or not cx.means("range", "len"):
+    if parts is None or not cx.is_builtin("range", "len"):
         return None
     name = cx.fresh("list")
-    return cx.made(name, lambda: _appended(name, parts, cx))
+    return cx.bound_name(name, lambda: _appended(name, parts, cx))
 
 
 @fires_on(ast.AugAssign, target=ast.Name, op=ast.Add, when=augments_no_scalar)
@@ -270,7 +270,7 @@ def list_from_iterable(name: str, iterable: ast.expr, cx: Context) -> list[ast.s
     """Statements that bind `name` to a list of the numbers that `iterable` yields; None where it is
     not understood.
     """
-    parts = _iterated(iterable, cx) if cx.means("range", "len") else None
+    parts = _iterated(iterable, cx) if cx.is_builtin("range", "len") else None
     return None if parts is None else _appended(name, parts, cx)
 
 

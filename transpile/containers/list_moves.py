@@ -44,7 +44,7 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     w[_i] = _t
         s = u[0] - w[0]
     """
-    if not cx.means("len", "range"):
+    if not cx.is_builtin("len", "range"):
         return None
     match node:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name)) if (

@@ -18,14 +18,14 @@ from ..analysis.escape_analysis import ListEscapes
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
     is_suspending,
     nested_loops,
     with_fresh_variables,
 )
-from ..frontend.macros.firing_conditions import has_nested, is_returned
+from ..frontend.macros.firing_conditions import has_nested_lists, is_returned
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
@@ -41,7 +41,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
-    if not cx.means("list", "sorted", "len"):
+    if not cx.is_builtin("list", "sorted", "len"):
         return
     candidates = {name for n in walk_nodes(*tree.body) for name, _ in _rows_added(n)}
     candidates -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
@@ -67,7 +67,7 @@ def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
     (binding,) = bindings if len(bindings) == 1 else (None,)
     bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
-    fresh_rows = all(escapes.is_new(e) or escapes.is_handed_over(e, name) for e in rows_added)
+    fresh_rows = all(escapes.is_new(e) or escapes.is_moved_into(e, name) for e in rows_added)
     return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
 
 
@@ -138,8 +138,8 @@ def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
     return is_new and not is_suspending(comprehension) and not bound_names(comprehension)
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
-@fires_on(ast.Expr, value=ast.Call, when=has_nested)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested_lists)
+@fires_on(ast.Expr, value=ast.Call, when=has_nested_lists)
 def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``rows = []`` and ``rows.append(row)`` → an empty flat list; then the items of `row` and the
     end offset.
@@ -177,7 +177,7 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested_lists)
 @fires_on(ast.ListComp, when=is_returned)
 def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``[[…] for …]`` with rows of different lengths → loops that append items and end offsets.
@@ -199,7 +199,7 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         ):
             return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
         case ast.ListComp(elt=row) as comprehension if (
-            cx.returned() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
+            cx.result_uses() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
             cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
@@ -208,7 +208,7 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
     return None
 
 
-@fires_on(*EXPRESSIONS, when=has_nested)
+@fires_on(*EXPRESSIONS, when=has_nested_lists)
 def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """``rows[i]``, ``len(rows)`` and ``rows`` as the result → the part of the flat list between two
     offsets, the number of offsets less one, and lists that are made after the kernel.
@@ -235,7 +235,7 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
         return (_ops.pieces(_w, _ends), len(_ends) - 1)
     """
     match node:
-        case ast.Name(id=name) if name in cx.facts.nested_filled and cx.returned():
+        case ast.Name(id=name) if name in cx.facts.nested_filled and cx.result_uses():
             return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
             name in cx.facts.nested_filled and cx.builtin(node) == "len"
@@ -251,7 +251,7 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
             if isinstance(cx.within, ast.Assign) and cx.within.value is node:
                 return cx.expr("list(PART)", PART=row)
             copy = cx.fresh("list")
-            return cx.made(copy, lambda: list_from_iterable(copy, row, cx))
+            return cx.bound_name(copy, lambda: list_from_iterable(copy, row, cx))
     return None
 
 

@@ -294,7 +294,7 @@ class _TryRewriter:
                 new.orelse, in_else = self._block(s.orelse, number, in_loop=in_loop)
                 leaves = in_body or in_else
             case ast.For() | ast.While() as loop, ast.For() | ast.While():
-                facts.enter(loop)
+                facts.enter_loop(loop)
                 new.body, in_body = self._block(loop.body, number, in_loop=True)
                 facts.known = dict(known)
                 new.orelse, in_else = self._block(loop.orelse, number, in_loop=in_loop)
