@@ -9,10 +9,13 @@
  * calls. `choose_threads` decides how many threads pay, and learns from what regions took.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -45,6 +48,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define PAYS_AWAKE 8000.0       /* work of a region for two threads, if the second one spins … */
 #define PAYS_ASLEEP 60000.0     /* … and if it sleeps */
+#define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
 #define MORE_ASLEEP 6000.0
 #define LEAST_CHUNK 2500.0
@@ -53,6 +57,11 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
+#define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
+#define WOKEN 8                 /* such regions after which they should be awake; else that is not tried for long: */
+#define RARELY (-5000)
+#define LOOK_EVERY 50e6         /* how often the other processes are looked at */
+#define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
 
 static struct {
@@ -72,9 +81,12 @@ static struct {
     int64_t crowded, contended;         /* the ticks until which nobody spins; when a caller last found the pool owned */
     int64_t hire_after, looked;         /* the ticks after which threads may be started; when CPUs were counted */
     int64_t ended, streak;              /* the ticks at the end of the last region; how many came in quick succession */
+    int32_t is_wake, woken;             /* whether workers are woken for the next regions; how often in succession */
     double debt, pause; int64_t paused; /* nanoseconds lost against serial runs; length of the next pause; its end in ticks */
+    double busy; int64_t counted;       /* threads of others that run, on average; when they were counted, in ticks */
+    int32_t online;                     /* CPUs of the machine */
     double tick;                        /* nanoseconds */
-    int64_t counts[5];                  /* regions in parallel, serially, pool owned; threads started, failed to start */
+    int64_t counts[5];                  /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
 } pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
 
 static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];
@@ -392,6 +404,7 @@ typedef struct {
     double serial, parallel;                /* 0: not measured */
     int32_t serial_runs, parallel_runs, level, skip;    /* `skip`: calls left for which it stays serial; `level`: of its growth */
     int32_t most, is_settled;               /* threads beyond which it gets no faster, 0: not known; whether that was tried */
+    uint32_t calls;                         /* too small ones */
     double before, spent;                   /* `parallel` with twice as many threads; nanoseconds in parallel since a serial run */
 } history;
 
@@ -450,11 +463,37 @@ static int32_t limit_now(const tp_region *r)
     return (int32_t)limit;
 }
 
+/* How many CPUs no other process keeps busy, with the one that this thread has. `awake` workers do not sleep. */
+static int free_cpus(int awake)
+{
+#if defined __linux__ && !defined TP_SIMULATED
+    if (since(pool.counted) > LOOK_EVERY) {
+        char text[64], *place;
+        int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+        ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+        if (file >= 0) close(file);
+        text[size > 0 ? size : 0] = 0;
+        pool.counted = ticks();
+        pool.online = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+        if (!(place = strchr(text, '/'))) pool.online = MOST_THREADS;
+        else while (place > text && place[-1] != ' ') place--;
+        int others = place ? atoi(place) - 1 - awake : 0;       /* as in "0.20 0.18 0.12 3/80 11206": 3 */
+        pool.busy = (pool.busy + (others > 0 ? others : 0)) / 2;
+    }
+    int rest = pool.online - (int)(pool.busy + 0.5);
+    return rest > 1 ? rest : 1;
+#else
+    (void)awake;
+    return MOST_THREADS;
+#endif
+}
+
 /* How many threads the region is worth, whose work is `time`. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
     int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
+    pool.is_wake = 0;
     if (blocks < most) most = (int)blocks;
     if (most < 2 || PEEK(&pool.is_forced)) return most;
     if (h->skip || ticks() < pool.paused) {
@@ -467,10 +506,14 @@ static int choose_threads(const tp_region *r, history *h, double time)
         return 1;
     }
     if (h->most && h->most < most) most = h->most;
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > 4 && ticks() > PEEK(&pool.crowded);     /* the workers are woken for the next ones */
+    int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
+    if (available < most) most = available;
+    if (most < 2) return 1;
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);   /* woken for the next ones */
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
+    pool.is_wake = spinning > asleep && spinning > awake + 1;
     return spinning > asleep ? spinning : asleep;
 }
 
@@ -488,13 +531,6 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
 {
     double lost = time - serial;
     h->spent += time;
-    h->parallel = average(h->parallel, time / r->units);
-    h->parallel_runs++;
-    int is_clear = h->parallel_runs >= 3 || h->parallel > 1.3 * h->serial;
-    if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
-        h->skip = 16 << h->level, h->level += h->level < 6, h->parallel_runs = 0, h->parallel = 0;
-        h->spent = 0;
-    } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
     pool.debt += lost;
     if (pool.debt < -DEBT) pool.debt = -DEBT, pool.pause = 50;
     if (pool.debt > DEBT) {                  /* such as workers that wait for a CPU in the middle of a chunk */
@@ -502,6 +538,16 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
         pool.debt = 0;
         if (pool.pause < 800) pool.pause *= 2;
     }
+    pool.woken = pool.is_wake ? pool.woken + 1 : 0;
+    if (pool.woken > WOKEN) pool.woken = 0, pool.streak = RARELY;
+    if (pool.is_wake) return;                /* it was for the next ones, and says nothing about this one */
+    h->parallel = average(h->parallel, time / r->units);
+    h->parallel_runs++;
+    int is_clear = h->parallel_runs >= 3 || h->parallel > 1.3 * h->serial;
+    if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
+        h->skip = 16 << h->level, h->level += h->level < 6, h->parallel_runs = 0, h->parallel = 0;
+        h->spent = 0;
+    } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
 }
 
 /* -- Regions. */
@@ -511,6 +557,14 @@ static int64_t run_serially(tp_region *r)
     int64_t status = 0;
     r->run(r, r->first, r->last, &status);
     return status;
+}
+
+/* Counts regions in quick succession. `begin`: when this one began; `counts`: whether it is large enough. */
+static void note_end(int64_t begin, int counts)
+{
+    if (counts && (double)(begin - pool.ended) * pool.tick < SPIN) pool.streak++;
+    else if (pool.streak > 0) pool.streak = 0;
+    pool.ended = ticks();
 }
 
 /* A serial run, from which the pool learns; it is not owned meanwhile. */
@@ -526,8 +580,7 @@ static int64_t run_timed(tp_region *r)
     h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
     if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
     learn_rate(r->rate, time, r->units);
-    pool.streak = time >= PAYS_AWAKE / 2 && (double)(begin - pool.ended) * pool.tick < SPIN ? pool.streak + 1 : 0;
-    pool.ended = ticks();
+    note_end(begin, time >= CERTAIN);
     COUNT(&pool.counts[1]);
     STORE(&pool.is_owned, 0);
     return status;
@@ -606,11 +659,15 @@ int64_t tp_pool_run(tp_region *r)
     role = OWNER;
     history *h = history_of(r);
     double expected = expected_time(r, h);
+    if (h->serial_runs == 2 && expected < CERTAIN && ++h->calls % 16 && !PEEK(&pool.is_forced)) {     /* as fast as that is possible */
+        role = NOT_IN_REGION;
+        STORE(&pool.is_owned, 0);
+        return run_serially(r);
+    }
     int t = choose_threads(r, h, expected);
     if (t < 2) return run_timed(r);
     int64_t begin = ticks(), status = run_parallel(r, t, expected);
-    pool.streak = (double)(begin - pool.ended) * pool.tick < SPIN ? pool.streak + 1 : 0;
-    pool.ended = ticks();
+    note_end(begin, 1);
     COUNT(&pool.counts[0]);
     role = NOT_IN_REGION;
     STORE(&pool.is_owned, 0);

@@ -62,7 +62,7 @@ class PoolCounts:
     workers: int  # alive
     asleep: int  # of those
     parallel: int  # regions
-    serial: int  # regions for which threads would not have paid
+    serial: int  # regions for which threads would not have paid, as far as they were timed
     refused: int  # regions that found the pool in use, and ran in the caller alone
     started: int  # workers
     failed: int  # attempts to start one

@@ -14,7 +14,9 @@ from targets.abi.thread_pool import pool_address, pool_source, wait_until_ready
 from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 
-__all__ = ["KINDS", "Result", "connect_harness", "harness", "harness_program", "run_region", "times"]
+__all__ = [
+    "KINDS", "Result", "connect_harness", "harness_program", "run_region", "times",
+]
 
 KINDS = (
     "sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll", "saturate",
@@ -36,7 +38,7 @@ class Result:
 
 
 @cache
-def harness() -> Any:
+def _harness() -> Any:
     """The harness, not connected to the pool."""
     headers = [read_header(name) for name in ("abi.h", "parallel.h")]
     text = "".join(["#define _GNU_SOURCE\n#include <time.h>\n", *headers, _TEXT.read_text()])
@@ -51,7 +53,7 @@ def harness() -> Any:
 def connect_harness(*, to_pool: bool) -> Any:
     """The harness, connected to the pool or not."""
     assert wait_until_ready()
-    library = harness()
+    library = _harness()
     _POINTER.in_dll(library, "tp_run_region").value = pool_address() if to_pool else None
     return library
 

@@ -54,7 +54,7 @@ from ..host_nodes import (
     HostName,
 )
 from ..options import Options
-from ..types.fma_probe import numpy_fuses_complex_products
+from ..types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
 from ..types.value_types import ArgType, Function
 from .compiled_variant import Variant
 from .recipe_format import NotStorable, decoded, encoded
@@ -219,7 +219,7 @@ def _cache_key(
         options, on_reject="warn", verify=0.0, background=False, progress=True
     )
     flags = os.environ.get("TRANSPILE_CFLAGS", ""), os.environ.get("CC", "")
-    numpy = np.__version__, numpy_fuses_complex_products()
+    numpy = np.__version__, numpy_fuses_complex_products(), numpy_squares_by_products()
     machine = target, sorted(features())
     named = {
         n: (ty.name, _description(ty.value)) if isinstance(ty, Function) else ty

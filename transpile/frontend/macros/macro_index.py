@@ -4,8 +4,8 @@ Without an index, each of some hundred macros would be called on each node. `fir
 import, on which nodes a macro can fire. For a node, `MacroIndex.candidates` (which the driver in
 `transpile.expand` calls) computes a `_Key`: the node's type, the types of some parts, and what it
 calls. The macros whose declarations accept the key are cached by the key; of these, each macro
-whose ``when`` condition also holds is called. An index only saves time: a macro that is left out would
-have returned None.
+whose ``when`` condition also holds is called. An index only saves time: a macro that is left out
+would have returned None.
 """
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
-from ..array_nests import allocate_array, dtype_expr, loop_nest, store_element
+from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
 from ..array_views import (
     View,
     broadcast_views,
@@ -42,7 +42,12 @@ from ..array_views import (
     view_of,
 )
 from ..gather_scatter import index_axis_first, is_gathered, stores_in_order
-from .elementwise_ops import ELEMENTWISE, is_elementwise, ufunc_for
+from .elementwise_ops import (
+    ELEMENTWISE,
+    augmented_element,
+    is_elementwise,
+    one_element_rounds_differently,
+)
 
 __all__ = [
     "array_assignment", "array_inplace", "array_store", "array_temporary", "converted_element",
@@ -198,10 +203,12 @@ def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[
 def store_elements(
     s: ast.stmt, target: ast.expr, value: ast.expr, cx: Context, *,
     op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
+    is_out: bool = False,
 ) -> list[ast.stmt] | None:
     """The guarded loop nest for the store `s`: sets the elements of `target` to those of `value`,
     or to ``target op value``, where the mask `where` is true. The first `exact` axes of operands of
-    full rank must have equal lengths: they are not broadcast.
+    full rank must have equal lengths: they are not broadcast. ``is_out``: NumPy computes `value`
+    with ``out=target``.
 
     None where the store cannot be done element by element:
     - the mask is not surely of bools, or an operand has no view or a higher rank than `target`;
@@ -248,13 +255,21 @@ def store_elements(
     test = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
     if list(map(tree_key, broadcast.shape)) != list(map(tree_key, stored.shape)):
         return None
+    augmented = augmented_element(read, op, value, cx) if op else None
+    if op and augmented is None:
+        return None
+    computed = ast.BinOp(read, op, value) if op else value
+    if (op or is_out) and one_element_rounds_differently(computed, cx):
+        if op and where is not None:
+            return None  # of which one element alone may be selected
+        mismatches.append(cx.expr("N == 1", N=product_of(stored.shape, cx)))
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place, e = stored.at(at), broadcast.at(at)
-        if op is None:
+        if augmented is None:
             e = converted_element(e, target_fact, value_fact, cx)
         else:
-            e = ast.Call(ufunc_for(op, [place, value], cx), [place, e], [])
+            e = augmented(place, e)
         lines = cx.code("PLACE = E", PLACE=place, E=e)
         return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
 

@@ -32,7 +32,7 @@ from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
 from ..array_views import element_at, length_mismatches, may_read_array, view_of
 from .array_assignment import converted_element, converts_elementwise, store_elements
-from .elementwise_ops import is_elementwise, ufunc_for
+from .elementwise_ops import augmented_element, is_elementwise, one_element_rounds_differently
 
 __all__ = [
     "mask_compress", "mask_compress_temporary", "mask_store", "nonzero_argument", "masked_operand",
@@ -528,13 +528,18 @@ def _mask_scatter_loop(
         return None
     count = cx.fresh("n")
     total = bind_fresh(cx.expr("NP.count_nonzero(M)", NP=cx.numpy, M=mask_array), "n", cx)
+    augmented = augmented_element(x, op, value, cx) if op else None
+    if op and (
+        augmented is None or one_element_rounds_differently(ast.BinOp(x, op, value), cx)
+    ):
+        return None
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place, e = target.at(at), values.at([ast.Name(count, ast.Load())])
-        if op is None:
+        if augmented is None:
             e = converted_element(e, cx.fact(x), cx.fact(value), cx)
         else:
-            e = ast.Call(ufunc_for(op, [place, value], cx), [place, e], [])
+            e = augmented(place, e)
         text = "if C:\n    PLACE = E\n    N = N + 1"
         return cx.code(text, C=mask.at(at), PLACE=place, E=e, N=count)
 

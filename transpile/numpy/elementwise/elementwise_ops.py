@@ -8,7 +8,7 @@ whether an expression makes a new array that a loop nest can fill: `array_assign
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import bind_fresh, unique_nodes
+from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import product_of, row_major_index
 from ..array_views import (
@@ -37,8 +38,8 @@ from .data_movement import is_data_movement, movement_view
 from .elementwise_formulas import FORMULA_NAMES, formula_of, formula_view
 
 __all__ = [
-    "reshaped_view", "is_reshaped_expression", "ELEMENTWISE", "elementwise_view", "is_elementwise",
-    "ufunc_for",
+    "augmented_element", "one_element_rounds_differently", "reshaped_view",
+    "is_reshaped_expression", "ELEMENTWISE", "elementwise_view", "is_elementwise", "ufunc_for",
 ]
 
 _OPERATION_NODES = ast.BinOp, ast.UnaryOp, ast.Compare
@@ -164,14 +165,16 @@ def _elementwise_operands(
         return (None, formula.operands) if formula is not None and formula.text is None else None
     if not all(map(is_viewable, map(cx.fact, operation[1]))):
         return None
-    return None if _rounds_differently(*operation, e, cx) else operation
+    function, operands = _square_as_product(*operation, e, cx)
+    return None if _rounds_differently(function, operands, e, cx) else (function, operands)
 
 
 def _rounds_differently(
     function: ast.expr | None, operands: Sequence[ast.expr], e: ast.expr, cx: Context
 ) -> bool:
     """Whether NumPy's loop over complex arrays may round a product in another way than its product
-    of scalars: for squares, and for complex64 where an array has no unit stride.
+    of scalars: for complex64 where an array has no unit stride, and for squares that are computed
+    otherwise than products.
     """
     name, ty = function.attr if isinstance(function, ast.Attribute) else "", cx.fact(e).array
     if ty is None or ty.dtype not in PARTS or name not in ("multiply", "square"):
@@ -179,6 +182,48 @@ def _rounds_differently(
     arrays = [fact for fact in map(cx.fact, operands) if fact.rank != 0]
     contiguous = all(f.array and (f.array.rank, f.array.unit) == (1, 0) for f in arrays)
     return name == "square" or (ty.dtype == "c64" and not contiguous)
+
+
+def _square_as_product(
+    function: ast.expr | None, operands: Sequence[ast.expr], e: ast.expr, cx: Context
+) -> tuple[ast.expr | None, Sequence[ast.expr]]:
+    """`function` and `operands`, or for the square of a complex array the product that NumPy's loop
+    computes; `np.square` of a scalar is rounded otherwise.
+    """
+    ty = cx.fact(e).array
+    is_square = isinstance(function, ast.Attribute) and function.attr == "square"
+    if not (is_square and ty and ty.dtype in PARTS and numpy_squares_by_products()):
+        return function, operands
+    cx.steps()  # a warning speaks of a square
+    return cx.expr("NP.multiply", NP=cx.numpy), [operands[0], operands[0]]
+
+
+def augmented_element(
+    target: ast.expr, op: ast.operator, value: ast.expr, cx: Context
+) -> Callable[[ast.expr, ast.expr], ast.expr] | None:
+    """For ``target op= value`` of arrays: what gives the new element for one of `target` and one of
+    `value`. None where NumPy's loop may round differently.
+    """
+    e = copy_location(ast.BinOp(target, op, value), cx.at)
+    operation = _elementwise_operands(e, cx)
+    if operation is None or operation[0] is None:
+        return None
+    function, operands = operation
+    assert function is not None
+    return lambda place, other: ast.Call(
+        function, [place if operand is target else other for operand in operands], []
+    )
+
+
+def one_element_rounds_differently(e: ast.expr, cx: Context) -> bool:
+    """Whether NumPy rounds `e` otherwise where it stores the result in an operand of one element:
+    a complex product without a fused multiply-add, since operand and result seem to overlap.
+    """
+    ty, operation = cx.fact(e).array, _elementwise_operands(e, cx)
+    if operation is None or ty is None or ty.dtype not in PARTS:
+        return False
+    is_product = isinstance(operation[0], ast.Attribute) and operation[0].attr == "multiply"
+    return is_product and numpy_fuses_complex_products()
 
 
 def elementwise_view(e: ast.expr, cx: Context) -> View | None:
@@ -237,7 +282,8 @@ def _power(base: ast.expr, exponent: object, cx: Context) -> str:
 
 def _is_unknown_power(base: ast.expr, exponent: ast.expr, cx: Context) -> bool:
     """Whether `base` may be complex, and `exponent` is a real scalar that is no constant."""
-    is_constant = isinstance(exponent, ast.Constant) or integer_constant(exponent) is not None
+    number = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent
+    is_constant = isinstance(number, ast.Constant) or integer_constant(exponent) is not None
     of_base, of_exponent = (
         {ELEMENTS[t.dtype].kind for t in cx.fact(e).types} for e in (base, exponent)
     )
@@ -276,8 +322,9 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
             callee = cx.resolve(func)
             if cx.builtin(e) == "abs":
                 return cx.expr("NP.absolute", NP=cx.numpy), args
+            of_complex = callee is np.reciprocal and _all_complex(args[0], cx)
             if isinstance(callee, np.ufunc) and callee.nin == len(args) and (
-                callee.__name__ not in FORMULA_NAMES
+                callee.__name__ not in FORMULA_NAMES or of_complex
             ):
                 return (func, args) if callee.nout == 1 and not callee.signature else None
             if (callee is np.where and len(args) == 3) or any(callee is f for f in _OPS_FUNCTIONS):
@@ -290,6 +337,12 @@ def _ufunc_call(
 ) -> ast.expr:
     """``function(*elements)`` at the location of `e`, which its warnings name."""
     return copy_location(ast.Call(function, elements, []), location_node(e, cx.at))
+
+
+def _all_complex(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is surely complex, or an array of complex numbers."""
+    types = cx.fact(e).types
+    return bool(types) and all(t.dtype in PARTS for t in types)
 
 
 def _all_bool(e: ast.expr, cx: Context) -> bool:

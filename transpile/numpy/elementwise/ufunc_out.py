@@ -21,6 +21,7 @@ from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
 from ..function_table import FUNCTIONS
 from .array_assignment import store_elements
+from .elementwise_ops import one_element_rounds_differently
 
 __all__ = ["ufunc_out", "fill_elements"]
 
@@ -76,14 +77,14 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     if is_ufunc and (by_keyword or not _out_accepts(bare, out, cx)):
         return None
     name = bind_operand(out, cx, "out")
-    if is_ufunc and where is None:
+    if is_ufunc and where is None and not one_element_rounds_differently(bare, cx):
         cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
         return name
     (original,) = cx.code("E", E=node)
     exact = 0 if is_ufunc else cx.fact(out).rank or 0
-    lines = cx.with_before(
-        lambda: store_elements(original, name, bare, cx, where=where, exact=exact)
-    )
+    lines = cx.with_before(lambda: store_elements(
+        original, name, bare, cx, where=where, exact=exact, is_out=True
+    ))
     if lines is None:
         return None
     cx.before(*lines)

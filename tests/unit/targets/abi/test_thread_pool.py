@@ -126,6 +126,24 @@ def test_tiny_regions_stay_serial() -> None:
     assert counts().parallel - before.parallel <= 5
 
 
+@pytest.mark.long
+def test_no_threads_where_other_processes_use_the_cpus() -> None:
+    """A worker that waits for a CPU in the middle of a chunk would keep the caller waiting."""
+    if not Path("/proc/loadavg").exists():
+        pytest.skip("the other processes are not known here")
+    words = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(words) for _ in range(os.cpu_count() or 1)]
+    try:
+        times(16_000, 2_000, 0, is_connected=True)  # until that is noticed
+        before = counts().parallel
+        times(16_000, 1_000, 0, is_connected=True)
+        assert counts().parallel - before < 200
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.parametrize("calls", [100_000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_many_regions_leave_nothing_behind(calls: int) -> None:
     def memory() -> int:

@@ -127,3 +127,63 @@ def test_a_power_that_is_only_known_at_run_time(monkeypatch: pytest.MonkeyPatch)
     z = np.array([0j, 1 + 2j, -3j])
     for p in (2, -1, 0.5, 3, 1.5, 1j, z, np.arange(3.0)):
         assert_same(outcome(fused, (z, p)), outcome(f, (z, p)), str(p))
+
+
+def whole_powers(z, w):
+    squares = z ** 2, np.square(z), (z + 1) ** 2 - w ** 2
+    return *squares, np.reciprocal(z), z ** -0.5, z ** w, w ** 0.5
+
+
+def in_place(z, w):
+    z **= 2
+    w **= 0.5
+    z[1:] **= -1
+    np.multiply(z, w, out=w)
+    z *= 2 - 1j
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("function", [whole_powers, in_place], ids=lambda f: f.__name__)
+def test_powers_of_whole_arrays_have_numpys_bits(
+    function: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A square is a product of NumPy's loop, which its square of a scalar is not."""
+    rng, fused = np.random.default_rng(4), fuse(function)
+    for n in (3, 50, 1):
+        if n > 1 or function is whole_powers:  # else the result overlaps the operand, for NumPy
+            monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+        else:
+            monkeypatch.delenv("TRANSPILE_FALLBACK")
+        given = (rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))).astype(dtype)
+        ours, theirs = given.copy(), given.copy()
+        results = zip(fused(*ours) or [], function(*theirs) or [], strict=True)
+        for got, wanted in [(ours, theirs), *results]:
+            assert (got.dtype, got.tobytes()) == (wanted.dtype, wanted.tobytes())
+
+
+def masked(z, w):
+    z[w.real > 0.5] **= 2
+    z[w.imag > 0.5] *= w[w.imag > 0.5]
+
+
+def test_one_element_in_place_has_numpys_bits() -> None:
+    """NumPy takes operand and result for overlapping, and rounds otherwise."""
+    rng = np.random.default_rng(5)
+    for function in (in_place, masked):
+        fused = fuse(function, on_reject="silent")
+        for _ in range(40):
+            given = rng.normal(size=(2, 1)) + 1j * rng.normal(size=(2, 1))
+            ours, theirs = given.copy(), given.copy()
+            fused(*ours)
+            function(*theirs)
+            assert ours.tobytes() == theirs.tobytes()
+
+
+def test_squares_in_place_are_compiled() -> None:
+    def squared(x):
+        x **= 2
+        x[1:] **= 2.0
+        return x
+
+    fused, x = fuse(squared, on_reject="raise"), np.arange(9.0)
+    assert np.array_equal(fused(x.copy()), squared(x.copy()))
