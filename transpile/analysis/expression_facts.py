@@ -98,10 +98,10 @@ class SubscriptFacts(Probe):
             ty = shape_rules.grid_type(e, self.resolve(e.value), lambda b: self.of(b).is_int)
             return self.outer_fact(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
                 owner=_NEW)
-        if base.listed is not None:
-            return self._list_item_fact(base.listed, e.slice)
-        if base.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
-            return Fact(1, rows=base.rows - 1)
+        if base.list_type is not None:
+            return self._list_item_fact(base.list_type, e.slice)
+        if base.list_depth and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
+            return Fact(1, list_depth=base.list_depth - 1)
         if base.types:
             getitem = OPERATORS["Subscript"]
             fact = probe_fact(getitem, [base.types, self.samples(e.slice, index=True)])
@@ -128,12 +128,12 @@ class SubscriptFacts(Probe):
     def _list_item_fact(self, ty: ListType, index: ast.expr) -> Fact:
         """The fact about an item, or a slice, of a list of type `ty`."""
         if isinstance(index, ast.Slice):
-            return Fact(1, listed=ty)
+            return Fact(1, list_type=ty)
         if self.of(index).rank != 0 or may_be_bool(index):
             return UNKNOWN
         inner = ty.inner
         return (
-            Fact(1, listed=inner)
+            Fact(1, list_type=inner)
             if isinstance(inner, ListType)
             else fact_of_types(frozenset({inner}))
         )
@@ -206,7 +206,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         if fact is not None:
             return fact
         facts = [self.of(a) for a in e.args]
-        if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
+        if target in (sum, min, max) and [(f.rank, f.list_depth) for f in facts] == [(1, 0)]:
             return self._list_number_fact(facts[0])
         fact = self._ranked_call(e, target, facts)
         return self.outer_fact(e) if fact is None else fact
@@ -272,13 +272,13 @@ class CallFacts(ShapeFacts, TupleFacts):
         match func:
             case ast.Attribute(value=value, attr="pop" | "count" | "index" as name):
                 fact = self.of(value)
-                if fact.rank == 1 and not fact.rows and not fact.types:
+                if fact.rank == 1 and not fact.list_depth and not fact.types:
                     return self._list_number_fact(fact) if name == "pop" else INT
         return None
 
     def _list_number_fact(self, fact: Fact) -> Fact:
         """The fact about an item, or the sum of the items, of a list of fact `fact`."""
-        ints = fact.listed is not None and fact.listed.inner == ScalarType("i64", weak=True)
+        ints = fact.list_type is not None and fact.list_type.inner == ScalarType("i64", weak=True)
         return INT if ints else SCALAR
 
     def _array_draw_fact(self, draw: ArrayDraw) -> Fact:
@@ -347,30 +347,30 @@ class Facts(CallFacts, SubscriptFacts):
         self.fresh = fresh
         self._names = {}
         # names that the function binds, without its parameters
-        self.own = bound_names(*tree.body)
+        self.local_names = bound_names(*tree.body)
         self.unscalarizable = unscalarizable_names(tree)
         self.tuple_lists = tuple_lists(tree)
-        self.scalarizable = self.own - self.unscalarizable
+        self.scalarizable = self.local_names - self.unscalarizable
         # lists of numbers that the function makes, and the types of their items
         self.number_lists: dict[str, Types] = {}
         # lists of arrays that the function makes
         self.array_lists: dict[str, ArrayList] = {}
         # lists of lists that are flat lists: the names of the list of items and of that of the ends
-        self.nested: dict[str, tuple[str, str]] = {}
+        self.nested_lists: dict[str, tuple[str, str]] = {}
         # those of them whose creation was already rewritten to flat lists
-        self.nested_filled: set[str] = set()
+        self.rewritten_nested_lists: set[str] = set()
         # hash tables: dicts and sets whose keys are data
         self.tables: dict[str, HashTable] = {}
         # of `tuple_lists`, the dtype of an array made of the list
         self.tuple_types: dict[str, str] = {}
-        self.holders: EscapeAnalysis | None = None
+        self.escapes: EscapeAnalysis | None = None
         self.lengths = {}
         self.unit_slices = set()
         # parameters, with the axes that have length 1 in this signature
-        self.ones: dict[str, tuple[int, ...]] = {}
+        self.assumed_unit_axes: dict[str, tuple[int, ...]] = {}
         self.known: dict[str, Fact] = {}
         # names that the compiler made for displays of constants
-        self._fixed: dict[str, Fact] = {}
+        self._constant_tuples: dict[str, Fact] = {}
         # cache of `of`, by id; the node keeps the id from being used again
         self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
         # the premises under which the cache is valid, see _premises
@@ -381,17 +381,17 @@ class Facts(CallFacts, SubscriptFacts):
             if isinstance(a, ast.arg):
                 parameter = copy_location(ast.Name(a.arg, ast.Load()), a)
                 self.known[a.arg] = self._fact_of_outer_name(parameter)
-        parameters = [n for n in self.known if n not in self.own]
+        parameters = [n for n in self.known if n not in self.local_names]
         types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
         # parameters that are objects and never rebound
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
-        self.rebound = self.own - names_bound_once(tree) - self._arrays_never_rebound(tree)
+        self.rebound = self.local_names - names_bound_once(tree) - self._arrays_never_rebound(tree)
 
     def analyse_function(self, tree: ast.FunctionDef) -> None:
         """Makes the analyses of the whole function, before any macro changes `tree`."""
         arrays = {n for n, f in self.known.items() if f.array}
         sliced = any(f.rank is None and n not in self.objects for n, f in self.known.items())
-        self.holders = EscapeAnalysis(tree, self.resolve, arrays, sliced)
+        self.escapes = EscapeAnalysis(tree, self.resolve, arrays, sliced)
         self.find_length_names(tree)
 
     def _is_object_member(self, e: ast.expr) -> bool:
@@ -401,7 +401,7 @@ class Facts(CallFacts, SubscriptFacts):
         return of_object and self._env.type(e) is not None
 
     def type_of(self, e: ast.expr) -> ArgType | None:
-        return None if isinstance(e, ast.Name) and e.id in self.own else self._env.type(e)
+        return None if isinstance(e, ast.Name) and e.id in self.local_names else self._env.type(e)
 
     def _arrays_never_rebound(self, tree: ast.FunctionDef) -> set[str]:
         """The parameters that are arrays or lists, and are assigned at most by ``+=``, in place."""
@@ -417,7 +417,7 @@ class Facts(CallFacts, SubscriptFacts):
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
         if isinstance(ty, ListType):
-            return Fact(1, listed=ty)
+            return Fact(1, list_type=ty)
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
@@ -430,7 +430,7 @@ class Facts(CallFacts, SubscriptFacts):
         """
         kinds, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:
-            self.ones[e.id] = ty.ones
+            self.assumed_unit_axes[e.id] = ty.ones
             shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
@@ -452,8 +452,9 @@ class Facts(CallFacts, SubscriptFacts):
     def _premises(self) -> tuple[object, ...]:
         """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
-            self.known, tuple(self.number_lists.items()), len(self.own), len(self.rebound),
-            len(self.scalarizable), len(self.unit_slices), len(self._fixed), len(self.lengths),
+            self.known, tuple(self.number_lists.items()), len(self.local_names), len(self.rebound),
+            len(self.scalarizable), len(self.unit_slices), len(self._constant_tuples),
+            len(self.lengths),
         )
 
     def _cached_fact(self, e: ast.expr) -> Fact:
@@ -468,8 +469,8 @@ class Facts(CallFacts, SubscriptFacts):
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
-            case ast.Name(id=name) if name in self._fixed:
-                return self._fixed[name]
+            case ast.Name(id=name) if name in self._constant_tuples:
+                return self._constant_tuples[name]
             case ast.Constant(value=bool() | float() | int() | complex() as value):
                 kind = {bool: "bool", int: "i64", float: "f64", complex: "c128"}[type(value)]
                 return fact_of_types(frozenset({ScalarType(kind, weak=True)}))
@@ -490,10 +491,11 @@ class Facts(CallFacts, SubscriptFacts):
                 return self.with_elementwise_shape(fact, [left, right])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = self.of(left), self.of(right)
-                fact = self._probe_operator(op, *sides) or broadcast_rank(sides, at_most=True)
+                probed = self._probe_operator(op, *sides)
+                fact = probed or broadcast_rank(sides, arrays_allowed=True)
                 return self.with_elementwise_shape(fact, [left, right])
             case ast.Compare(left=left, comparators=rest):
-                return broadcast_rank([self.of(x) for x in (left, *rest)], at_most=False)
+                return broadcast_rank([self.of(x) for x in (left, *rest)], arrays_allowed=False)
             case ast.BoolOp(values=values):
                 return join_scalar_facts([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
@@ -526,16 +528,16 @@ class Facts(CallFacts, SubscriptFacts):
         types = {t for e in items for t in self.of(e).types or (None,)}
         (item,) = types if len(types) == 1 else (None,)
         if isinstance(item, ScalarType):
-            self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
+            self._constant_tuples[name] = Fact(1, list_type=ListType(item, (tuple,)))
 
     def is_sole_reference(self, name: str) -> bool:
         """Whether `name` is the only reference to its array or any part of it, where it is bound
         again (`EscapeAnalysis.is_sole_reference`).
         """
         rank = self.known.get(name, UNKNOWN).rank
-        if not rank or self.holders is None:
+        if not rank or self.escapes is None:
             return False
-        return self.holders.is_sole_reference(name, rank)
+        return self.escapes.is_sole_reference(name, rank)
 
     def comprehension_fact(self, e: ast.ListComp) -> Fact:
         """The fact about the list that a comprehension makes."""
@@ -546,7 +548,7 @@ class Facts(CallFacts, SubscriptFacts):
         if left.is_int and right.is_int and isinstance(op, ast.Pow):
             return SCALAR  # an int, or a float for a negative exponent
         probed = self._probe_operator(op, left, right)
-        return probed or broadcast_rank([left, right], at_most=True)
+        return probed or broadcast_rank([left, right], arrays_allowed=True)
 
     def _power(self, e: ast.BinOp) -> Fact | None:
         """The fact about a power with a constant exponent that is not negative; None for others."""
@@ -585,6 +587,6 @@ class Facts(CallFacts, SubscriptFacts):
 
     def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e` from the environment; UNKNOWN if it has local names."""
-        if not mentions_none(e, self.own | set(self.known)):
+        if not mentions_none(e, self.local_names | set(self.known)):
             return UNKNOWN
         return self._fact_of_outer_name(e)

@@ -129,7 +129,7 @@ class Flow(Facts):
         facts = [self.of(a) for a in args]
         adds_scalars = method in ("append", "insert") and all(f.rank == 0 for f in facts)
         if method == "extend":
-            adds_scalars = [(f.rank, f.rows) for f in facts] == [(1, 0)]
+            adds_scalars = [(f.rank, f.list_depth) for f in facts] == [(1, 0)]
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
         elif method in GROWING and not adds_scalars:
@@ -151,8 +151,8 @@ class Flow(Facts):
         fact = self.item_fact(e)
         if fact.rank == 0:
             return Fact(1)
-        rows = fact.rank == 1 and not fact.types and fact.listed is None
-        return Fact(1, rows=fact.rows + 1) if rows else UNKNOWN
+        is_list = fact.rank == 1 and not fact.types and fact.list_type is None
+        return Fact(1, list_depth=fact.list_depth + 1) if is_list else UNKNOWN
 
     def join_branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
         """Updates the facts to those after one of several alternative blocks: the join of the facts

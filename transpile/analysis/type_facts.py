@@ -60,9 +60,9 @@ class Fact(NamedTuple):
     """The type of a record, or of an array of records."""
     items: tuple[str, ...] | None = None
     """The names of the items of a scalarized tuple."""
-    listed: ListType | None = None
+    list_type: ListType | None = None
     """The type of a list that is an argument or a global."""
-    rows: int = 0
+    list_depth: int = 0
     """The nesting of a list that the function makes: 0 for a list of numbers, 1 for a list of lists
     of numbers.
     """
@@ -223,21 +223,21 @@ def join_facts(a: Fact, b: Fact) -> Fact:
     memory_order = a.memory_order if a.memory_order == b.memory_order else None
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
-    listed = a.listed if a.listed == b.listed else None
-    rows = a.rows if a.rows == b.rows else 0
-    rank = rank if a.rows == b.rows else None
-    return Fact(rank, kinds, shape, owner, memory_order, record, items, listed, rows)
+    list_type = a.list_type if a.list_type == b.list_type else None
+    list_depth = a.list_depth if a.list_depth == b.list_depth else 0
+    rank = rank if a.list_depth == b.list_depth else None
+    return Fact(rank, kinds, shape, owner, memory_order, record, items, list_type, list_depth)
 
 
-def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
+def broadcast_rank(facts: Sequence[Fact], arrays_allowed: bool) -> Fact:
     """The fact about an elementwise operation on operands of these facts: the highest rank, no
-    types. With `at_most` false, UNKNOWN unless all are scalars.
+    types. Unless `arrays_allowed`, UNKNOWN where one is no scalar.
     """
     ranks = [f.rank for f in facts]
     if None in ranks:
         return UNKNOWN
     rank = max(r for r in ranks if r is not None)
-    return Fact(rank) if at_most or rank == 0 else UNKNOWN
+    return Fact(rank) if arrays_allowed or rank == 0 else UNKNOWN
 
 
 def join_scalar_facts(facts: Sequence[Fact]) -> Fact:

@@ -165,7 +165,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and not is_read_only(name, value, cx)
+            name in cx.facts.local_names and not is_read_only(name, value, cx)
             and (
                 not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
                 or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
@@ -245,7 +245,7 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return None
     is_growable = is_list(ast.Name(name, ast.Load()), cx) and not cx.fact(
         ast.Name(name, ast.Load())
-    ).listed
+    ).list_type
     if not is_growable or parts is None or all(p.kind == "item" for p in parts):
         return None
     if mentions_none(value, [name]):
@@ -336,7 +336,8 @@ def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
         case "reversed", ast.Call(args=[inner], keywords=[]):
             pass
     fact = cx.fact(inner)
-    is_flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    has_scalar_items = not fact.list_type or len(fact.list_type.kinds) == 1
+    is_flat = fact.rank == 1 and not fact.list_depth and has_scalar_items
     return [_Part("each", e)] if is_flat else _parts(e, cx) if isinstance(e, ast.List) else None
 
 
@@ -406,4 +407,4 @@ def _types(part: _Part, cx: Context) -> Sequence[object]:
     if cx.builtin(part.of) == "range":
         return [*INT_TYPES]
     fact = cx.fact(part.of)
-    return [fact.listed.item] if fact.listed else [None, 0]
+    return [fact.list_type.item] if fact.list_type else [None, 0]

@@ -505,7 +505,9 @@ def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | 
         ) if is_number_list(list_name, cx) and _is_descending(sort_keywords) is not None:
             return _sort_in_place(list_name.id, node, _is_descending(sort_keywords) is True, cx)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and mentions_none(value, [name]) and _sorted_iterable(value, cx)
+            name in cx.facts.local_names
+            and mentions_none(value, [name])
+            and _sorted_iterable(value, cx)
         ):
             return cx.with_before(lambda: _sorted_list(name, value, cx))
         case ast.expr() if _sorted_iterable(node, cx):

@@ -49,7 +49,7 @@ def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     candidates -= {x for n in inner_scopes for x in names_used(n)}
     for name in sorted(candidates):
         if _is_nested(name, tree, cx):
-            cx.facts.nested[name] = cx.fresh(name), cx.fresh("ends")
+            cx.facts.nested_lists[name] = cx.fresh(name), cx.fresh("ends")
 
 
 def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
@@ -161,16 +161,16 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
-            name in cx.facts.nested
+            name in cx.facts.nested_lists
         ):
             lines = _start(name, cx)
             for row in rows:
                 lines += cx.code("NAME.append(E)", NAME=name, E=row)
             return lines
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[row])) if (
-            name in cx.facts.nested_filled
+            name in cx.facts.rewritten_nested_lists
         ):
-            items, ends = cx.facts.nested[name]
+            items, ends = cx.facts.nested_lists[name]
             end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
             appends = extend_list(items, row, cx)
             return None if appends is None else [*appends, *end]
@@ -195,14 +195,14 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
-            name in cx.facts.nested and not is_repeated_rows(comprehension, cx)
+            name in cx.facts.nested_lists and not is_repeated_rows(comprehension, cx)
         ):
             return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
         case ast.ListComp(elt=row) as comprehension if (
             cx.result_uses() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
-            cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
+            cx.facts.nested_lists[name] = cx.fresh("items"), cx.fresh("ends")
             cx.before(*_start(name, cx), *_append_rows(name, comprehension, cx))
             return _returned_lists(name, cx)
     return None
@@ -235,12 +235,12 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
         return (_ops.pieces(_w, _ends), len(_ends) - 1)
     """
     match node:
-        case ast.Name(id=name) if name in cx.facts.nested_filled and cx.result_uses():
+        case ast.Name(id=name) if name in cx.facts.rewritten_nested_lists and cx.result_uses():
             return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
-            name in cx.facts.nested_filled and cx.builtin(node) == "len"
+            name in cx.facts.rewritten_nested_lists and cx.builtin(node) == "len"
         ):
-            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested[name][1])
+            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested_lists[name][1])
         case ast.Call(args=[of]) if cx.builtin(node) == "len" and (row_range := _row_at(of, cx)):
             return cx.expr("B - A", A=row_range.first, B=row_range.behind)
         case ast.Subscript(value=of, slice=index, ctx=ast.Load()) if (row_range := _row_at(of, cx)):
@@ -266,13 +266,15 @@ class _Row(NamedTuple):
 def _row_at(e: ast.expr, cx: Context) -> _Row | None:
     """The row that ``rows[k]`` stands for, for a constant ``k``; None for other expressions."""
     match e:
-        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in cx.facts.nested_filled:
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+            name in cx.facts.rewritten_nested_lists
+        ):
             constant = integer_constant(index, None)
         case _:
             return None
     if constant is None:
         return None
-    items, ends = cx.facts.nested[name]
+    items, ends = cx.facts.nested_lists[name]
     first = constant if constant >= 0 else constant - 1
     bounds = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
     return _Row(items, *bounds)
@@ -299,14 +301,14 @@ def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
 
 def _returned_lists(name: str, cx: Context) -> ast.expr:
     """The list of lists itself, for a return."""
-    items, ends = cx.facts.nested[name]
+    items, ends = cx.facts.nested_lists[name]
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
 def _start(name: str, cx: Context) -> list[ast.stmt]:
     """Statements that make the flat list and the offsets of `name`, without rows."""
-    items, ends = cx.facts.nested[name]
-    cx.facts.nested_filled.add(name)
+    items, ends = cx.facts.nested_lists[name]
+    cx.facts.rewritten_nested_lists.add(name)
     return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
 
 

@@ -106,7 +106,7 @@ def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     name, i, j = swap
     fact = cx.facts.known.get(name)
-    is_local_list = fact is not None and fact.rows == 1 and name in cx.facts.own
+    is_local_list = fact is not None and fact.list_depth == 1 and name in cx.facts.local_names
     if not is_local_list or not (is_repeatable(i) and is_repeatable(j)):
         return None
     if _rows_escape(name, cx.tree):

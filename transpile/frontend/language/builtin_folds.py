@@ -439,7 +439,7 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
     acc, v = cx.fresh("acc"), cx.fresh("v")
     step = _applied_to_pair(function, acc, v, cx)
     fact = cx.fact(items)
-    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.rows
+    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.list_depth
     if step is None or not is_numbers or bound_names(*start):
         return None
     parts: dict[str, Part] = {"ACC": acc, "V": v, "X": items, "STEP": step}

@@ -203,7 +203,7 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
                 return None
             return tuple_display(items, node)
         case ast.Attribute(attr="shape", value=ast.Name(id=name)) if (
-            name in cx.facts.own and cx.result_uses() and (items := cx.facts.items(node))
+            name in cx.facts.local_names and cx.result_uses() and (items := cx.facts.items(node))
         ):
             # of an array that the function makes, and does not return itself
             return tuple_display([copy_tree(e) for e in items], node)

@@ -39,7 +39,7 @@ def has_array_lists(_: ast.AST, cx: Context) -> object:
 
 def has_nested_lists(_: ast.AST, cx: Context) -> object:
     """Whether the function has lists of lists that are stored as flat lists with offsets."""
-    return cx.facts.nested
+    return cx.facts.nested_lists
 
 
 def has_tuple_lists(_: ast.AST, cx: Context) -> object:

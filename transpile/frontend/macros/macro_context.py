@@ -215,7 +215,7 @@ class Context:
     def bind(self, names: Collection[str]) -> None:
         """Makes `names`, which new code binds, local to the function."""
         self._local.update(names)
-        self.facts.own.update(names)
+        self.facts.local_names.update(names)
         self.facts.rebound.update(names)
 
     def reserve(self, names: Iterable[str]) -> None:

@@ -194,7 +194,7 @@ def _square_as_product(
     is_square = isinstance(function, ast.Attribute) and function.attr == "square"
     if not (is_square and ty and ty.dtype in PARTS and numpy_squares_by_products()):
         return function, operands
-    cx.steps()  # a warning speaks of a square
+    cx.mark_steps()  # a warning speaks of a square
     return cx.expr("NP.multiply", NP=cx.numpy), [operands[0], operands[0]]
 
 
