@@ -100,6 +100,10 @@ PRIVATE = {
     "d[n] = x": False,
     "d[n] = [[n]]": False,
     "return d[n]": False,
+    "s = len(d.get(n, []))": True,
+    "for v in d.get(n, []):\n s += v": True,
+    "u = d.get(n, [])\nu.append(1)": False,
+    "u = d.setdefault(n, [])\nu.append(1)": False,
 }
 
 
