@@ -25,10 +25,10 @@ typedef struct { object head; tp_scalar value; } numpy_scalar;
 
 /* One parameter: `ParameterSpec` of parameter_specs.py has a description of each field. */
 typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
-/* A kernel with its parameters; `alone`: the GIL is held during the call; `raised`: where it stores the exception of a signal
- * handler that stopped it (stop.h), or NULL. */
+/* A kernel with its parameters; `keeps_gil`: the GIL is held during the call, however large the arrays are; `raised`: where it
+ * stores the exception of a signal handler that stopped it (stop.h), or NULL. */
 typedef struct {
-    int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, alone; object **raised; param params[];
+    int64_t (*kernel)(const tp_array *, const tp_scalar *); int64_t count, keeps_gil; object **raised; param params[];
 } spec;
 
 /* Types, objects and functions of Python's C API, whose addresses `tp_bind` stores. */
@@ -137,7 +137,7 @@ static int has_raised(object **raised, int64_t status)
 static void (*take_context)(void);
 void tp_bind_context(void (*take)(void)) { take_context = take; }
 
-static int is_alone;                                    /* whether a call runs during which no other Python thread may */
+static int is_gil_kept;                                 /* whether a call runs during which no other Python thread may */
 
 static object *call(object *self, object *const *args, intptr_t count)
 {
@@ -153,10 +153,10 @@ static object *call(object *self, object *const *args, intptr_t count)
         if (!fits) return py.from_int(-1);
     }
     if (take_context) take_context();
-    void *thread = extent <= LARGE || s->alone ? 0 : py.release();  /* other Python threads may run during the call */
-    if (s->alone) is_alone = 1;
+    void *thread = extent <= LARGE || s->keeps_gil ? 0 : py.release();  /* other Python threads may run during the call */
+    if (s->keeps_gil) is_gil_kept = 1;
     int64_t status = s->kernel(arrays, scalars);
-    if (s->alone) is_alone = 0;
+    if (s->keeps_gil) is_gil_kept = 0;
     if (thread) py.acquire(thread);
     return has_raised(s->raised, status) ? 0 : py.from_int(status);
 }

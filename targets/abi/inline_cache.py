@@ -143,7 +143,7 @@ def inline_cache(
     for row in rows:
         keys = 0
         if row.keys is not None:
-            keys = packer.packed([word for key in row.keys for word in key.words()])
+            keys = packer.address_of_words([word for key in row.keys for word in key.words()])
         counters = packer.address_of(row.counters)
         row_words += [Pointer(row.target), counters, row.low, row.high, keys]
     words = [
@@ -155,7 +155,7 @@ def inline_cache(
         *parameters.words(packer),
         code_offset(),
         len(rows),
-        packer.packed(row_words),
+        packer.address_of_words(row_words),
     ]
     spec = packer.pack(words).view(Spec)
     spec.kept = tuple(packer.alive)

@@ -394,8 +394,9 @@ def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool
     match n:
         case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
             # stores a list: only a new one, whose items are scalars and not those of the table
-            is_new = isinstance(value, ast.List) and mentions_none(value, [name])
-            return not is_new or any(isinstance(e, _CONTAINERS) for e in value.elts)
+            items = value.elts if isinstance(value, ast.List) else None
+            is_new = items is not None and mentions_none(value, [name])
+            return not is_new or any(isinstance(e, _CONTAINERS) for e in items or ())
         case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
             return True
         case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if to == name:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import partial
 from typing import NoReturn
 
 from loopir.algebra.constant_folding import index_const
@@ -19,6 +20,7 @@ from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
+from ...analysis.waiting_loops import names_waited_for
 from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
@@ -26,7 +28,7 @@ from ...types.typed_values import TRUE, Num
 from ...types.value_types import Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.lowering_state import Lowering
-from ..state.outer_names import resolve_guarded
+from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound
 from ..state.value_ranges import integer_num, max_value, min_value
 from .loop_types import lower_loop_body
@@ -73,13 +75,23 @@ def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -
         _lower_for(ctx, node, live)
 
 
+_WAITING_HELP = "let Python wait; loops inside of this one are compiled"
+
+
 def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     """Lowers a ``while``. Its condition is lowered twice: before the loop, where it decides whether
     there is a first iteration, and at the end of the body, where it decides about the next.
 
     ``trips`` is a name without a definition: it stands for the unknown trip count in proofs.
+    Raises Refused for a loop that waits.
     """
     b = ctx.b
+    if names := names_waited_for(
+        node, ctx.tree, partial(resolve_object, ctx), ctx.members.reads
+    ):
+        changed = " or ".join(f"`{name}`" for name in names)
+        message = f"the loop waits until another thread or a signal handler changes {changed}"
+        refuse("LOWER_UNSUPPORTED", message, node, help=_WAITING_HELP)
     go = b.bind(lower_test(ctx, node.test), "go")
     trips = Var(b.name("trips"), "i64")
     var = Var(b.name("k"), "i64")

@@ -120,6 +120,13 @@ def while_inside_a_while(x, n):
     return s
 
 
+def endless(x, n):
+    k = 0
+    while n > 5:
+        k += 1
+    return k
+
+
 def swept_again(x, n):
     a = np.ones((3000, 1000))
     for _k in range(n):
@@ -132,6 +139,7 @@ def swept_again(x, n):
 LONG: list[Callable[..., Any]] = [
     counted, nested, folded, many_exponentials, searched, collatz, counted_by_while, long_inside,
     long_fold_inside, long_inside_a_while, while_inside_a_while, swept_again,
+    endless,
 ]
 
 

@@ -132,9 +132,9 @@ from transpile import fuse
 
 
 @fuse(target="scalar", on_reject="raise")
-def waits(x, out):
+def goes_on(x, out):
     k = 0
-    while x[0] > 0:
+    while k < x[0]:
         k = (k + 1) % 1000
         out[1] = k
     return k
@@ -149,16 +149,16 @@ def told(number, frame):
 
 
 x, out = np.zeros(3), np.zeros(3)
-assert waits(x, out) == 0
-x[0] = 1
+assert goes_on(x, out) == 0
+x[0] = 2000
 for handler, expected in ((signal.default_int_handler, KeyboardInterrupt), (told, Told)):
     signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
-        waits(x, out)
+        goes_on(x, out)
     except expected as error:
         print(type(error).__name__, *error.args)
-assert waits.stats.replays == {}
+assert goes_on.stats.replays == {}
 '''
 
 

@@ -1,0 +1,212 @@
+"""Waiting loops: a ``while`` that ends when another thread or a signal handler changes something.
+
+    while flag[0] == 0:        # no iteration changes flag, or a name that the test is computed from
+        n += 1
+
+Compiled code may read such a value once, and would go on. The exits of a loop are its test, and the
+tests of branches that leave it. The loop waits if no iteration changes what decides an exit, and it
+is memory (an item, an attribute); or if that holds of all its exits, also for global names. What an
+iteration may change: what it stores an item or attribute of, what it gives to a function that might
+change it, views of these; and names that are computed from their own value of an iteration before,
+as counters are.
+"""
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Container, Iterable, Iterator
+from types import ModuleType
+from typing import TypeGuard
+
+import numpy as np
+
+from ..containers.method_table import is_mutating
+from ..frontend.ast_names import bound_names, local_names, name_bindings
+from ..frontend.ast_walk import child_blocks, walk_nodes
+from ..numpy.function_table import function_row, method_row
+
+__all__ = ["names_waited_for"]
+
+_PURE = (
+    abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, max, min, pow,
+    range, round, sum, zip, *vars(math).values(),
+)
+"""Functions without effects, besides those of NumPy."""
+
+
+def names_waited_for(
+    loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
+    members: Container[str] = (),
+) -> list[str]:
+    """The names whose change elsewhere a loop waits for, sorted; none if it does not wait.
+
+    ``resolve``: what a name or dotted name means outside of the function; None: it is local.
+    ``members``: local names that stand for attributes and items of objects.
+    """
+    sources = _sources(loop)
+    changed = _changed(loop, function, resolve)
+    local = local_names(function)
+
+    def waited_for(test: ast.expr, *, in_memory: bool) -> set[str]:
+        """The names outside of the loop that decide `test`, if no iteration changes them, and
+        something else can, as it reads memory; or a global name, unless ``in_memory``.
+        """
+        nodes = [*_computed_from(test, sources)]
+        names = {n.id for n in nodes if isinstance(n, ast.Name)}
+        bound = names & sources.keys()
+        if names & changed or any(_is_carried(name, sources) for name in bound):
+            return set()
+        objects = {n for n in names - bound if not _is_code(resolve(ast.Name(n)))}
+        reads_memory = any(
+            n.id in members if isinstance(n, ast.Name) else _reads_memory(n) and resolve(n) is None
+            for n in nodes
+        )
+        return objects if reads_memory or not (in_memory or objects <= local) else set()
+
+    leaves = [loop.test]
+    while isinstance(leaves[0], ast.BoolOp):
+        leaves[:1] = leaves[0].values
+    direct = (s.test for s in loop.body if isinstance(s, ast.If) and _leaves(s, breaks=True))
+    for test in (*leaves, *direct):
+        if names := waited_for(test, in_memory=True):
+            return sorted(names)
+    exits = [t for t in (loop.test, *_tests_of_exits(loop.body, breaks=True)) if _names_read(t)]
+    found = [waited_for(test, in_memory=False) for test in exits]
+    return sorted(set().union(*found)) if all(found) else []
+
+
+_FIXED = ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides")
+"""Attributes of arrays that stay as they are."""
+
+
+def _reads_memory(n: ast.AST) -> TypeGuard[ast.expr]:
+    """Whether an expression reads an item or attribute that can change."""
+    if isinstance(n, ast.Subscript):
+        n = n.value
+        return not (isinstance(n, ast.Attribute) and n.attr in _FIXED)
+    return isinstance(n, ast.Attribute) and n.attr not in _FIXED
+
+
+def _is_code(value: object) -> bool:
+    """Whether a name that means this is one of a module, a function or a type."""
+    return callable(value) or isinstance(value, ModuleType)
+
+
+def _tests_of_exits(body: Iterable[ast.stmt], *, breaks: bool) -> Iterator[ast.expr]:
+    """The tests of the branches that leave a loop with these statements; ``breaks``: whether a
+    ``break`` here does.
+    """
+    for s in body:
+        is_loop = isinstance(s, (ast.For, ast.While))
+        if isinstance(s, (ast.If, ast.While)) and _leaves(s, breaks=breaks and not is_loop):
+            yield s.test
+        for block in child_blocks(s):
+            yield from _tests_of_exits(block, breaks=breaks and not is_loop)
+
+
+def _leaves(s: ast.stmt, *, breaks: bool) -> bool:
+    """Whether a statement may leave the loop that it is in."""
+    if isinstance(s, (ast.Return, ast.Raise)) or (breaks and isinstance(s, ast.Break)):
+        return True
+    breaks = breaks and not isinstance(s, (ast.For, ast.While))
+    return any(_leaves(inner, breaks=breaks) for block in child_blocks(s) for inner in block)
+
+
+def _names_read(node: ast.AST) -> set[str]:
+    return {n.id for n in walk_nodes(node) if isinstance(n, ast.Name)}
+
+
+def _sources(loop: ast.While) -> dict[str, list[ast.expr]]:
+    """What each name bound in a loop is computed from in an iteration, with the tests that decide
+    whether it is bound.
+    """
+    found: dict[str, list[ast.expr]] = {name: [] for name in bound_names(*loop.body)}
+
+    def add(names: Iterable[str], *values: ast.expr) -> None:
+        for name in names:
+            found.setdefault(name, []).extend(values)
+
+    for n in walk_nodes(loop):
+        match n:
+            case ast.AugAssign(target=target, value=value):
+                add(bound_names(target), target, value)
+            case ast.For(target=target, iter=value) | ast.NamedExpr(target=target, value=value):
+                add(bound_names(target), value)
+            case ast.Assign(targets=targets, value=value):
+                pairs = [*name_bindings(n)]
+                add(bound_names(*targets) - {target.id for target, _ in pairs}, value)
+                for target, bound_value in pairs:
+                    add([target.id], bound_value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                add(bound_names(target), value)
+            case ast.If() | ast.While() if n is not loop:
+                add(bound_names(*n.body, *n.orelse), n.test)
+    return found
+
+
+def _computed_from(e: ast.expr, sources: dict[str, list[ast.expr]]) -> Iterator[ast.AST]:
+    """The nodes of an expression, and of all that its names are computed from."""
+    seen, waiting = set[str](), [e]
+    while waiting:
+        for n in walk_nodes(waiting.pop()):
+            yield n
+            if isinstance(n, ast.Name) and n.id not in seen:
+                seen.add(n.id)
+                waiting += sources.get(n.id, [])
+
+
+def _is_carried(name: str, sources: dict[str, list[ast.expr]]) -> bool:
+    """Whether a name that a loop binds is computed from its value of the iteration before, or in
+    an unknown way.
+    """
+    nodes = (n for value in sources[name] for n in _computed_from(value, sources))
+    return not sources[name] or any(isinstance(n, ast.Name) and n.id == name for n in nodes)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name of which `node` is an item, an attribute, a view, …"""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner) | ast.Call(func=inner):
+                node = inner
+            case _:
+                return None
+    return node.id
+
+
+def _changed(
+    loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object]
+) -> set[str]:
+    """The names of objects that an iteration changes, and of views and other names of them."""
+    changed = {*_changed_directly(loop, resolve)}
+    bindings = [pair for n in walk_nodes(*function.body) for pair in name_bindings(n)]
+    views = {(to.id, root) for to, value in bindings if (root := _root(value))}
+    size = 0
+    while len(changed) > size:
+        size = len(changed)
+        changed |= {name for pair in views if not changed.isdisjoint(pair) for name in pair}
+    return changed
+
+
+def _changed_directly(
+    loop: ast.While, resolve: Callable[[ast.expr], object]
+) -> Iterator[str]:
+    """The names of objects that an iteration changes."""
+    for n in walk_nodes(loop):
+        match n:
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store()):
+                yield from filter(None, [_root(n)])
+            case ast.Call(func=func) if not _is_pure(func, resolve) or any(
+                keyword.arg == "out" for keyword in n.keywords
+            ):
+                yield from _names_read(n)
+
+
+def _is_pure(func: ast.expr, resolve: Callable[[ast.expr], object]) -> bool:
+    """Whether a call of `func` surely changes nothing that it is given."""
+    callee = resolve(func)
+    if callee is not None:
+        is_known = any(callee is f for f in _PURE) or isinstance(callee, np.ufunc)
+        return is_known or function_row(callee) is not None
+    name = func.attr if isinstance(func, ast.Attribute) else ""
+    return method_row(name) is not None and not is_mutating(name)
