@@ -44,6 +44,7 @@ static object *type_of_first(object *of, object **first)
     return (object *)(*first)->type;
 }
 
+/* Whether the argument `value` has the key `k`. */
 static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 {
     object *first, *second;
@@ -62,8 +63,10 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
     return !k->inner || type_of_first(first, &second) == k->inner;
 }
 
+/* A size, or SIZE_LIMIT if it is larger, so that sums and products of sizes do not overflow. */
 static int64_t limited(int64_t size) { return size < SIZE_LIMIT ? size : SIZE_LIMIT; }
 
+/* The part of an argument in `size_of_call`; 0 for objects that have none. */
 static int64_t size_of_argument(object *value)
 {
     object *first, *second;
@@ -96,6 +99,7 @@ static int64_t size_of_call(int64_t count, object *const *given)
     return limited(size);
 }
 
+/* Whether the row is for these arguments. `size`: that of the call, -1 as long as no row has asked for it. */
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
     int64_t count = c->parameters.count;
@@ -105,6 +109,7 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
     return row->low <= *size && *size <= row->high;
 }
 
+/* The builtin: forwards the call to the target of the first row that fits, else to `miss`. */
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
