@@ -41,7 +41,7 @@ class Evaluator:
         self.status = 0
         self.stops = kernel.stops
 
-    def flag(self, kind: str, bits: int) -> None:
+    def record_flags(self, kind: str, bits: int) -> None:
         """The ``np.errstate`` callback: `bits` are STATUS bits of the flags that an operation
         raised.
         """
@@ -58,20 +58,20 @@ class Evaluator:
             case ir.Dim(array, axis):
                 return np.int64(self.arrays[array].shape[axis])
             case ir.Load(array, index, _, lanes, axis, step):
-                lane_offsets = None if lanes == 1 else self.active(lanes) * step
-                return self.arrays[array][self.at(array, index, axis, lane_offsets)]
+                lane_offsets = None if lanes == 1 else self.active_lanes(lanes) * step
+                return self.arrays[array][self.numpy_index(array, index, axis, lane_offsets)]
             case ir.Call():
                 return self.call(e)
             case ir.Broadcast(value, lanes):
                 scalar = self.expr(value)
-                return scalar if lanes == 1 else np.full(len(self.active(lanes)), scalar)
+                return scalar if lanes == 1 else np.full(len(self.active_lanes(lanes)), scalar)
             case ir.Ramp(base, step, lanes):
                 start = self.expr(base)
-                return (
-                    start if lanes == 1 else start + (self.active(lanes) * step).astype(start.dtype)
-                )
+                if lanes == 1:
+                    return start
+                return start + (self.active_lanes(lanes) * step).astype(start.dtype)
             case ir.HReduce(op, value):
-                return self.halve(op, self.expr(value), e.dtype)
+                return self.reduce_by_halving(op, self.expr(value), e.dtype)
             case _:
                 return assert_never(e)
 
@@ -84,11 +84,11 @@ class Evaluator:
             self.status = before  # integer operations raise no float flag, except casts to float16
         return value
 
-    def active(self, lanes: ir.Lanes) -> Any:
+    def active_lanes(self, lanes: ir.Lanes) -> Any:
         """The numbers of the active lanes of a register of `lanes` lanes."""
         return np.arange(lanes) if self.lanes is None else self.lanes
 
-    def at(
+    def numpy_index(
         self, array: str, index: tuple[ir.Expr, ...], axis: int, lane_offsets: Any
     ) -> tuple[Any, ...]:
         """The NumPy index into `array`. `lane_offsets`: each lane's offset along `axis`, None for a
@@ -135,7 +135,7 @@ class Evaluator:
             s.op, dtype, [np.full_like(running[0], left_halves[0][0])], running
         )
         if s.factor is not None:
-            self.in_order(s, value, running[1], operands)
+            self.recompute_in_order(s, value, running[1], operands)
         exclusive = np.concatenate([[self.names[s.acc]], value[:-1]])
         self.names[s.acc] = value[-1]
         is_vector = s.value.lanes != 1
@@ -145,7 +145,9 @@ class Evaluator:
         if DTYPES[dtype].kind != "f":
             self.status = status_before
 
-    def in_order(self, s: ir.Prefix, value: Any, product: Any, operands: list[Any]) -> None:
+    def recompute_in_order(
+        self, s: ir.Prefix, value: Any, product: Any, operands: list[Any]
+    ) -> None:
         """Recompute `value` lane by lane from the first lane of the group that is out of range."""
         in_range = np.isfinite(value) & (np.abs(product) >= np.finfo(value.dtype).tiny)
         left_halves, running = self.halves[s.acc], self.names[s.acc]
@@ -157,7 +159,7 @@ class Evaluator:
                 value[k : k + 1] = _combine_lanes(s.op, s.value.dtype, [running], lane_operands)[0]
             running = value[k]
 
-    def halve(self, op: str, value: Any, dtype: str) -> Any:
+    def reduce_by_halving(self, op: str, value: Any, dtype: str) -> Any:
         """The horizontal reduction of `value` by halving."""
         value = np.atleast_1d(value)
         if op == "or":  # the active lanes need not be a power of two
@@ -224,7 +226,7 @@ def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     where a subscript is out of bounds (the kernel's guards should have prevented that).
     """
     interpreter = _Interpreter(kernel, args)
-    with np.errstate(all="call", call=interpreter.flag):
+    with np.errstate(all="call", call=interpreter.record_flags):
         for number, guard in enumerate(kernel.guards):
             if not interpreter.holds(guard):
                 return Outcome((number + 1) << 8)
@@ -260,7 +262,7 @@ class _Interpreter(Evaluator):
             case ir.Assign(name, value):
                 self.names[name] = self.expr(value)
             case ir.Local(name, dtype, length, lanes):
-                row = () if lanes is None else (int(self.active(lanes)[-1]) + 1,)
+                row = () if lanes is None else (int(self.active_lanes(lanes)[-1]) + 1,)
                 self.arrays[name] = np.full((length, *row), _UNINITIALIZED, DTYPES[dtype].numpy)
             case ir.Bits(name, array):
                 self.arrays[name] = _packed_bools(self.arrays[array])
@@ -293,10 +295,11 @@ class _Interpreter(Evaluator):
         value = self.expr(s.value)
         mask = True if s.mask is None else self.expr(s.mask)
         if s.value.lanes != 1:
-            lanes = self.active(s.value.lanes)[mask]
-            self.arrays[s.array][self.at(s.array, s.index, s.axis, lanes * s.step)] = value[mask]
+            lanes = self.active_lanes(s.value.lanes)[mask]
+            index = self.numpy_index(s.array, s.index, s.axis, lanes * s.step)
+            self.arrays[s.array][index] = value[mask]
         elif mask:
-            self.arrays[s.array][self.at(s.array, s.index, s.axis, None)] = value
+            self.arrays[s.array][self.numpy_index(s.array, s.index, s.axis, None)] = value
 
     def append(self, s: ir.Append) -> None:
         """Append the selected values and advance the counter. Raises IndexError beyond the
@@ -317,15 +320,15 @@ class _Interpreter(Evaluator):
         """Execute a loop of any kind."""
         match s:
             case ir.Loop() | ir.Zip() | ir.While():
-                self.scalar(s)
+                self.scalar_loop(s)
             case ir.Scan():
                 self.scan(s)
             case ir.VecLoop() | ir.PredLoop():
-                self.vector(s)
+                self.vector_loop(s)
             case _:
                 assert_never(s)
 
-    def scalar(self, s: ir.Loop | ir.Zip | ir.While) -> None:
+    def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While) -> None:
         """Execute a scalar loop with its accumulators."""
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         with suppress(_Break):
@@ -371,7 +374,7 @@ class _Interpreter(Evaluator):
             self.names[s.acc] = self.call(ir.Call(s.op, (acc, s.value), acc.dtype))
             self.store(ir.Store(s.array, (ir.Var(s.var, INDEX),), acc))
 
-    def vector(self, s: ir.VecLoop | ir.PredLoop) -> None:
+    def vector_loop(self, s: ir.VecLoop | ir.PredLoop) -> None:
         """Run one register at a time; between registers an accumulator is an array of its whole
         group.
         """
@@ -386,11 +389,11 @@ class _Interpreter(Evaluator):
         for base in range(lo, hi, group):
             for first in range(0, min(group, hi - base), width):
                 lanes = np.arange(min(width, hi - base - first))
-                self.register(s, np.int64(base + first), lanes, first + lanes, vector_accs)
+                self.vector_iteration(s, np.int64(base + first), lanes, first + lanes, vector_accs)
             if isinstance(s, ir.VecLoop) and s.until and self.expr(s.until):
                 return
 
-    def register(
+    def vector_iteration(
         self,
         s: ir.VecLoop | ir.PredLoop,
         index: np.int64,

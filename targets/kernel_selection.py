@@ -32,14 +32,15 @@ class FasterKernel:
     name: str
     dtypes: tuple[str, ...]
     targets: tuple[str, ...]
-    least: int  # elements of the result from which it is used
-    measured: str  # the measurement, in words
+    min_elements: int  # elements of the result from which on it is used
+    measured: str  # how many times as fast it is, on which sizes, in words
 
 
 FASTER_KERNELS: tuple[FasterKernel, ...] = (
     FasterKernel(
         name="transpose", dtypes=("f32", "f64", "i32", "i64"), targets=("avx512", "avx2"),
-        least=256, measured="16 x 16 to 512 x 512: 1.5 to 18 times as fast; 1.1 to 6.5 on avx2",
+        min_elements=256,
+        measured="16 x 16 to 512 x 512: 1.5 to 18 times as fast; 1.1 to 6.5 on avx2",
     ),
 )
 
@@ -60,7 +61,7 @@ class KernelMatch:
     @property
     def note(self) -> str:
         """A note for reports."""
-        return f"by hand (kernels/{self.row.name}.c) from {self.row.least} elements"
+        return f"by hand (kernels/{self.row.name}.c) from {self.row.min_elements} elements"
 
 
 def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
@@ -86,7 +87,8 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
 def emit_translation_unit(
     legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False
 ) -> str:
-    """The C translation unit of scalar `kernel`, whose legal form for `target` is `legal`.
+    """The C translation unit of `legal`, a kernel in legal form for `target`; with a `match`, the
+    hand-written kernel beside it, and the choice between both by the size of the result.
 
     `marked`: with comments ``/* line 5 */`` of the Python source lines.
     """
@@ -105,8 +107,8 @@ def emit_translation_unit(
 
 
 def _dispatch_function(match: KernelMatch, legal: Kernel) -> str:
-    """A C function that calls the hand-written kernel or the generated code, by the size of the
-    last array.
+    """The C function ``tp_chosen``: it calls the hand-written kernel if the result, its last array,
+    has at least `FasterKernel.min_elements` elements, else the generated code.
     """
     arrays = [p.name for p in legal.params if p.rank is not None]
     scalars = [p.name for p in legal.params if p.rank is None]
@@ -120,7 +122,7 @@ def _dispatch_function(match: KernelMatch, legal: Kernel) -> str:
 {{
     const tp_array given[] = {{{given}}};
     const tp_scalar values[] = {{{values}}};
-    if ({size or 1} < {match.row.least}) return tp_body(arrays, scalars);
+    if ({size or 1} < {match.row.min_elements}) return tp_body(arrays, scalars);
     return {kernel_function_name(match.row.name, match.dtype)}(given, values);
 }}
 """

@@ -328,7 +328,7 @@ def _load(s: Compilation) -> Compilation:
         s.path, interface,
         weak=python_scalar_params(interface),
         strided=strided_params(interface),
-        paired=complex_params(interface), alone=keeps_gil(interface),
+        paired=complex_params(interface), keeps_gil=keeps_gil(interface),
     )
     return replace(s, interface=interface, entry=entry)
 

@@ -11,7 +11,7 @@ from ..op_table import OPS, evaluate
 
 __all__ = [
     "MANTISSA_BITS", "fold_constants", "index_const", "is_constant",
-    "is_lossless_cast", "literal", "max_trip_count",
+    "is_lossless_cast", "literal", "max_trips_of_remainder",
     "match_aligned_down", "constant_trip_count",
     "neutral_element",
 ]
@@ -92,8 +92,10 @@ def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
             return None
 
 
-def max_trip_count(r: Interval) -> int | None:
-    """An upper bound of the trip count, if it is a constant: 15 for ``[n - (n & 15), n)``."""
+def max_trips_of_remainder(r: Interval) -> int | None:
+    """An upper bound of the trip count, if it is a constant; 15 for ``[n - (n & 15), n)``, the loop
+    over the remainder of `n` modulo 16. Other bounds: `max_trips_of_strip`, `constant_max_trips`.
+    """
     aligned = match_aligned_down(r.lo)
     return aligned[1] if aligned and aligned[0] == r.hi else constant_trip_count(r)
 

@@ -74,7 +74,9 @@ def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
 
 
 def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | None:
-    """An upper bound of the trip count over `r`, if it is a constant; else None.
+    """An upper bound of the trip count over `r`, if affine arithmetic on its ends gives a constant;
+    else None. The most general of such bounds; `passes.loop_splitting.max_trips_of_strip` is the
+    quick one for strips.
 
     `definitions` gives the values of names in the bounds: ``[0, end)`` with ``end = min(n, 1)`` has
     at most 1 iteration.

@@ -33,7 +33,7 @@ from ..nodes import (
 )
 from ..op_table import OPS
 from ..passes.canonical.simplify import simplify
-from ..passes.loop_splitting import max_iterations
+from ..passes.loop_splitting import max_trips_of_strip
 from ..passes.loops.unroll import is_fully_unrolled
 from ..passes.pass_list import PASS_LIST, run_pass
 from ..passes.scalar.if_convert_scalar import FLOAT_DTYPES, MAX_OP_WEIGHT, unpredictable_branches
@@ -98,7 +98,8 @@ def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
     nested.
     """
     for nest, other in ((p.first, p.second), (p.second, p.first)):
-        access = None if _is_permutable(other, len(perfect_nest(nest))) else _shared_load(p, nest)
+        keeps_freedom = _is_permutable(other, len(perfect_nest(nest)))
+        access = None if keeps_freedom else _load_shared_by_folds(p, nest)
         if access is not None and _is_permutable(nest, 1):
             reason = (
                 f"folds over `{access.array}` could no longer go in another order, or in blocks"
@@ -117,9 +118,9 @@ def _is_permutable(loop: Loop, levels: int) -> bool:
     )
 
 
-def _shared_load(p: LoopPair, loop: Loop) -> Access | None:
-    """A load in a fold that neighbouring folds share, so that permuting or blocking the nest would
-    pay.
+def _load_shared_by_folds(p: LoopPair, loop: Loop) -> Access | None:
+    """A load in a fold of the nest `loop` that neighbouring folds share, so that permuting or
+    blocking the nest would pay; None if there is none.
 
     Either it advances by rows in the fold while an outer loop has unit stride; or it is invariant
     in one outer loop while another load is invariant in another one.
@@ -153,24 +154,26 @@ def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
     )
 
 
-OPS_PER_CYCLE = 3.0  # scalar operations per cycle
-FLOAT_LATENCY, INT_LATENCY = 4.0, 1.0  # cycles
-MIN_COUNTED_TRIPS = 64  # shorter loops may be scalar
+OPS_PER_CYCLE = 3.0  # scalar operations and memory accesses that a core completes in a cycle
+FLOAT_LATENCY, INT_LATENCY = 4.0, 1.0  # cycles from an operation to the use of its result
+MIN_COUNTED_TRIPS = 64  # a loop of at most so many iterations may stay scalar
 
 
 def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
-    """A vectorised loop must not become scalar because of the other one.
+    """A loop that would be vectorised must not become scalar because of the other one.
 
-    Exceptions: it does little, while the other waits for its own results or both load an element;
-    or an array is contracted, which is worth more. This runs the pass pipeline on the candidates,
-    so it is tried last.
+    Exceptions: an array is contracted, which is worth more; or one loop stays scalar anyway, the
+    vectors of the other do little work, and joining saves memory traffic (`bytes_saved`) or costs
+    nothing, since the joined loop waits for its own results (`_is_latency_bound`). This runs the
+    pass pipeline on the candidates, so it is tried last.
     """
     loops = p.first, p.second
     if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):
         return
-    stored, loaded = ({a.array for a in accesses((loop,)) if a.is_write is w}
-                  for loop, w in ((p.first, True), (p.second, False)))
-    if stored & loaded & p.gates.temporaries:
+    stored = {a.array for a in accesses((p.first,)) if a.is_write}
+    loaded = {a.array for a in accesses((p.second,)) if not a.is_write}
+    contracted = stored & loaded & p.gates.temporaries
+    if contracted:
         return
     joined = replace(
         p.first, body=(*p.first.body, *p.second.body), accs=(*p.first.accs, *p.second.accs)
@@ -178,11 +181,12 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
     if _leaves_no_scalar_loop(p, joined):
         return
     vectorized = [loop for loop in loops if _leaves_no_scalar_loop(p, loop)]
+    if not vectorized:
+        return
     scalar = [loop for loop in loops if loop not in vectorized]
-    does_little = all(map(_has_no_slow_operations, vectorized)) and not _has_branches(p, joined)
-    if vectorized and not (
-        scalar and does_little and (bytes_saved(p) or _is_latency_bound(joined))
-    ):
+    loses_little = all(map(_has_no_slow_operations, vectorized)) and not _has_branches(p, joined)
+    gains = scalar and loses_little and (bytes_saved(p) or _is_latency_bound(joined))
+    if not gains:
         lost, other = (
             ("the first", "the second") if vectorized[0] is p.first else ("this", "the first")
         )
@@ -259,7 +263,7 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
 
 def _may_be_long(loop: Loop) -> bool:
     """Whether `loop` is an innermost loop without early exit that may have many iterations."""
-    count = max_iterations(loop.range) if isinstance(loop.range, Interval) else None
+    count = max_trips_of_strip(loop.range) if isinstance(loop.range, Interval) else None
     return (
         is_innermost(loop) and loop.until is None and (count is None or count > MIN_COUNTED_TRIPS)
     )
@@ -289,7 +293,9 @@ def _is_latency_bound(loop: Loop) -> bool:
 
 
 def _latency(loop: Loop) -> float:
-    """Cycles of the longest loop-carried dependence chain."""
+    """Cycles of the longest loop-carried dependence chain: over all accumulators, from the value at
+    the start of an iteration to the next one; -inf without accumulators.
+    """
     latencies: dict[str, float] = {}
 
     def latency_of(e: Expr) -> float:

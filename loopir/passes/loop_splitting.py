@@ -24,7 +24,7 @@ from ..nodes import (
     Var,
 )
 
-__all__ = ["max_iterations", "strip_mine", "tile_loop", "split_loop_at", "can_split_loop"]
+__all__ = ["max_trips_of_strip", "strip_mine", "tile_loop", "split_loop_at", "can_split_loop"]
 
 
 def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
@@ -73,8 +73,11 @@ def _outer_accumulator(a: Accum, inner: str, partial: Reduction | None) -> Accum
     return replace(a, step=Call(partial.op, (a.current, tile_result), tile_result.dtype))
 
 
-def max_iterations(r: Interval) -> int | None:
-    """An upper bound of the trip count over `r`, if it is a constant; for a strip, its size."""
+def max_trips_of_strip(r: Interval) -> int | None:
+    """An upper bound of the trip count over `r`, if it is a constant: 512 for the strip
+    ``[i, min(i + 512, n))``, as `strip_mine` makes it. (More forms, by affine arithmetic, are known
+    to `analysis.loop_set.constant_max_trips`; remainders to `max_trips_of_remainder`.)
+    """
     constant_count = constant_trip_count(r)
     if constant_count is None and isinstance(r.hi, Call) and r.hi.op == "min":
         lengths = (_offset_from(r.lo, e) for e in r.hi.args)

@@ -64,7 +64,7 @@ def load_kernel(
     weak: Collection[str] = (),
     strided: Collection[str] = (),
     paired: Collection[str] = (),
-    alone: bool = False,
+    keeps_gil: bool = False,
     native: bool = True,
     trampoline_path: str | None = None,
 ) -> LoadedKernel:
@@ -73,8 +73,9 @@ def load_kernel(
     Scalars named in `weak` are passed as Python scalars, others as NumPy scalars. Arrays named in
     `strided` have no axis of unit stride, and an array that has one is rejected (a faster variant
     exists for it); those in `paired` are complex, and the parameter's last axis is the real and
-    imaginary part. ``alone``: the GIL is held during the call. ``native=False`` forces the portable
-    path. `trampoline_path`: the path of the trampoline, if it was stored with the kernel.
+    imaginary part. `keeps_gil`: the GIL is held during the call, however large the arrays are.
+    ``native=False`` forces the portable path. `trampoline_path`: the path of the trampoline, if it
+    was stored with the kernel.
 
     Raises BuildError where the object cannot be opened, or has too many parameters or axes.
     """
@@ -89,10 +90,11 @@ def load_kernel(
     address = library.address("tp_kernel")
     opened = trampoline(trampoline_path) if native else None
     if opened is None:
-        portable = connect_portably(library, PortableCall(library, address, rows, alone=alone))
-        return LoadedKernel(library, portable, False, address, rows, 0)
+        portable = PortableCall(library, address, rows, keeps_gil=keeps_gil)
+        checked = connect_portably(library, portable)
+        return LoadedKernel(library, checked, False, address, rows, 0)
     raised = connect_natively(library, opened)
-    words = [address, len(rows), int(alone), raised, *(f for r in rows for f in r.fields())]
+    words = [address, len(rows), int(keeps_gil), raised, *(f for r in rows for f in r.fields())]
     spec = np.array(words, dtype=np.int64).view(_Spec)
     spec.library = library
     fast = opened.builtin(opened.entry, spec)

@@ -84,7 +84,7 @@ class NameBinding:
         ]
         return (
             Pointer(self.cell) if self.cell else 0, Pointer(sys.intern(self.root)),
-            self.fixed or 0, len(self.steps), packer.packed(steps), self.expected or 0,
+            self.fixed or 0, len(self.steps), packer.address_of_words(steps), self.expected or 0,
         )
 
 
@@ -121,7 +121,7 @@ class ParameterList:
         defaults = [Pointer(self.defaults[k]) if k in self.defaults else 0 for k in places]
         keywords = [Pointer(sys.intern(name)) if name else 0 for name in self.names]
         last = 0 if self.last is None else Pointer(self.last)
-        arrays = packer.packed(defaults), packer.packed(keywords)
+        arrays = packer.address_of_words(defaults), packer.address_of_words(keywords)
         return [*arrays, len(places), self.positional, Pointer(self.function), last]
 
 
@@ -210,7 +210,7 @@ class Packer:
         self.alive.append(array)
         return int(array.__array_interface__["data"][0])
 
-    def packed(self, words: Sequence[Word]) -> int:
+    def address_of_words(self, words: Sequence[Word]) -> int:
         """The address of an array of the words."""
         return self.address_of(self.pack(words))
 
@@ -265,14 +265,14 @@ def _call_words(
         len(entry.rows),
         call.needs_quiet_state,
         any(p.kind == ITEMS and p.number for p in call.derived),
-        packer.packed([word for place, value in call.constants for word in (place, value)]),
-        packer.packed([word for m in guarded_names for word in m.words(packer)]),
-        packer.packed([word for m in call.captured for word in m.words(packer)]),
-        packer.packed([word for p in call.derived for word in p.words()]),
-        packer.packed([field for row in entry.rows for field in row.fields()]),
-        packer.packed(call.allocated),
-        packer.packed(call.sources),
-        packer.packed(call.program.words),
+        packer.address_of_words([word for pair in call.constants for word in pair]),
+        packer.address_of_words([word for m in guarded_names for word in m.words(packer)]),
+        packer.address_of_words([word for m in call.captured for word in m.words(packer)]),
+        packer.address_of_words([word for p in call.derived for word in p.words()]),
+        packer.address_of_words([field for row in entry.rows for field in row.fields()]),
+        packer.address_of_words(call.allocated),
+        packer.address_of_words(call.sources),
+        packer.address_of_words(call.program.words),
     ]
 
 
@@ -288,8 +288,8 @@ def _snapshot_words(copying: SnapshotSpec | None, packer: Packer) -> list[Word]:
         copying.max_bytes,
         len(copying.writes),
         len(copying.pairs),
-        packer.packed(copying.writes),
-        packer.packed([k for pair in copying.pairs for k in pair]),
+        packer.address_of_words(copying.writes),
+        packer.address_of_words([k for pair in copying.pairs for k in pair]),
     ]
 
 

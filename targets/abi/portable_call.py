@@ -27,7 +27,7 @@ __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 
 class PortableCall:
     """A kernel called by cffi; it reads ``__array_interface__`` and takes some microseconds a call.
-    With ``alone`` the GIL is held during the call.
+    With `keeps_gil` the GIL is held during the call.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class PortableCall:
         address: int,
         rows: Sequence[ParameterSpec],
         *,
-        alone: bool = False,
+        keeps_gil: bool = False,
     ) -> None:
         self._library = library  # stays loaded
         self._ffi = ffi = cffi_backend().FFI()
         self._kernel: Callable[..., int] = ffi.cast("int64_t(*)(void *, void *)", address)
         self._rows = rows
-        if alone:
+        if keeps_gil:
             import ctypes
 
             kernel = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(address)

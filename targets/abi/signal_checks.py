@@ -22,7 +22,7 @@ __all__ = ["connect_natively", "connect_portably"]
 _WITHOUT_ENTRY = """\
 #include <stdint.h>
 static struct { void *(*release)(void); void (*acquire)(void *); } py;
-static const int is_alone = 1;
+static const int is_gil_kept = 1;
 """
 """What `signals.c` uses of `entry.c`. The portable path releases the GIL, or must keep it."""
 

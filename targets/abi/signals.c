@@ -76,7 +76,7 @@ static int64_t ask(tp_clock *c, void **raised)
     if (stop && state) state(1);
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
-    if (!held && !is_alone) py.acquire(py.release());       /* 0: PyGILState_LOCKED */
+    if (!held && !is_gil_kept) py.acquire(py.release());       /* 0: PyGILState_LOCKED */
     return !stop;
 }
 

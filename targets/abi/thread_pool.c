@@ -543,9 +543,9 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
     if (pool.is_wake) return;                /* it was for the next ones, and says nothing about this one */
     h->parallel = average(h->parallel, time / r->units);
     h->parallel_runs++;
-    int is_clear = h->parallel_runs >= 3 || h->parallel > 1.3 * h->serial;
+    int is_clear = h->parallel_runs >= 3 || h->parallel > 3 * h->serial;
     if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
-        h->skip = 16 << h->level, h->level += h->level < 6, h->parallel_runs = 0, h->parallel = 0;
+        h->skip = 8 << h->level, h->level += h->level < 7, h->parallel_runs = 0, h->parallel = 0;
         h->spent = 0;
     } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
 }
@@ -622,8 +622,10 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
 {
     int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};
     double range = (double)(r->last - r->first);
+    int64_t hired = pool.counts[3];
     divide(r, t, expected);
     hire(t - 1);
+    hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
     pool.cpu = current_cpu(), pool.seats = t - 1, pool.is_stopped = pool.is_cut_short = 0;
     POKE(&pool.next, 0);
@@ -637,7 +639,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     uint64_t flags = PEEK(&pool.flags);
     if (flags) raise_float_flags(flags);
     if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
-    if (status & r->stops_at || !iterations) return status;
+    if (status & r->stops_at || !iterations || hired) return status;     /* what that took says nothing */
     double share = (double)iterations / range;
     history *h = history_of(r);
     time = since(begin);

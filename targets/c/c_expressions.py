@@ -288,7 +288,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if operand == "bool":
         return mask_op(e.op, args, e.lanes, s.target)
     if e.op == "select" and s.target.masks == "bits":  # gcc would evaluate them under the mask only
-        raises = [_raises_unchosen(a, e.args[0]) for a in e.args[1:]]
+        raises = [_may_raise_where_unselected(a, e.args[0]) for a in e.args[1:]]
         pairs = zip(args[1:], raises, strict=True)
         forced = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
         args = (args[0], *forced)
@@ -315,13 +315,13 @@ def _constant_divisor(e: ir.Call) -> int | None:
             return None
 
 
-def _raises_unchosen(e: ir.Expr, mask: ir.Expr) -> bool:
+def _may_raise_where_unselected(e: ir.Expr, mask: ir.Expr) -> bool:
     """Whether `e` may raise a flag in lanes where `mask` is false."""
     calls = (c for c in walk(e) if isinstance(c, ir.Call) and call_may_raise(c))
-    return any(not any(_chooses(n, mask) for n in walk(c)) for c in calls)
+    return any(not any(_is_select_on(n, mask) for n in walk(c)) for c in calls)
 
 
-def _chooses(n: ir.Node, mask: ir.Expr) -> bool:
+def _is_select_on(n: ir.Node, mask: ir.Expr) -> bool:
     """Whether `n` is a select on `mask`."""
     return isinstance(n, ir.Call) and n.op == "select" and n.args[0] == mask
 

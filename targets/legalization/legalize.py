@@ -97,7 +97,8 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
-    fit in registers. In a kernel that stops at a failing check, stores come after the checks.
+    fit in registers. In a kernel that stops at a failing check, stores come after the checks
+    (`_checks_before_stores`); the guards then require to be disjoint what such a store has passed.
     """
 
     read, apart = arrays_read((kernel,)), set[frozenset[str]]()
@@ -139,12 +140,15 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
 def _checks_before_stores(
     loop: ir.VecLoop | ir.PredLoop, read: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with stores moved after the checks of all lanes, where no code reads their arrays."""
-    is_movable = [_is_movable(s, read) for s in loop.body]
-    if not any(isinstance(s, ir.Check) for s in loop.body) or is_movable == sorted(is_movable):
-        return loop
-    others = (s for s in loop.body if not _is_movable(s, read))
-    return replace(loop, body=(*others, *(s for s in loop.body if _is_movable(s, read))))
+    """`loop` with stores moved to the end of its body, after the checks of all lanes, where no code
+    reads their arrays. A kernel that stops at a failing check has then not stored the elements of
+    the lanes behind it.
+    """
+    has_checks = any(isinstance(s, ir.Check) for s in loop.body)
+    movable = [s for s in loop.body if _is_movable(s, read)]
+    others = [s for s in loop.body if not _is_movable(s, read)]
+    body = (*others, *movable)
+    return replace(loop, body=body) if has_checks and body != loop.body else loop
 
 
 def _is_movable(s: ir.Stmt, read: frozenset[str]) -> bool:
@@ -155,8 +159,9 @@ def _is_movable(s: ir.Stmt, read: frozenset[str]) -> bool:
 def _pairs_to_keep_apart(
     loop: ir.VecLoop | ir.PredLoop, read: frozenset[str], kernel: ir.Kernel
 ) -> Iterator[frozenset[str]]:
-    """Pairs of arrays that may be one by the guards of `kernel`, of which `loop` stores into the
-    first and then loads from the second, or stores into it: the first stores are moved behind.
+    """Pairs of arrays that the guards of `kernel` allow to be one, but that must be disjoint once
+    stores of `loop` have been moved: a store into the first moves past a load from the second, or
+    past a store into it.
     """
     for k, s in enumerate(loop.body):
         if isinstance(s, ir.Store) and _is_movable(s, read):
@@ -167,7 +172,11 @@ def _pairs_to_keep_apart(
 
 
 def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
-    """The loop with its number of lanes, its group and its mask form."""
+    """The loop with its number of lanes, its group and its mask form.
+
+    The group is, in this order: that of the vectoriser; `_group_size`, if there are accumulators;
+    as many registers as the cost model says (`registers_per_group`).
+    """
     branches_per_lane = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
     width = 1 if branches_per_lane else _lane_count(loop, target)
     resolved: Any = map_children(loop, lambda n: n if n is loop.range else _resolve_width(n, width))
@@ -181,8 +190,8 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
 def _split_remainder(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """`loop`; if its groups have many registers, followed by a loop over the remainder in half
-    groups.
+    """`loop`; if its groups have many registers that share inner loops, followed by a loop over the
+    remainder in half groups. (A remainder register by register repeats the inner loops for each.)
     """
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
@@ -219,8 +228,8 @@ def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
-    """The lanes of a group, where the vectoriser has not fixed them; None if the loop
-    has no accumulators except those of `advanced_accums`.
+    """The lanes of a group for the accumulators of a loop whose group the vectoriser has not fixed;
+    None if it has no accumulators but counters that an append or a prefix scan advances.
     """
     sizes = [DTYPES[a.init.dtype].bytes for a in loop.accs if a.name not in advanced_accums(loop)]
     return max(width, _DEFAULT_GROUP_BYTES // max(sizes)) if sizes else None

@@ -55,7 +55,14 @@ def vector_cost(n: ir.Node) -> float:
 
 
 def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """Registers per group of a loop without accumulators: enough to hide latency in cheap bodies.
+    """Registers per group (LLVM: the interleave count) of a loop without accumulators of its own.
+    Cases, in this order:
+
+    - no vectors, or a loop that appends, whose appended elements have to stay in order: 1;
+    - inner loops that the registers can share (`can_jam_inner_loops`): as many as fit in registers
+      beside what the inner loops carry, so that loads and latencies are shared (the columns of a
+      matrix product's tile); fewer where the results of the sums stall (`results_stall`);
+    - else enough to hide latency in a cheap body (`interleave_count`).
     """
     if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
         return 1
@@ -73,7 +80,9 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
-    """Whether interleaved registers can run the inner loops of `loop` together."""
+    """Whether interleaved registers can run the inner loops of `loop` together: it has
+    some, each counted or a ``while``, and is a VecLoop without early exit.
+    """
     inner = [n for s in loop.body for n in walk_statements(s) if isinstance(n, ir.LoopLike)]
     runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None
     return runs_to_end and bool(inner) and all(isinstance(n, ir.Loop | ir.While) for n in inner)
@@ -86,25 +95,27 @@ def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
 
 
 def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
-    """Whether the accumulators of a legal loop stay in registers, its body unrolled for each."""
+    """Whether each register of an accumulator of a legal loop is a C variable, and the body is
+    unrolled for each; else they are in an array, over which a loop runs.
+    """
     assert isinstance(loop.width, int)
     assert loop.group
-    count = loop.group // loop.width
-    if count == 1:
+    registers = loop.group // loop.width
+    if registers == 1:
         return True
-    return (
-        target.bits > 0
-        and count <= target.registers
-        and count * vector_cost(loop) <= _MAX_UNROLLED_COST
-    )
+    has_enough_registers = target.bits > 0 and registers <= target.registers
+    return has_enough_registers and registers * vector_cost(loop) <= _MAX_UNROLLED_COST
 
 
 def store_to_align(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store whose addresses a map aligns by peeling: the first one, if it is contiguous, alone
-    or as one of an interleaved pair; None if aligning is impossible or not worth three copies of
-    the body.
+    """The store for which `loop` peels its first elements, so that whole groups store to aligned
+    addresses: its first one. None if aligning is impossible or not worth three copies of the body.
+
+    The store must be unmasked and contiguous, alone or as one of an interleaved pair, and its
+    address computable before the loop: its subscripts read only the loop variable and names in
+    `known`.
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
@@ -114,39 +125,50 @@ def store_to_align(
     if vector_cost(loop) > _MAX_PEELED_COST or can_jam_inner_loops(loop):
         return None
     names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
+    if not all(x in known for x in names):
+        return None
     stride, second = arrays[store.array].step(store.axis), rest[0]
-    is_pair = (
-        stride == 2
-        and isinstance(second, ir.Store)
-        and are_interleaved_stores(store, second, arrays)
-    )
-    return store if (stride == 1 or is_pair) and all(x in known for x in names) else None
+    is_pair = second is not None and are_interleaved_stores(store, second, arrays)
+    return store if stride == 1 or (stride == 2 and is_pair) else None
 
 
 def is_streaming_store(
     store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
 ) -> bool:
-    """Whether a large result should use non-temporal stores: the kernel must not read it."""
+    """Whether `store` should be non-temporal (past the caches) where its array is large: the target
+    has such an instruction for a whole register, and the kernel does not read the array. How large,
+    the C code tests at run time (`c_vector_loops`).
+    """
     is_contiguous = v.bits == target.bits and arrays[store.array].unit == store.axis
     return bool(target.stream) and is_contiguous and store.array not in read
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
     """The load of the element directly after `load` in each lane, for arrays of pairs such as
-    complex numbers; None otherwise.
+    complex numbers (``z[i:W, 0]`` → ``z[i:W, 1]``); None otherwise.
     """
     p = arrays[load.array]
     if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
         return None
-    position = load.index[p.unit]
-    if not isinstance(position, ir.Const) or load.dtype == "bool" or DTYPES[load.dtype].wide:
+    if load.dtype == "bool" or DTYPES[load.dtype].wide:
         return None
-    next_position = replace(position, value=position.value + 1)
-    return replace(load, index=(*load.index[: p.unit], next_position, *load.index[p.unit + 1 :]))
+    index = _next_of_pair(load.index, p.unit)
+    return replace(load, index=index) if index else None
+
+
+def _next_of_pair(index: tuple[ir.Expr, ...], unit: int) -> tuple[ir.Expr, ...] | None:
+    """The subscripts of the next element along the axis `unit`; None if the subscript there is no
+    constant.
+    """
+    position = index[unit]
+    if not isinstance(position, ir.Const):
+        return None
+    return *index[:unit], replace(position, value=position.value + 1), *index[unit + 1 :]
 
 
 def are_interleaved_stores(first: ir.Stmt, second: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
-    """Whether two stores fill adjacent elements of pairs, such as the parts of complex numbers.
+    """Whether two stores fill adjacent elements of pairs, such as the parts of complex numbers:
+    ``z[i:W, 0] = a`` and ``z[i:W, 1] = b``.
 
     The second must read no element that the first writes: at most the one it writes itself.
     """
@@ -155,16 +177,13 @@ def are_interleaved_stores(first: ir.Stmt, second: ir.Stmt, arrays: Mapping[str,
     unit = arrays[first.array].unit
     if first.value.lanes in {1, None} or first.step != 1 or unit is None or unit == first.axis:
         return False
-    position = first.index[unit]
-    if not isinstance(position, ir.Const):
+    index = _next_of_pair(first.index, unit)
+    if index is None:
         return False
-    index = (
-        *first.index[:unit],
-        replace(position, value=position.value + 1),
-        *first.index[unit + 1 :],
-    )
     same_type = (second.value.dtype, second.value.lanes) == (first.value.dtype, first.value.lanes)
-    return same_type and second == replace(first, index=index, value=second.value) and all(
+    is_next = second == replace(first, index=index, value=second.value)
+    reads_only_own_element = all(
         (x.index, x.axis, x.step) == (index, second.axis, second.step)
         for x in walk(second) if isinstance(x, ir.Load)
     )
+    return same_type and is_next and reads_only_own_element

@@ -43,6 +43,40 @@ for _ in range(20):
 """,
     ),
     Code(
+        code="RUN_REBOUND",
+        title="a global that the function uses is bound to something else again and again",
+        why="A function, a class, a str or a tuple outside of the function decides what is "
+            "compiled, so that the function is compiled anew where the name is bound to another "
+            "one: 8 times, and once more for every 100 calls that compiled code has served, 64 "
+            "times at most. After that Python serves the calls with further values. Numbers and "
+            "arrays are read at each call, and may change.",
+        help="pass the value as an argument, or keep numbers that change in names or arrays of "
+             "their own",
+        bad="""\
+@fuse(on_reject="silent")
+def weighted(x):
+    s = 0.0
+    for v in x:
+        s += v * WEIGHTS[0] + WEIGHTS[1]
+    return s
+
+for k in range(20):
+    WEIGHTS = (k, 1.0)
+    weighted(np.arange(4.0))
+""",
+        good="""\
+@fuse(on_reject="silent")
+def weighted(x, weights):
+    s = 0.0
+    for v in x:
+        s += v * weights[0] + weights[1]
+    return s
+
+for k in range(20):
+    weighted(np.arange(4.0), (k, 1.0))
+""",
+    ),
+    Code(
         code="RUN_SIGNATURES",
         title="the function was called with too many signatures",
         why="Each combination of argument types is compiled by itself, 64 of them at most. Calls "

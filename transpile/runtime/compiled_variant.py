@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import reduce
 from time import perf_counter_ns
 from types import CellType, FunctionType
 from typing import Any
@@ -20,6 +21,8 @@ from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import KernelInterface, ListItems
+from ..host_nodes import host_source
+from ..result_spec import builds_lists
 from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
@@ -71,13 +74,30 @@ class Variant:
     def __post_init__(self) -> None:
         self.applies = make_binding_test(self.function, self.interface)
 
+    def rebound_names(self) -> list[str]:
+        """The names on which the kernel depends, and which are bound to something else by now, as
+        ``WEIGHTS`` or ``Model.rate``.
+        """
+        cells = zip(
+            self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True
+        )
+        bound = self.function.__globals__ | {name: cell.cell_contents for name, cell in cells}
+        names = list[str]()
+        for guard in self.interface.identity_guards:
+            name, *attributes = host_source(guard.expr).split(".")
+            if name in bound and all(map(str.isidentifier, attributes)):
+                value = reduce(lambda of, a: getattr(of, a, None), attributes, bound[name])
+                names += [".".join((name, *attributes))] if value is not guard.value else []
+        return names
+
     def selection_by_time(self, *, varies: bool) -> CallSelection:
         """What selects between it and Python, by the time of calls; made at the first one.
         ``varies``: see `CallSelection`.
         """
         if self.selection is None:
+            takes_lists = any(isinstance(b, ListItems) for b in self.interface.bindings)
             self.selection = CallSelection(
-                converts_lists=any(isinstance(b, ListItems) for b in self.interface.bindings),
+                converts_lists=takes_lists or builds_lists(self.interface.returned),
                 varies=varies,
                 exact_up_to=self.interface.exact_up_to,
             )

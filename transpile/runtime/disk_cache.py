@@ -176,7 +176,7 @@ def _variant_of_recipe(
             weak=python_scalar_params(interface),
             strided=strided_params(interface),
             paired=complex_params(interface),
-            alone=keeps_gil(interface),
+            keeps_gil=keeps_gil(interface),
             trampoline_path=trampoline,
         )
     except BuildError:

@@ -76,9 +76,6 @@ SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER,
 PYTHON_FASTER = "RUN_PYTHON_FASTER"
 """The code of calls that Python serves since it was measured to be the faster one."""
 
-_MAX_RETRIES = 4
-"""How often a refused signature is compiled again since global names were rebound."""
-
 
 class Dispatcher(WrappedFunction):
     """The state of one function: its specializations, and the installed call."""
@@ -417,12 +414,11 @@ class Dispatcher(WrappedFunction):
         """
         if (variant := spec.variant(values)) is not None:
             return variant
-        if spec.rejection is None:
-            return self._compile_or_refuse(spec, values)
-        may_retry = spec.names is not None and spec.retries < _MAX_RETRIES
-        if may_retry and spec.names != names_read(self._function):
-            spec.retries += 1
-            spec.rejection = spec.error = spec.outlined = None
+        if spec.rejection is None and (rejection := spec.rebound_too_often()):
+            spec.rejection = rejection
+            self._warn_of_refusal(spec, rejection)
+            return None
+        if spec.rejection is None or spec.starts_retry(self._function):
             return self._compile_or_refuse(spec, values)
         return None
 

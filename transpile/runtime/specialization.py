@@ -44,6 +44,18 @@ __all__ = [
 ]
 
 MAX_VARIANTS = 8
+"""Limit on the variants that are kept, and on those that are compiled for calls with other globals
+each time.
+"""
+
+_CALLS_PER_REBUILD = 100
+"""After so many calls of compiled code one more variant may be compiled."""
+
+_MAX_REBUILDS = 64
+"""Limit on the variants that are compiled in place of others, however many calls there are."""
+
+_MAX_RETRIES = 4
+"""How often a refused signature is compiled again since global names were rebound."""
 
 
 @record(frozen=True, slots=True)
@@ -150,7 +162,8 @@ class Specialization:
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     dropped: list[OutlinedRegion] = field(default_factory=list)
     """Regions that are Python again, since that is faster."""
-    retries: int = 0  # how often it was compiled again since names were rebound
+    retries: int = 0  # how often it was compiled again since names were rebound, while refused
+    rebuilds: int = 0  # how many variants there were besides the first
     python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
     """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
     python_code: str | None = None
@@ -167,7 +180,33 @@ class Specialization:
 
     def add(self, variant: Variant) -> None:
         """Add a variant; the oldest of more than `MAX_VARIANTS` is dropped."""
+        self.rebuilds += bool(self.variants)
         self.variants[:] = [*self.variants[1 - MAX_VARIANTS :], variant]
+
+    def starts_retry(self, function: FunctionType) -> bool:
+        """Whether the refused signature is to be compiled again, since a global name that
+        `function` reads has been bound to something else; then it is no longer refused.
+        """
+        may_retry = self.names is not None and self.retries < _MAX_RETRIES
+        if not may_retry or self.names == names_read(function):
+            return False
+        self.retries += 1
+        self.rejection = self.error = self.outlined = None
+        return True
+
+    def rebound_too_often(self) -> Rejection | None:
+        """Why the signature is not compiled again for what the function's global names mean now: it
+        has been too often. None if it may be compiled.
+        """
+        limit = min(MAX_VARIANTS + self.compiled // _CALLS_PER_REBUILD, _MAX_REBUILDS)
+        if self.rebuilds < limit:
+            return None
+        from ..diagnostics import Rejection
+
+        names = " and ".join(f"`{n}`" for n in self.variants[-1].rebound_names())
+        what = f"{names} has" if names else "what the function reads from outside has"
+        count = f"{what} been bound to something else {self.rebuilds + 1} times"
+        return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
     @property
     def compiled(self) -> int:

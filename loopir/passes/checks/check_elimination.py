@@ -114,16 +114,24 @@ def check_elimination(kernel: Kernel) -> Kernel:
 class _Prover:
     """A forward walk over the code that carries facts and removes what they imply.
 
-    ``counted``: the enclosing loop is a counted loop, so that its branches may be if-converted
-    later. ``lanes``: the code is in such a branch. Facts implied by its condition then hold for
-    checks, but must not simplify expressions: inactive lanes evaluate these, too. ``blind``: facts
-    from conditions are not used at all.
+    ``in_counted_loop``: the enclosing loop is a counted loop, so that its branches may be
+    if-converted later. ``may_be_masked``: the code is in such a branch. Facts implied by its
+    condition then hold for checks, but must not simplify expressions: inactive lanes evaluate
+    these, too. ``ignores_conditions``: facts from conditions are not used at all, so that what is
+    proved holds in inactive lanes, too.
     """
 
     def __init__(
-        self, fresh: FreshNames, counted: bool = False, lanes: bool = False, blind: bool = False
+        self,
+        fresh: FreshNames,
+        *,
+        in_counted_loop: bool = False,
+        may_be_masked: bool = False,
+        ignores_conditions: bool = False,
     ) -> None:
-        self.fresh, self.counted, self.lanes, self.blind = fresh, counted, lanes, blind
+        self.fresh = fresh
+        self.in_counted_loop, self.may_be_masked = in_counted_loop, may_be_masked
+        self.ignores_conditions = ignores_conditions
 
     def block(self, stmts: tuple[Stmt, ...], f: IntegerFacts) -> tuple[Stmt, ...]:
         """Rewrite `stmts`; `f` is updated to the facts after them."""
@@ -140,7 +148,7 @@ class _Prover:
                 return (s if value is s.value else replace(s, value=value),)
             case If():
                 return (self.branch(s, f),)
-            case Loop(range=Interval()) | While() if not self.blind:
+            case Loop(range=Interval()) | While() if not self.ignores_conditions:
                 return (self.loop(s, f),)
             case _:
                 assigned = sorted(bound_names(s)) + ([s.count] if isinstance(s, Append) else [])
@@ -157,14 +165,19 @@ class _Prover:
         or on the only side that can be reached.
         """
         cond = self.expr(s.cond, f)
-        if self.counted and not self.lanes and _may_be_improved(s):
-            # facts without the condition hold in all lanes
-            s = _Prover(self.fresh, blind=True).branch(s, f.copy())
+        if self.in_counted_loop and not self.may_be_masked and _may_be_improved(s):
+            # first what holds in all lanes, without the condition: that may simplify expressions
+            s = _Prover(self.fresh, ignores_conditions=True).branch(s, f.copy())
         if_true, if_false = f.copy(), f.copy()
-        if not self.blind:
+        if not self.ignores_conditions:
             assume_condition(if_true, cond)
             assume_condition(if_false, cond, False)
-        inside = _Prover(self.fresh, self.counted, self.lanes or self.counted, self.blind)
+        inside = _Prover(
+            self.fresh,
+            in_counted_loop=self.in_counted_loop,
+            may_be_masked=self.may_be_masked or self.in_counted_loop,
+            ignores_conditions=self.ignores_conditions,
+        )
         then, orelse = inside.block(s.then, if_true), inside.block(s.orelse, if_false)
         sides = [(inside.expr(y.then, if_true), inside.expr(y.orelse, if_false)) for y in s.yields]
         for (a, b), y in zip(sides, s.yields, strict=True):
@@ -182,7 +195,10 @@ class _Prover:
         """Rewrite the loop `s`; `f` is updated to the facts after it."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
-        return _Prover(self.fresh, counted, self.lanes and counted).rewrite_loop(s, inits, f)
+        inside = _Prover(
+            self.fresh, in_counted_loop=counted, may_be_masked=self.may_be_masked and counted
+        )
+        return inside.rewrite_loop(s, inits, f)
 
     def rewrite_loop(self, s: Loop | While, inits: list[Expr], f: IntegerFacts) -> Loop | While:
         """Rewrite the loop `s`, whose accumulators start as `inits`.
@@ -224,8 +240,7 @@ class _Prover:
 
         Joins the facts after an iteration with `start` until they are stable, widening from the
         second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
-        unknown. The body is visited only if it changes
-        facts that hold at the start.
+        unknown. The body is visited only if it changes facts that hold at the start.
         """
         steps = [a.step for a in s.accs]
         is_body_needed = bool(s.accs) or _binds_known_names(s, start)
@@ -262,7 +277,7 @@ class _Prover:
         """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where
         ``0 <= i < n``.
         """
-        if self.lanes or not _may_be_decided(e):
+        if self.may_be_masked or not _may_be_decided(e):
             return e
 
         def edit(n: Any) -> Any:

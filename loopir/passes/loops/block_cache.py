@@ -38,7 +38,7 @@ from ...nodes import (
     Var,
     VecLoop,
 )
-from ..loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_trips_of_strip, strip_mine
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
 
@@ -209,7 +209,7 @@ class _CacheBlocking:
     def is_long(self) -> bool:
         """Whether the sums may be longer than one strip."""
         assert isinstance(self.nest.sum_loop.range, Interval)
-        count = max_iterations(self.nest.sum_loop.range)
+        count = max_trips_of_strip(self.nest.sum_loop.range)
         return count is None or count > self.length
 
     def stmt(self) -> Stmt:

@@ -14,7 +14,7 @@ from ...ir_traversal import map_children, walk
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine, strip_length
 from ...nodes import If, Interval, Kernel, Load, Loop, Var
-from ..loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_trips_of_strip, strip_mine
 from ..reduce.blocked_summation import BLOCK_ELEMENTS
 from ..vector.vectorize_outer import can_run_in_lockstep
 from .jam import sums_only_rows
@@ -58,7 +58,7 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
         """`n` with the pairs of loops in it blocked, unless the inner one is short."""
         if isinstance(n, Loop) and (inner := _blockable_inner(n, kernel)) is not None:
             assert isinstance(inner.range, Interval)
-            count = max_iterations(inner.range)
+            count = max_trips_of_strip(inner.range)
             if count is not None and count <= rows_per_block:
                 return n
             strip = Var(fresh.name(inner.var), INDEX)

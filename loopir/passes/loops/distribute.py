@@ -43,7 +43,7 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ...statement_blocks import backward_slice, evaluated_by, map_statements
-from ..loop_splitting import max_iterations, tile_loop
+from ..loop_splitting import max_trips_of_strip, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["distribute"]
@@ -100,7 +100,7 @@ def _is_candidate(s: Loop) -> bool:
     counted = counted_range(s)
     if counted is None or not is_innermost(s) or has_early_exit(s):
         return False
-    count = max_iterations(counted)
+    count = max_trips_of_strip(counted)
     return count is None or count >= MIN_ITERATIONS
 
 

@@ -37,7 +37,7 @@ from ...nodes import (
     VecLoop,
 )
 from ...op_table import OPS
-from ..loop_splitting import max_iterations
+from ..loop_splitting import max_trips_of_strip
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
 
@@ -166,7 +166,7 @@ def _rows_of_sums(
     loop next to them (`is_adjacent`).
     """
     assert isinstance(loop.range, Interval)
-    inner_loops, max_count = list(_vector_reductions(loop)), max_iterations(loop.range)
+    inner_loops, max_count = list(_vector_reductions(loop)), max_trips_of_strip(loop.range)
     has_vectors_of_sums = not any(isinstance(inner, VecLoop) for inner in inner_loops)
     if has_vectors_of_sums:
         accs_per_loop = max(sum(a.init.lanes != 1 for a in inner.accs) for inner in inner_loops)

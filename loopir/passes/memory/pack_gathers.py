@@ -10,7 +10,7 @@ from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import map_children
 from ...lazy_dataclass import replace
 from ...nodes import Expr, If, Interval, Kernel, Loop, Stmt, VecLoop
-from ..loop_splitting import max_iterations
+from ..loop_splitting import max_trips_of_strip
 from .pack_operands import PackedPanels, gathered_loads, is_short_reduction
 
 __all__ = ["pack_gathers"]
@@ -119,5 +119,5 @@ class _GatherPacker:
 
 def _has_few_iterations(r: Interval) -> bool:
     """Whether the trip count is a constant too small to repay a panel."""
-    count = max_iterations(r)
+    count = max_trips_of_strip(r)
     return count is not None and count < _MIN_ITERATIONS

@@ -33,7 +33,7 @@ from ...nodes import (
     Var,
     VecLoop,
 )
-from ..loop_splitting import max_iterations, strip_mine
+from ..loop_splitting import max_trips_of_strip, strip_mine
 from ..reduce.version_short_reductions import SHORT_LIMIT
 from ..vector.vectorize_outer import can_run_in_lockstep
 from ..vector.widen import WIDTH
@@ -49,7 +49,7 @@ def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
     if counted is None or not all(isinstance(s, Assign) for s in fold.body):
         return False
     is_short = index_less(index_sub(counted.hi, counted.lo), SHORT_LIMIT)
-    return (max_iterations(counted) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
+    return (max_trips_of_strip(counted) or SHORT_LIMIT + 1) <= SHORT_LIMIT or is_short in tests
 
 
 def gathered_loads(
@@ -99,7 +99,7 @@ class PackedPanels:
 
 def _bounded_range(r: Interval) -> Interval:
     """The range `r`, known to be short, with an explicit bound."""
-    if max_iterations(r) is not None:
+    if max_trips_of_strip(r) is not None:
         return r
     return Interval(r.lo, index_min(index_add(r.lo, SHORT_LIMIT), r.hi))
 

@@ -33,7 +33,7 @@ from ...nodes import (
     Yield,
 )
 from ...statement_blocks import backward_slice, map_statements
-from ..loop_splitting import max_iterations
+from ..loop_splitting import max_trips_of_strip
 from ..vector.if_convert import flatten_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
@@ -208,7 +208,7 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
     """`s` as an _ArgSearch, if its accumulators are arg-reductions and others that are independent
     of these, and it is long enough; else None.
     """
-    count = max_iterations(s.range) if isinstance(s.range, Interval) else 0
+    count = max_trips_of_strip(s.range) if isinstance(s.range, Interval) else 0
     if s.until or not s.accs or (count is not None and count < MIN_TERMS):
         return None
     loop = flatten_loop(s, kernel, fresh) or s

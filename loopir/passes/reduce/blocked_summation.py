@@ -9,7 +9,7 @@ from ...ir_traversal import counted_range
 from ...lazy_dataclass import replace
 from ...nodes import Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
-from ..loop_splitting import max_iterations, tile_loop
+from ..loop_splitting import max_trips_of_strip, tile_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["blocked_summation"]
@@ -66,7 +66,7 @@ def _exceeds_one_block(loop: Loop) -> bool:
     counted = counted_range(loop)
     if counted is None:
         return False
-    count = max_iterations(counted)
+    count = max_trips_of_strip(counted)
     return count is None or count > BLOCK_ELEMENTS
 
 

@@ -23,15 +23,17 @@ def exact_up_to(kernel: Kernel, counted: Collection[str]) -> int | None:
     """The largest size of a call up to which the final `kernel` surely has the bits of the source's
     order; None: any size; -1: none.
 
-    The size is the sum of the lengths and values of the parameters in `counted`, which are arrays
-    of rank 1 and integers; of a negative integer v it is -(v + 1).
+    Only folds that `keep_fold_order` has versioned on their number of terms depend on the size: up
+    to it, each of them takes the copy for few terms. The size is the sum of the lengths and values
+    of the parameters in `counted`, which are arrays of rank 1 and integers; of a negative integer v
+    it is -(v + 1).
     """
     if not any(map(_is_inexact, walk(kernel))):
         return None
     if any(map(_is_inexact, _without_long_folds(kernel))):
         return -1
     definitions = _definitions(kernel)
-    conditions = [n.cond for n in walk(kernel) if isinstance(n, If) and _short_copy(n)]
+    conditions = [n.cond for n in walk(kernel) if isinstance(n, If) and _is_fold_version(n)]
     size = min(_largest_size(c, counted, definitions) for c in conditions)
     return size if size < _ALL else None
 
@@ -50,7 +52,9 @@ _ALL = 1 << 62
 def _largest_size(
     condition: Expr, counted: Collection[str], definitions: Mapping[str, Expr]
 ) -> int:
-    """The largest size up to which ``a < b`` surely holds; -1 if there is none."""
+    """The largest size up to which `condition` surely holds; -1 if there is none, `_ALL` if it
+    always holds.
+    """
     match condition:
         case Call("lt", (a, b)):
             return max(-1, _size_while_less(a, b, counted, definitions))
@@ -66,17 +70,20 @@ def _size_while_less(
 ) -> int:
     """The largest size up to which ``a < b`` surely holds; negative if none is known.
 
-    Of the affine form of ``a - b`` only terms that grow with the size are of interest: lengths are
-    not negative, and of integers a positive multiple is at most that of the size. Of a minimum one
-    operand is enough, of a maximum each is needed.
+    In the affine form ``a - b = constant + Σ factor · atom`` a term with a length or an integer of
+    the call is at most its `_growth` times that part of the size, so the sum is at most ``constant
+    + steepest · size``, which must be at most -1. Where ``a - b`` is not affine: of a minimum one
+    operand is enough, of a maximum each is needed, and a name has the bound of its definition.
     """
     form = affine_form(Call("sub", (a, b), INDEX))
     if form is not None:
-        factors = [_growth(atom, c, counted) for atom, c in form.terms.items()]
-        if None not in factors:
-            most = max((f for f in factors if f), default=0)
+        growths = [_growth(atom, c, counted) for atom, c in form.terms.items()]
+        if None not in growths:
+            steepest = max((g for g in growths if g), default=0)
             room = -1 - form.constant
-            return room // most if most else _ALL if room >= 0 else -1
+            if steepest:
+                return room // steepest
+            return _ALL if room >= 0 else -1
     match a:
         case Call("floordiv", (x, Const(int(divisor)))) if divisor > 0 and _is_positive(b):
             return _size_while_less(x, b, counted, definitions)  # the quotient is at most max(x, 0)
@@ -98,16 +105,18 @@ def _is_positive(e: Expr) -> bool:
 def _growth(atom: Expr | str, factor: int, counted: Collection[str]) -> int | None:
     """By how much ``factor * atom`` can grow while the size grows by one; None if by any number."""
     match atom:
+        case Dim() if factor < 0:
+            return 0  # a length is never negative
         case Dim():
-            return 0 if factor < 0 else factor if atom.array in counted else None
+            return factor if atom.array in counted else None
         case Var(name) if name in counted and factor > 0:
             return factor
     return None
 
 
-def _short_copy(branch: If) -> bool:
-    """Whether `branch` has a loop for few terms first, which keeps their order (see
-    `keep_fold_order`).
+def _is_fold_version(branch: If) -> bool:
+    """Whether `keep_fold_order` has made `branch`: its ``then`` side is the scalar loop for few
+    terms, which keeps their order.
     """
     return bool(branch.then) and isinstance(loop := branch.then[0], Loop) and is_short_fold(loop)
 
@@ -118,7 +127,7 @@ def _without_long_folds(node: Node) -> Iterator[Node]:
     """
     yield node
     match node:
-        case If(then=then) if _short_copy(node):
+        case If(then=then) if _is_fold_version(node):
             inner: tuple[Node, ...] = then
         case _:
             inner = tuple(children(node))

@@ -54,7 +54,7 @@ from ...nodes import (
 from ...op_table import OPS, STATUS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
-from ..loop_splitting import max_iterations
+from ..loop_splitting import max_trips_of_strip
 from .exact_extrema import exact_extremum_result, is_order_independent
 from .if_convert import MaskedRewriter, flatten_loop
 from .prefix_scans import insert_prefixes
@@ -172,7 +172,7 @@ loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is
 def is_short_fold(loop: Loop) -> bool:
     """Whether the loop has at most `SHORT_FOLD` terms, which vector lanes would reorder."""
     counted = counted_range(loop)
-    count = None if counted is None else max_iterations(counted)
+    count = None if counted is None else max_trips_of_strip(counted)
     return count is not None and count <= SHORT_FOLD and reorders_floats(loop)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeAlias
 
-from ...algebra.constant_folding import constant_trip_count, max_trip_count
+from ...algebra.constant_folding import constant_trip_count, max_trips_of_remainder
 from ...algebra.may_raise import possible_flags
 from ...analysis.access import LoopSubscripts
 from ...analysis.dependence import Dependence, dependences
@@ -146,7 +146,7 @@ def _check_trip_count(case: _Candidate) -> Rejection | None:
     interval = case.loop.range
     if not isinstance(interval, Interval):
         return None
-    count, max_count = constant_trip_count(interval), max_trip_count(interval)
+    count, max_count = constant_trip_count(interval), max_trips_of_remainder(interval)
     if max_count is None or (count is not None and count >= MIN_TRIPS):
         return None
     times = f"{count} times" if count is not None else f"{max_count} times at most"

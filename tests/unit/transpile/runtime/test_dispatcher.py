@@ -29,6 +29,7 @@ from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
 from transpile import pipeline as compiling_module
 from transpile.runtime import fork_lock
+from transpile.runtime.specialization import MAX_VARIANTS
 from transpile.types.value_types import ArrayType, ScalarType
 
 K = 3.0
@@ -964,3 +965,60 @@ def test_check_verifies_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transpile.pipeline.verify", ill_formed)
     with pytest.raises(AssertionError, match="ill-formed at scalar"):
         fuse(doubled)(np.ones(2))
+
+
+class Rates:
+    first = 1
+
+
+PAIR: Any = (1.0, 2.0)
+
+
+def by_pair(x):
+    s = 0.0
+    for v in x:
+        s += v * PAIR[0] + PAIR[1]
+    return s
+
+
+def by_attribute(x):
+    s = 0.0
+    for v in x:
+        s += v * Rates.first
+    return s
+
+
+@pytest.mark.parametrize(("function", "named"), [(by_pair, "PAIR"), (by_attribute, "Rates.first")])
+def test_globals_that_change_at_each_call_are_compiled_for_a_few_values(
+    function: Any, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.PAIR", PAIR)
+    monkeypatch.setattr(Rates, "first", Rates.first)
+    fused, x = fuse(function), np.arange(4.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(60):
+            globals()["PAIR"] = (k / 2, 1.0)
+            Rates.first = k
+            assert fused(x) == function(x)
+    (spec,) = fused._specializations.values()
+    assert spec.rebuilds == MAX_VARIANTS
+    (message,) = [str(w.message) for w in caught]
+    reason = f"`{named}` has been bound to something else 9 times: it is not compiled again"
+    assert message.endswith(reason)
+    assert [r.message for r in fused.report(x).rejections if r.code == "RUN_REBOUND"] == [reason]
+
+
+def test_calls_between_changes_of_a_global_pay_for_compiling_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"{__name__}.PAIR", PAIR)
+    fused, x = fuse(by_pair), np.arange(4.0)
+    for k in range(12):
+        globals()["PAIR"] = (k / 2, 1.0)
+        for _ in range(60):
+            assert fused(x) == by_pair(x)
+    (spec,) = fused._specializations.values()
+    assert spec.rebuilds == 11
+    spec.rebuilds = 64
+    assert spec.rebound_too_often() is not None
