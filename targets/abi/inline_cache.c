@@ -11,8 +11,11 @@ enum { LAYOUT = 0x503 };                                /* NumPy's flags of C or
 
 /* What an argument must be. `value`: this very object; `item`, `inner`: the type of the first item of a list or tuple, and
  * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`; `code`: of
- * a Python function. Each is NULL, or -1, where any is fine. */
-typedef struct { object *type, *value, *item, *inner, *code; int64_t number, rank, flags, byteorder; } argument_key;
+ * a Python function; `items`: the types of the `length` items of a tuple. Each is NULL, or -1, where any is fine. */
+typedef struct {
+    object *type, *value, *item, *inner, *code, **items;
+    int64_t length, number, rank, flags, byteorder;
+} argument_key;
 
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. */
@@ -55,6 +58,8 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
     if (k->code) return *(object **)((char *)value + c->code_offset) == k->code;
     if (!k->item) return 1;
     if (type_of_first(value, &first) != k->item) return 0;
+    if (k->length >= 0 && lists.length(value) != k->length) return 0;
+    for (int64_t i = 1; i < k->length; i++) if ((object *)capi.item(value, i)->type != k->items[i]) return 0;
     return !k->inner || type_of_first(first, &second) == k->inner;
 }
 
