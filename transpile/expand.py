@@ -107,10 +107,10 @@ from .frontend.language.unroll_constants import unroll_constant_loop
 from .frontend.language.while_to_for import while_to_for
 from .frontend.macros.lift_statements import LiftedExpression, lift_statement
 from .frontend.macros.macro_context import Context, Macro, ViewRule
-from .frontend.macros.macro_index import Firing, fires_on
+from .frontend.macros.macro_index import MacroIndex, fires_on
 from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.macro_trace import active_trace
-from .frontend.macros.tree_contents import Contents, contents
+from .frontend.macros.tree_summary import TreeSummary, summarize_tree
 from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
 from .numpy.array_attributes import (
     array_flag,
@@ -190,7 +190,7 @@ def expand_function(
     left. ``changed``: names of the function that its local functions bind. Steps 2 and 3 of the
     module's docstring.
     """
-    inputs, tree, summary = _input_names(tree, env), copy_tree(tree), contents(tree)
+    inputs, tree, summary = _input_names(tree, env), copy_tree(tree), summarize_tree(tree)
     if summary.has(ast.While) and summary.has(ast.NamedExpr):
         walrus_in_loop_conditions(tree)
     prologue: dict[Hashable, ast.stmt] = {}
@@ -205,7 +205,7 @@ def expand_function(
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)
-    cx.facts.learn(tree)
+    cx.facts.analyse_function(tree)
     tree.body = _Driver(macros, cx).block(tree.body)
     if cx.facts.scalarized_tuples:
         drop_dead_tuples(tree.body, cx.facts.scalarized_tuples)
@@ -218,7 +218,7 @@ def expand_function(
     return fix_missing_locations(tree)
 
 
-def _infer_containers(tree: ast.FunctionDef, summary: Contents, cx: Context, env: Env) -> None:
+def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, env: Env) -> None:
     """Puts into the facts of `cx` which dicts and sets are hash tables, and what the items of lists
     are. May rewrite `tree`.
     """
@@ -232,10 +232,11 @@ def _infer_containers(tree: ast.FunctionDef, summary: Contents, cx: Context, env
 
 
 def _unit_length_guards(cx: Context) -> list[ast.stmt]:
-    """A replay guard for each axis whose length was assumed to be 1 (``facts.ones``), as
-    ``if x.shape[0] != 1``; none that the function has already.
+    """A replay guard for each axis whose length was assumed to be 1
+    (``facts.assumed_unit_axes``), as ``if x.shape[0] != 1``; none that the function has already.
     """
-    axes = ((cx.expr(name), ast.Constant(k)) for name, ks in cx.facts.ones.items() for k in ks)
+    assumed = cx.facts.assumed_unit_axes.items()
+    axes = ((cx.expr(name), ast.Constant(k)) for name, ks in assumed for k in ks)
     present = [tree_key(s) for s in cx.tree.body]
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
     guards = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]
@@ -296,7 +297,7 @@ class _Driver:
     """
 
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
-        self.firing = Firing(macros)
+        self.index = MacroIndex(macros)
         self.cx = cx
         self.trace = active_trace()
         cx.expand = self.block
@@ -338,7 +339,7 @@ class _Driver:
             if trace.exhausted:
                 return None
             text = trace.before(s)
-        for candidate in self.firing.candidates(s, self.cx):
+        for candidate in self.index.candidates(s, self.cx):
             new = candidate(s, self.cx)
             if isinstance(new, list):
                 if trace is not None:
@@ -357,7 +358,7 @@ class _Driver:
                 return None
             text = trace.before(e)
         try:
-            for candidate in self.firing.candidates(e, self.cx):
+            for candidate in self.index.candidates(e, self.cx):
                 new = candidate(e, self.cx)
                 if isinstance(new, ast.expr):
                     before = self.cx.take_before()
@@ -377,7 +378,7 @@ class _Driver:
         match s:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
-                facts.enter(s)
+                facts.enter_loop(s)
                 with facts.iteration() as at_breaks:
                     s.body = self._nested(s.body)
                 facts.known = join_environments(before, facts.known)
@@ -564,7 +565,7 @@ def expand(
     `others`: macros that are tried before `MACROS`. ``changed``: names of the function that its
     local functions bind; `others` inline their calls.
     """
-    summary = contents(tree)
+    summary = summarize_tree(tree)
     names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     types = {type(env.type(ast.Name(name, ast.Load()))) for name in names}
     stored: AttributeStores = {}

@@ -17,15 +17,19 @@
   A short body is repeated, with the condition in between, so that it counts down in some iterations
   only (`copies_of_body`).
 
-A chunk of a loop without loops in it is constant: a few milliseconds at most (`_chunk`). A loop
-around others has a clock of its own, which sets the size of the next chunk by the time that they
-take: some milliseconds, but at most so many iterations that loops inside of loops together do not
-take long. Loops that are known to be short are left as they are, and so are loops and nests inside
-of others that end before long, since memory does (`_bounding_arrays`): of these the loop around
-polls, after its first iteration already where one of their arrays is large. The C compiler is told
-that a chunk is the last one, as it nearly always is: it then gives registers to what the loop
-computes. A kernel that is stopped returns the status of a replay; its caller then raises the
-exception of the signal handler.
+Which loops poll, `_add_polls` decides: each loop, but for those that surely do little work, those
+of few iterations around other loops (the loops in them poll), and those inside another loop that
+go through an array: they end before long, since memory does (`_bounding_arrays`). For the latter
+the loop around them polls, after its first iteration already where the array is large.
+
+How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
+milliseconds at most. A loop around others starts with `NEST` iterations; then its clock (`tp_clock`
+of ``stop.h``) doubles or halves the chunk, so that it takes some milliseconds.
+
+The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
+it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
+is stopped returns the status of a replay; its caller then raises the exception of the signal
+handler (`targets/abi/signal_checks.py`).
 """
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ class Poll:
     chunk: int
     """How many iterations (groups of lanes in a vector loop) it makes before the first look."""
     is_timed: bool
-    """Whether the clock sets how many it makes before further looks."""
+    """Whether the clock sets how many it makes before further looks (else always ``chunk``)."""
     arrays: tuple[str, ...] = ()
     """The arrays whose sizes bound the loops in it that do not poll."""
 
@@ -79,22 +83,31 @@ Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 INNERMOST, NEST = 1 << 16, 1 << 6
 """Iterations before the first look, of a loop without and with others in it."""
 
-_FEW, _LITTLE = 1 << 4, 1 << 20
-"""A loop needs no poll that surely has at most so many iterations, with other loops in it, or that
-surely takes the time of so many additions, together with them."""
+_FEW_ITERATIONS = 1 << 4
+"""A loop around others that surely has at most so many iterations does not poll: those in it do."""
 
-_LARGE = 17
+_LITTLE_WORK = 1 << 20
+"""A loop that surely takes at most the time of so many additions, with the loops in it, does not
+poll: it ends within a millisecond."""
+
+_HEAVY_BODY = 16
+"""Cycles of an iteration from which on a loop over a large array takes long, and so polls."""
+
+_CHEAP_WEIGHT = 2
+"""The weight (`Op.weight`) up to which a core completes several such operations in a cycle."""
+
+_LARGE_LOG2 = 17
 """Arrays of 2 to this power elements are large: an iteration over one takes up to a millisecond."""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
-_COPIES, _SMALL = 4, 64
-"""How often the body of a ``while`` loop is repeated, and of how many nodes it is at most."""
+_BODY_COPIES, _SMALL_BODY = 4, 64
+"""How often a short body of a ``while`` loop is repeated, and how many nodes it has at most."""
 
 
 def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
-    """What the function of a kernel with these polls and parameters declares. Of clocks only what
-    must have a value is set, which short calls would notice.
+    """The lines of C that declare the clocks of a kernel with these polls and parameters. Only the
+    fields that are read before they are set get a value: short calls would notice more.
     """
     described = [p for p in params if p.rank is not None]
     sizes = {
@@ -106,79 +119,84 @@ def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
         lines += [f"tp_clock {poll.clock};", f"{poll.clock}.read = 0;"]
         if poll.is_timed:
             large = " | ".join(size for a in poll.arrays if (size := sizes.get(a)))
-            first = f"({large}) >> {_LARGE} ? 1 : {poll.chunk}" if large else str(poll.chunk)
+            first = f"({large}) >> {_LARGE_LOG2} ? 1 : {poll.chunk}" if large else str(poll.chunk)
             lines.append(f"{poll.clock}.turns = {first};")
     return lines
 
 
 def polls_of(body: Iterable[ir.Stmt]) -> Polls:
-    """The loops of a kernel that poll, and how."""
+    """The loops of a kernel that poll, and how (`_add_polls` decides)."""
     found: dict[ir.Stmt, Poll] = {}
     for s in body:
-        _collect(s, found, inside=False)
+        _add_polls(s, found, inside=False)
     return found
 
 
-def _collect(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> tuple[str, ...]:
-    """Add the loops in `s`; ``inside``: it is in a loop. Returns the arrays whose sizes bound the
-    loops that were left out.
+def _add_polls(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> tuple[str, ...]:
+    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop. Returns the arrays
+    whose sizes bound the loops that do not poll, for the loop around them.
+
+    This is where it is decided whether a loop polls. Cases, in this order:
+
+    - surely at most `_LITTLE_WORK`, with the loops in it: no;
+    - few iterations around other loops: no, but these may;
+    - in a loop, and bounded by the size of an array (`_bounding_arrays`): no;
+    - else: yes.
     """
     match s:
         case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
             parts: Iterable[ir.Node] = getattr(s, "body", ())
             has_loops = any(contains(part, _Loop) for part in parts)
-            work = _most_work(s)
-            if work is not None and work <= _LITTLE:
+            work = _max_work(s)
+            if work is not None and work <= _LITTLE_WORK:
                 return ()
             if has_loops and _has_few_iterations(s):
-                return _collect_in(parts, found, inside=inside)
+                return _add_polls_of_body(parts, found, inside=inside)
             if inside and (arrays := _bounding_arrays(s)):
                 return arrays
             poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
             if s not in found:
                 found[s] = poll
-                found[s] = replace(poll, arrays=_collect_in(parts, found))
+                found[s] = replace(poll, arrays=_add_polls_of_body(parts, found))
             return ()
         case ir.If(then=then, orelse=orelse):
-            return _collect_in((*then, *orelse), found, inside=inside)
+            return _add_polls_of_body((*then, *orelse), found, inside=inside)
         case _:
             return ()
 
 
-def _collect_in(
+def _add_polls_of_body(
     body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], *, inside: bool = True
 ) -> tuple[str, ...]:
-    """As `_collect`, for the statements of a body."""
-    arrays = (_collect(s, found, inside=inside) for s in body)
+    """As `_add_polls`, for the statements of a body."""
+    arrays = (_add_polls(s, found, inside=inside) for s in body)
     return tuple(dict.fromkeys(name for names in arrays for name in names))
 
 
 def _bounding_arrays(loop: _Loop) -> tuple[str, ...]:
-    """The arrays of which a loop, or nest, reads or writes another element in each iteration; none
-    if it does much in an iteration, or if there is no such array.
-
-    It ends before long then, since memory does. A variable counts if an index of the innermost loop
-    has it alone in a dimension; a loop over blocks, or of few iterations, does not count.
+    """The arrays of which a loop, or nest, accesses another element in each iteration: it has no
+    more iterations than such an array has elements. Empty if there is none, if an iteration does
+    much, or if a ``while`` is in it.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
-    if contains(loop, ir.While) or sum(map(_cost, calls)) >= _HEAVY:
+    if contains(loop, ir.While) or sum(map(_cost, calls)) >= _HEAVY_BODY:
         return ()
-    return _covered(loop, ())
+    return _traversed_arrays(loop, ())
 
 
 def _cost(n: ir.Call) -> float:
-    """The time of an operation, in cycles: some of the cheap ones run in one."""
+    """The time of an operation, in cycles: a core completes about four of the cheap ones in one."""
     weight = OPS[n.op].weight
-    return weight if weight > _CHEAP else weight / 4
+    return weight if weight > _CHEAP_WEIGHT else weight / 4
 
 
-_HEAVY, _CHEAP = 16, 2
-"""The cost of an iteration from which a loop over a large array takes long, and the weight of a
-cheap operation, of which a CPU does some at once."""
+def _traversed_arrays(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
+    """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`.
 
-
-def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
-    """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`."""
+    Each of these variables and that of the loop must have a dimension of the array for itself
+    (`_has_axis_for_each`). Left out are variables of loops with few iterations, and of a loop over
+    blocks whose inner loop runs over one block: together they go through the array once.
+    """
     if isinstance(loop, ir.While):
         return ()
     inner = [*_loops_directly_in(loop)]
@@ -187,8 +205,8 @@ def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
     for n in inner:
         if isinstance(n, ir.While):
             return ()
-        is_of_block = _first(n.range) == ir.Var(loop.var, INDEX) and _most_trips(n.range)
-        arrays = _covered(n, around if is_of_block else names)
+        is_of_block = _start_value(n.range) == ir.Var(loop.var, INDEX) and _max_trips(n.range)
+        arrays = _traversed_arrays(n, around if is_of_block else names)
         if not arrays:
             return ()
         found += arrays
@@ -198,7 +216,7 @@ def _covered(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
         return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
     values = {n.name: n.value for n in walk(loop) if isinstance(n, ir.Assign)}
     accesses = (n for n in walk(loop) if isinstance(n, ir.Load | ir.Store))
-    return tuple(a.array for a in accesses if _has_each_alone(a.index, names, values))[:1]
+    return tuple(a.array for a in accesses if _has_axis_for_each(a.index, names, values))[:1]
 
 
 def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
@@ -210,11 +228,11 @@ def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
             yield from _loops_directly_in(part)
 
 
-def _has_each_alone(
+def _has_axis_for_each(
     index: Iterable[ir.Expr], names: Collection[str], values: Mapping[str, ir.Expr]
 ) -> bool:
-    """Whether each of these variables is in a dimension of `index` in which no other is.
-    ``values``: those of other names.
+    """Whether each of the variables `names` occurs in a subscript of `index` in which no other one
+    does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``. ``values``: the values of other names.
     """
     wanted = frozenset(names)
     found = {_computed_from(part, values) & wanted for part in index}
@@ -236,16 +254,16 @@ def _computed_from(index: ir.Expr, values: Mapping[str, ir.Expr]) -> frozenset[s
 
 def _has_few_iterations(loop: _Loop) -> bool:
     """Whether a loop surely has few iterations."""
-    trips = None if isinstance(loop, ir.While) else _most_trips(loop.range)
-    return trips is not None and trips <= _FEW
+    trips = None if isinstance(loop, ir.While) else _max_trips(loop.range)
+    return trips is not None and trips <= _FEW_ITERATIONS
 
 
-def _first(rng: ir.Range) -> ir.Expr:
+def _start_value(rng: ir.Range) -> ir.Expr:
     """The first value of the variable of a loop over `rng`."""
     return rng.lo if isinstance(rng, ir.Interval) else rng.start
 
 
-def _most_trips(rng: ir.Range) -> int | None:
+def _max_trips(rng: ir.Range) -> int | None:
     """The number of iterations that a loop has at most, if that is known."""
     match rng:
         case ir.Interval():
@@ -258,7 +276,7 @@ def _most_trips(rng: ir.Range) -> int | None:
             return assert_never(rng)
 
 
-def _most_work(loop: _Loop) -> float | None:
+def _max_work(loop: _Loop) -> float | None:
     """The time that a loop takes at most, in additions, if that is known."""
     work, waiting = 0.0, list[tuple[ir.Node, int]]([(loop, 1)])
     while waiting:
@@ -266,7 +284,7 @@ def _most_work(loop: _Loop) -> float | None:
         if isinstance(n, ir.While):
             return None
         if isinstance(n, _Loop):
-            if (trips := _most_trips(n.range)) is None:
+            if (trips := _max_trips(n.range)) is None:
                 return None
             times *= trips
         work += times * (OPS[n.op].weight if isinstance(n, ir.Call) else 0)
@@ -276,11 +294,13 @@ def _most_work(loop: _Loop) -> float | None:
 
 
 def copies_of_body(n: ir.While, registers: int) -> int:
-    """How often the body of a ``while`` loop over so many registers side by side is repeated."""
+    """How often the body of a ``while`` loop over so many registers side by side is repeated; only
+    the last copy counts down. 1 if the body is long or has loops in it.
+    """
     if any(contains(part, _Loop) for part in n.body):
         return 1
     size = sum(1 for part in (*n.body, *n.accs) for _ in walk(part)) * registers
-    return _COPIES if size <= _SMALL else 1
+    return _BODY_COPIES if size <= _SMALL_BODY else 1
 
 
 def count_down(poll: Poll) -> Iterator[str]:

@@ -1,14 +1,16 @@
 """Times regions of the thread pool against serial calls, with spinning and sleeping workers.
 
-    python -m tests.bench.thread_pool [--busy] [--rounds 5]
+    python -m tests.bench.thread_pool [--busy] [--rounds 5] [--simulate]
 
 A line for each amount of work: the serial time of a call, and the speed-up by the pool, back to
 back and with pauses after which the workers sleep. ``--busy``: another process keeps a core busy.
-Medians of calls, both kinds in turn; the best round counts.
+Medians of calls, both kinds in turn; the median round counts. ``--simulate`` shows instead what the
+rules of the pool give on 2 to 64 CPUs, from assumed costs of waking and claiming.
 """
 from __future__ import annotations
 
 import argparse
+import heapq
 import os
 import subprocess
 import sys
@@ -45,11 +47,74 @@ def medians(length: int, idle: int, rounds: int) -> tuple[float, float]:
     return found[int(np.argsort(ratios)[len(ratios) // 2])]
 
 
+CORES = (2, 4, 8, 16, 32, 64)
+WORKS = (10, 30, 100, 300, 1_000, 10_000, 100_000)
+"""Microseconds of serial work."""
+
+WAKE, LATE, SPIN, CLAIM = 1.0, 15.0, 0.3, 0.06
+"""Assumed microseconds: for which waking one worker keeps the caller, until a worker that was woken
+begins, or one that spins, and for which one claim of a chunk keeps the others from claiming."""
+
+
+def chosen_threads(work: float, cores: int, *, asleep: bool) -> int:
+    """The number of threads that `choose_threads` of the pool takes for so many microseconds."""
+    pays, more = (60, 6) if asleep else (8, 4)
+    threads = 1
+    while work >= pays and threads < cores and work >= more * threads * (threads + 1):
+        threads += 1
+    return threads
+
+
+def chunk_count(work: float, threads: int, *, uneven: bool) -> int:
+    """The number of chunks that `divide` of the pool makes."""
+    each = 16 if uneven else min(16.0, max(4.0, work / 50 / threads))
+    return max(1, int(min(each * threads, max(threads, work / 2.5))))
+
+
+def simulated(chunks: Sequence[float], threads: int, *, asleep: bool) -> float:
+    """The microseconds of a region whose chunks take so long each, claimed in order by whoever is
+    free; a thread that would begin after the last claim takes no part.
+    """
+    caller = WAKE * (threads - 1) if asleep else 0.0
+    begins = [(LATE + WAKE * k if asleep else SPIN, k) for k in range(1, threads)]
+    free = [(caller, 0), *begins]
+    heapq.heapify(free)
+    counter = ended = 0.0
+    for time in chunks:
+        now, thread = heapq.heappop(free)
+        counter = max(now, counter) + (CLAIM if threads > 1 else 0)
+        ended = max(ended, counter + time)
+        heapq.heappush(free, (counter + time, thread))
+    return max(ended, caller)
+
+
+def simulate() -> None:
+    """Print the speed-ups that the pool's rules give."""
+    for asleep in (False, True):
+        for uneven in (False, True):
+            kinds = "sleeping" if asleep else "spinning", "a triangle" if uneven else "even work"
+            print(f"\nworkers {kinds[0]}, {kinds[1]}")
+            print(f"{'serial µs':>10}" + "".join(f"{c:>9}" for c in CORES))
+            for work in WORKS:
+                cells = []
+                for cores in CORES:
+                    threads = chosen_threads(work, cores, asleep=asleep)
+                    count = chunk_count(work, threads, uneven=uneven)
+                    parts = np.arange(1.0, count + 1) if uneven else np.ones(count)
+                    took = simulated(parts * (work / parts.sum()), threads, asleep=asleep)
+                    cells.append(f"{work / took:6.1f}×{'':2}")
+                print(f"{work:10}" + "".join(cells))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.thread_pool", description=__doc__)
     parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args(argv)
+    if options.simulate:
+        simulate()
+        return
     print(cpu_name(), *(("one core kept busy",) if options.busy else ()), sep=", ")
     print(f"{'serial µs':>10}{'back to back':>14}{'after a pause':>15}{'caller +µs':>12}")
     other = None

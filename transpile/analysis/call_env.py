@@ -11,7 +11,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ..frontend.name_resolution import Origin, Scope
+from ..frontend.name_resolution import NameScope, Scope
 from ..types.typeof import global_type
 from ..types.value_types import ArgType, Constant, GeneratorType, ListType, ObjectType
 from .access_paths import access_path_type
@@ -46,7 +46,7 @@ class CallEnv:
         value = self.scope.resolve(expr)
         is_data = isinstance(value, (int, float, complex, np.generic, np.ndarray))
         if value is None and isinstance(expr, ast.Name):  # bound to None, or not bound at all
-            is_data = self.scope.find(expr.id)[0] in (Origin.CLOSURE, Origin.GLOBAL)
+            is_data = self.scope.find(expr.id)[0] in (NameScope.CLOSURE, NameScope.GLOBAL)
         ty = global_type(value)
         is_data = is_data or isinstance(ty, (ListType, GeneratorType))
         return ty if is_data or (isinstance(ty, Constant) and value is not None) else None

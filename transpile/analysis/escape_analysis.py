@@ -2,8 +2,8 @@
 
 Both analyses are syntactic and flow-insensitive: each occurrence of a name is judged by its parent
 nodes. `EscapeAnalysis` is for arrays: whether a name is the only reference to its array when it is
-bound again, so that the memory can be reused (`Facts.is_alone`). `ListEscapes` is for lists:
-whether a list can be stored as a flat buffer, or moved, since no other name or object refers to it.
+bound again, so that the memory can be reused (`Facts.is_sole_reference`). `ListEscapes` is for
+lists: whether one can be stored as a flat buffer, or moved, since nothing else refers to it.
 Which names may refer to one array is the question of `alias_analysis`; which uses a dict or set may
 have, that of `table_kinds.table_uses`.
 """
@@ -75,7 +75,7 @@ class EscapeAnalysis:
                 self._occurrences.setdefault(n.id, []).append(n)
         self._alone: dict[tuple[str, int], bool] = {}  # cache of `alone`
 
-    def alone(self, name: str, rank: int) -> bool:
+    def is_sole_reference(self, name: str, rank: int) -> bool:
         """Whether the local `name`, of arrays of that rank, is the only reference to its array or
         any part of it when it is bound again: each of its bindings binds a new array, and no read
         of it is retained (`_is_transient`). The array's memory can then be reused.
@@ -274,7 +274,7 @@ class ListEscapes:
                 return self._builtin(e) in ("list", "sorted")
         return False
 
-    def is_handed_over(self, e: ast.expr, to: str) -> bool:
+    def is_moved_into(self, e: ast.expr, to: str) -> bool:
         """Whether the list `e`, which is appended to the list `to`, is afterwards reached through
         `to` only, so that its items can be moved there: it is a local name that is only bound to
         new lists and only read, changed in place and appended; and after it is appended, it is not
@@ -298,7 +298,7 @@ class ListEscapes:
             return True
         return all(_is_dead_after(s, name, changed, self._tree) for s in appends)
 
-    def own_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
+    def non_escaping_names(self, makes: Callable[[ast.expr], bool]) -> set[str]:
         """The local names that are bound only to values for which ``makes`` holds (which makes a
         list), and whose lists no other name or object refers to, except through the result.
         """
@@ -358,56 +358,26 @@ class ListEscapes:
         - a loop over values or items binds a list to a name that is only read, and appends nothing;
         - all other uses of a value only read it.
         """
-        tree = self._tree
-        only_read = {
-            e for n in walk_nodes(*tree.body) for e in (*self.reads(n), *self._numpy_arguments(n))
-        }
-        for n in walk_nodes(*tree.body):
-            match n:
-                case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
-                    _value_of(receiver) == name
-                ):
-                    only_read.add(receiver)
-                case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
-                    only_read.add(call)
-        for n in walk_nodes(*tree.body):
-            match n:
-                case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
-                    items = value.elts if isinstance(value, ast.List) else [value]
-                    fresh_items = isinstance(value, ast.List) and mentions_none(value, [name])
-                    if not fresh_items or any(isinstance(e, _CONTAINERS) for e in items):
-                        return False
-                case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
-                    return False
-                case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if (
-                    to == name
-                ):
-                    if len(args) < 2 or not isinstance(args[1], ast.List) or args[1].elts:
-                        return False
-                case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if (
-                    to == name
-                ):
-                    return False
-                case ast.For(target=target, iter=iterable, body=body) if (
-                    not mentions_none(iterable, [name])
-                ):
-                    if _appends(name, body) or not _only_read(target, iterable, body, only_read):
-                        return False
-                case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-                    for g in n.generators:
-                        if not mentions_none(g.iter, [name]) and not _only_read(
-                            g.target, g.iter, [*comprehension_results(n), *g.ifs], only_read
-                        ):
-                            return False
-                case ast.Dict(keys=[_, *_]) | ast.DictComp() if n in values_bound_to(
-                    name, *walk_nodes(tree)
-                ):
-                    return False
-                case ast.expr() if _value_of(n) == name and n not in only_read and not (
-                    isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
-                ):
-                    return False
-        return True
+        nodes = [*walk_nodes(*self._tree.body)]
+        initial = values_bound_to(name, *nodes)
+        if any(isinstance(e, ast.DictComp) or getattr(e, "keys", ()) for e in initial):
+            return False  # the lists that it starts with may have other names
+        harmless = {e for n in nodes for e in self._harmless_uses(n, name)}
+        return not any(_exposes_value(n, name, harmless) for n in nodes)
+
+    def _harmless_uses(self, n: ast.AST, name: str) -> Iterator[ast.expr]:
+        """The operands of `n` that, if they are a list in the table `name`, `n` only reads, or
+        appends an item to: it retains no reference.
+        """
+        yield from self.reads(n)
+        yield from self._numpy_arguments(n)
+        match n:
+            case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
+                _value_of(receiver) == name
+            ):
+                yield receiver
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
+                yield call  # its result, the list, is not used
 
     def _numpy_arguments(self, n: ast.AST) -> Iterator[ast.expr]:
         """The positional arguments of a call of a NumPy function, which keeps no reference to a
@@ -415,6 +385,40 @@ class ListEscapes:
         """
         if isinstance(n, ast.Call) and is_numpy_function(self._resolve(n.func)):
             yield from n.args
+
+
+def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool:
+    """Whether the node `n` may make a list that is a value of the table `name` reachable in another
+    way than through the table. ``harmless``: all expressions that are only read or appended to.
+    """
+    match n:
+        case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
+            # stores a list: only a new one, whose items are scalars and not those of the table
+            items = value.elts if isinstance(value, ast.List) else None
+            is_new = items is not None and mentions_none(value, [name])
+            return not is_new or any(isinstance(e, _CONTAINERS) for e in items or ())
+        case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
+            return True
+        case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if to == name:
+            has_empty_default = (
+                len(args) >= 2 and isinstance(args[1], ast.List) and not args[1].elts
+            )
+            if not has_empty_default:
+                return True
+        case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
+            return True
+        case ast.For(target=target, iter=iterable, body=body):
+            reads_table = not mentions_none(iterable, [name])
+            return reads_table and (
+                _appends(name, body) or not _only_read(target, iterable, body, harmless)
+            )
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            return any(
+                not _only_read(g.target, g.iter, [*comprehension_results(n), *g.ifs], harmless)
+                for g in n.generators if not mentions_none(g.iter, [name])
+            )
+    is_stored_to = isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
+    return _value_of(n) == name and n not in harmless and not is_stored_to
 
 
 def _operands(n: ast.AST) -> Iterator[ast.expr]:

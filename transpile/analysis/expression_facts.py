@@ -20,7 +20,7 @@ import numpy as np
 from ..frontend.ast_names import bound_names, mentions_none, names_bound_once
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..numpy.function_table import function_row, method_row
 from ..ops import key
 from ..random_numbers import ArrayDraw, array_draw_of
@@ -50,9 +50,9 @@ from .type_facts import (
     UNKNOWN_ORDER,
     ArrayList,
     Fact,
+    HashTable,
     Probe,
     Shape,
-    Table,
     broadcast_rank,
     fact_of_types,
     join_facts,
@@ -75,10 +75,10 @@ __all__ = ["SubscriptFacts", "may_be_bool", "CallFacts", "Facts"]
 class SubscriptFacts(Probe):
     """Type inference of subscripts."""
 
-    single: set[ast.expr]
+    unit_slices: set[ast.expr]
     """Slices that are known to select one element."""
 
-    def indexed(self, e: ast.Subscript) -> Fact:
+    def subscript_fact(self, e: ast.Subscript) -> Fact:
         """The fact about the subscript `e`, by what is subscripted:
 
         - ``x.shape``: an int
@@ -90,18 +90,18 @@ class SubscriptFacts(Probe):
         - a known rank alone: each int subscript removes an axis
         """
         if isinstance(e.value, ast.Attribute) and e.value.attr in ("shape", "strides"):
-            return INT if self.of(e.value.value).rank else self.outside(e)
+            return INT if self.of(e.value.value).rank else self.outer_fact(e)
         base = self.of(e.value)
         if base.record is not None:
             return self._record_fact(base, base.record, e.slice)
         if not base.rank:
             ty = shape_rules.grid_type(e, self.resolve(e.value), lambda b: self.of(b).is_int)
-            return self.outside(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
+            return self.outer_fact(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
                 owner=_NEW)
-        if base.listed is not None:
-            return self._list_item_fact(base.listed, e.slice)
-        if base.rows and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
-            return Fact(1, rows=base.rows - 1)
+        if base.list_type is not None:
+            return self._list_item_fact(base.list_type, e.slice)
+        if base.list_depth and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
+            return Fact(1, list_depth=base.list_depth - 1)
         if base.types:
             getitem = OPERATORS["Subscript"]
             fact = probe_fact(getitem, [base.types, self.samples(e.slice, index=True)])
@@ -128,12 +128,12 @@ class SubscriptFacts(Probe):
     def _list_item_fact(self, ty: ListType, index: ast.expr) -> Fact:
         """The fact about an item, or a slice, of a list of type `ty`."""
         if isinstance(index, ast.Slice):
-            return Fact(1, listed=ty)
+            return Fact(1, list_type=ty)
         if self.of(index).rank != 0 or may_be_bool(index):
             return UNKNOWN
         inner = ty.inner
         return (
-            Fact(1, listed=inner)
+            Fact(1, list_type=inner)
             if isinstance(inner, ListType)
             else fact_of_types(frozenset({inner}))
         )
@@ -164,7 +164,7 @@ class SubscriptFacts(Probe):
         """
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         new = [self.is_new_axis(i) or _is_none(i) for i in items]
-        unit = [n or i in self.single for n, i in zip(new, items, strict=True)]
+        unit = [n or i in self.unit_slices for n, i in zip(new, items, strict=True)]
         slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
         if not any(unit) or not all(slices):
             return None
@@ -192,7 +192,7 @@ _NEW = ""
 class CallFacts(ShapeFacts, TupleFacts):
     """Type inference of calls."""
 
-    def called(self, e: ast.Call) -> Fact:
+    def call_fact(self, e: ast.Call) -> Fact:
         """The fact about the result of the call `e`. In the order tried:
 
         1. calls whose result type does not depend on the operands' types: ``len``, ``int``, …
@@ -206,13 +206,13 @@ class CallFacts(ShapeFacts, TupleFacts):
         if fact is not None:
             return fact
         facts = [self.of(a) for a in e.args]
-        if target in (sum, min, max) and [(f.rank, f.rows) for f in facts] == [(1, 0)]:
+        if target in (sum, min, max) and [(f.rank, f.list_depth) for f in facts] == [(1, 0)]:
             return self._list_number_fact(facts[0])
         fact = self._ranked_call(e, target, facts)
-        return self.outside(e) if fact is None else fact
+        return self.outer_fact(e) if fact is None else fact
 
     def _special_call(self, e: ast.Call, target: object | None) -> Fact | None:
-        """Cases 1 and 2 of `called`; None for other calls."""
+        """Cases 1 and 2 of `call_fact`; None for other calls."""
         if target is len or target is key:
             return INT
         if isinstance(target, type) and target in _CONVERSIONS and len(e.args) == 1:
@@ -226,13 +226,13 @@ class CallFacts(ShapeFacts, TupleFacts):
         if (draw := array_draw_of(e, self.type_of, self.resolve)) is not None:
             return self._array_draw_fact(draw)
         if target in (np.real, np.imag) and len(e.args) == 1 and not e.keywords:
-            return self.component(self.of(e.args[0]), target.__name__) or UNKNOWN
+            return self.complex_part_fact(self.of(e.args[0]), target.__name__) or UNKNOWN
         if target in (min, max) and len(e.args) > 1 and not e.keywords:
             return join_scalar_facts([self.of(a) for a in e.args])
         return None
 
     def _probed_call(self, e: ast.Call, target: object | None) -> Fact | None:
-        """Case 3 of `called`; None if the function may not be called on samples, or fails."""
+        """Case 3 of `call_fact`; None if the function may not be called on samples, or fails."""
         function = target
         operands = [[bounded_sample(target, s) for s in self.samples(a)] for a in e.args]
         if target is None and isinstance(e.func, ast.Attribute):
@@ -257,7 +257,7 @@ class CallFacts(ShapeFacts, TupleFacts):
     def _ranked_call(
         self, e: ast.Call, target: object | None, facts: Sequence[Fact]
     ) -> Fact | None:
-        """Case 5 of `called`, without the environment; ``facts``: those about the arguments."""
+        """Case 5 of `call_fact`, without the environment; ``facts``: those about the arguments."""
         rank = None
         if target is not None:
             rank = shape_rules.rank_of_call(target, e, [f.rank for f in facts])
@@ -272,13 +272,13 @@ class CallFacts(ShapeFacts, TupleFacts):
         match func:
             case ast.Attribute(value=value, attr="pop" | "count" | "index" as name):
                 fact = self.of(value)
-                if fact.rank == 1 and not fact.rows and not fact.types:
+                if fact.rank == 1 and not fact.list_depth and not fact.types:
                     return self._list_number_fact(fact) if name == "pop" else INT
         return None
 
     def _list_number_fact(self, fact: Fact) -> Fact:
         """The fact about an item, or the sum of the items, of a list of fact `fact`."""
-        ints = fact.listed is not None and fact.listed.inner == ScalarType("i64", weak=True)
+        ints = fact.list_type is not None and fact.list_type.inner == ScalarType("i64", weak=True)
         return INT if ints else SCALAR
 
     def _array_draw_fact(self, draw: ArrayDraw) -> Fact:
@@ -295,7 +295,7 @@ class CallFacts(ShapeFacts, TupleFacts):
 
     def _reshaped(self, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
         """The fact about `array` reshaped to `lengths`; no lengths: to one axis."""
-        lengths = self.spread(lengths)
+        lengths = self.unpacked_lengths(lengths)
         fact, rank = self.of(array), len(lengths) or 1
         if fact.array is None or not all(self.of(n).is_int for n in lengths):
             return UNKNOWN
@@ -305,7 +305,7 @@ class CallFacts(ShapeFacts, TupleFacts):
         shape = tuple(UNIT_LENGTH if u else None for u in unit) if any(unit) else None
         return Fact(rank, frozenset({ty}), shape, fact.owner)
 
-    def spread(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
+    def unpacked_lengths(self, lengths: Sequence[ast.expr]) -> Sequence[ast.expr]:
         """`lengths`; if it is one name of a tuple of known items, these items."""
         is_name = len(lengths) == 1 and isinstance(lengths[0], ast.Name)
         return (self.items(lengths[0]) if is_name else None) or lengths
@@ -347,30 +347,30 @@ class Facts(CallFacts, SubscriptFacts):
         self.fresh = fresh
         self._names = {}
         # names that the function binds, without its parameters
-        self.own = bound_names(*tree.body)
+        self.local_names = bound_names(*tree.body)
         self.unscalarizable = unscalarizable_names(tree)
         self.tuple_lists = tuple_lists(tree)
-        self.scalarizable = self.own - self.unscalarizable
+        self.scalarizable = self.local_names - self.unscalarizable
         # lists of numbers that the function makes, and the types of their items
         self.number_lists: dict[str, Types] = {}
         # lists of arrays that the function makes
         self.array_lists: dict[str, ArrayList] = {}
         # lists of lists that are flat lists: the names of the list of items and of that of the ends
-        self.nested: dict[str, tuple[str, str]] = {}
+        self.nested_lists: dict[str, tuple[str, str]] = {}
         # those of them whose creation was already rewritten to flat lists
-        self.nested_filled: set[str] = set()
+        self.rewritten_nested_lists: set[str] = set()
         # hash tables: dicts and sets whose keys are data
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, HashTable] = {}
         # of `tuple_lists`, the dtype of an array made of the list
         self.tuple_types: dict[str, str] = {}
-        self.holders: EscapeAnalysis | None = None
+        self.escapes: EscapeAnalysis | None = None
         self.lengths = {}
-        self.single = set()
+        self.unit_slices = set()
         # parameters, with the axes that have length 1 in this signature
-        self.ones: dict[str, tuple[int, ...]] = {}
+        self.assumed_unit_axes: dict[str, tuple[int, ...]] = {}
         self.known: dict[str, Fact] = {}
         # names that the compiler made for displays of constants
-        self._fixed: dict[str, Fact] = {}
+        self._constant_tuples: dict[str, Fact] = {}
         # cache of `of`, by id; the node keeps the id from being used again
         self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
         # the premises under which the cache is valid, see _premises
@@ -379,19 +379,20 @@ class Facts(CallFacts, SubscriptFacts):
         self._inferring = False
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
-                self.known[a.arg] = self._outer_fact(copy_location(ast.Name(a.arg, ast.Load()), a))
-        parameters = [n for n in self.known if n not in self.own]
+                parameter = copy_location(ast.Name(a.arg, ast.Load()), a)
+                self.known[a.arg] = self._fact_of_outer_name(parameter)
+        parameters = [n for n in self.known if n not in self.local_names]
         types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
         # parameters that are objects and never rebound
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
-        self.moving = self.own - names_bound_once(tree) - self._arrays_never_rebound(tree)
+        self.rebound = self.local_names - names_bound_once(tree) - self._arrays_never_rebound(tree)
 
-    def learn(self, tree: ast.FunctionDef) -> None:
+    def analyse_function(self, tree: ast.FunctionDef) -> None:
         """Makes the analyses of the whole function, before any macro changes `tree`."""
         arrays = {n for n, f in self.known.items() if f.array}
         sliced = any(f.rank is None and n not in self.objects for n, f in self.known.items())
-        self.holders = EscapeAnalysis(tree, self.resolve, arrays, sliced)
-        self.measure(tree)
+        self.escapes = EscapeAnalysis(tree, self.resolve, arrays, sliced)
+        self.find_length_names(tree)
 
     def _is_object_member(self, e: ast.expr) -> bool:
         """Whether `e` reads a member of an object that is an argument, by attributes or keys."""
@@ -400,7 +401,7 @@ class Facts(CallFacts, SubscriptFacts):
         return of_object and self._env.type(e) is not None
 
     def type_of(self, e: ast.expr) -> ArgType | None:
-        return None if isinstance(e, ast.Name) and e.id in self.own else self._env.type(e)
+        return None if isinstance(e, ast.Name) and e.id in self.local_names else self._env.type(e)
 
     def _arrays_never_rebound(self, tree: ast.FunctionDef) -> set[str]:
         """The parameters that are arrays or lists, and are assigned at most by ``+=``, in place."""
@@ -410,13 +411,13 @@ class Facts(CallFacts, SubscriptFacts):
         rebound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
         return {name for name, fact in self.known.items() if fact.rank} - rebound
 
-    def _outer_fact(self, e: ast.expr) -> Fact:
+    def _fact_of_outer_name(self, e: ast.expr) -> Fact:
         """The fact about `e`, a parameter, a member of one or a global, from its type alone."""
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
             return Fact(ty.rank, owner=ast.unparse(e), record=ty)
         if isinstance(ty, ListType):
-            return Fact(1, listed=ty)
+            return Fact(1, list_type=ty)
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
             return UNKNOWN
         if isinstance(ty, ArrayType):
@@ -429,7 +430,7 @@ class Facts(CallFacts, SubscriptFacts):
         """
         kinds, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:
-            self.ones[e.id] = ty.ones
+            self.assumed_unit_axes[e.id] = ty.ones
             shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
@@ -451,8 +452,9 @@ class Facts(CallFacts, SubscriptFacts):
     def _premises(self) -> tuple[object, ...]:
         """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
-            self.known, tuple(self.number_lists.items()), len(self.own), len(self.moving),
-            len(self.scalarizable), len(self.single), len(self._fixed), len(self.lengths),
+            self.known, tuple(self.number_lists.items()), len(self.local_names), len(self.rebound),
+            len(self.scalarizable), len(self.unit_slices), len(self._constant_tuples),
+            len(self.lengths),
         )
 
     def _cached_fact(self, e: ast.expr) -> Fact:
@@ -467,8 +469,8 @@ class Facts(CallFacts, SubscriptFacts):
         match e:
             case ast.Name(id=name) if name in self.known:
                 return self.known[name]
-            case ast.Name(id=name) if name in self._fixed:
-                return self._fixed[name]
+            case ast.Name(id=name) if name in self._constant_tuples:
+                return self._constant_tuples[name]
             case ast.Constant(value=bool() | float() | int() | complex() as value):
                 kind = {bool: "bool", int: "i64", float: "f64", complex: "c128"}[type(value)]
                 return fact_of_types(frozenset({ScalarType(kind, weak=True)}))
@@ -480,24 +482,26 @@ class Facts(CallFacts, SubscriptFacts):
                 return fact_of_types(frozenset({ScalarType("bool", weak=True)}))
             case ast.UnaryOp(op=op, operand=operand):
                 fact = self.of(operand)
-                return self.shaped(self._probe_operator(op, fact) or Fact(fact.rank), [operand])
+                result = self._probe_operator(op, fact) or Fact(fact.rank)
+                return self.with_elementwise_shape(result, [operand])
             case ast.BinOp(left=left, op=op, right=right):
-                fact = self._power(e) or self.binary(op, self.of(left), self.of(right))
+                fact = self._power(e) or self.operator_fact(op, self.of(left), self.of(right))
                 if isinstance(op, ast.MatMult):
                     return fact._replace(shape=self.shape_of_product(left, right))
-                return self.shaped(fact, [left, right])
+                return self.with_elementwise_shape(fact, [left, right])
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 sides = self.of(left), self.of(right)
-                fact = self._probe_operator(op, *sides) or broadcast_rank(sides, at_most=True)
-                return self.shaped(fact, [left, right])
+                probed = self._probe_operator(op, *sides)
+                fact = probed or broadcast_rank(sides, arrays_allowed=True)
+                return self.with_elementwise_shape(fact, [left, right])
             case ast.Compare(left=left, comparators=rest):
-                return broadcast_rank([self.of(x) for x in (left, *rest)], at_most=False)
+                return broadcast_rank([self.of(x) for x in (left, *rest)], arrays_allowed=False)
             case ast.BoolOp(values=values):
                 return join_scalar_facts([self.of(v) for v in values])
             case ast.IfExp(body=body, orelse=orelse):
                 return join_facts(self.of(body), self.of(orelse))
             case ast.Subscript() | ast.Attribute() if self.objects and self._is_object_member(e):
-                return self._outer_fact(e)._replace(owner=None)
+                return self._fact_of_outer_name(e)._replace(owner=None)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if (
                 name in self.number_lists and not isinstance(index, ast.Slice)
             ):
@@ -505,18 +509,18 @@ class Facts(CallFacts, SubscriptFacts):
             case ast.Subscript(value=ast.Name() as base) if (item := self.item(base, e.slice)):
                 return self.of(item)
             case ast.Subscript():
-                return self.indexed(e)
+                return self.subscript_fact(e)
             case ast.Attribute():
                 return self._attribute(e)
             case ast.List(elts=elts) | ast.Tuple(elts=[_, *_] as elts):
                 return Fact(1) if all(self.of(x).rank == 0 for x in elts) else UNKNOWN
             case ast.ListComp():
-                return self.collected(e)
+                return self.comprehension_fact(e)
             case ast.Call():
-                return self.called(e)
-        return self.outside(e)
+                return self.call_fact(e)
+        return self.outer_fact(e)
 
-    def fix(self, name: str, display: ast.expr) -> None:
+    def add_constant_tuple(self, name: str, display: ast.expr) -> None:
         """Makes `name`, which the compiler binds to the display of constants `display`, known at
         every statement. Nothing is known of it unless it is a tuple of scalars of one type.
         """
@@ -524,25 +528,27 @@ class Facts(CallFacts, SubscriptFacts):
         types = {t for e in items for t in self.of(e).types or (None,)}
         (item,) = types if len(types) == 1 else (None,)
         if isinstance(item, ScalarType):
-            self._fixed[name] = Fact(1, listed=ListType(item, (tuple,)))
+            self._constant_tuples[name] = Fact(1, list_type=ListType(item, (tuple,)))
 
-    def is_alone(self, name: str) -> bool:
+    def is_sole_reference(self, name: str) -> bool:
         """Whether `name` is the only reference to its array or any part of it, where it is bound
-        again (`EscapeAnalysis.alone`).
+        again (`EscapeAnalysis.is_sole_reference`).
         """
         rank = self.known.get(name, UNKNOWN).rank
-        return self.holders.alone(name, rank) if rank and self.holders is not None else False
+        if not rank or self.escapes is None:
+            return False
+        return self.escapes.is_sole_reference(name, rank)
 
-    def collected(self, e: ast.ListComp) -> Fact:
+    def comprehension_fact(self, e: ast.ListComp) -> Fact:
         """The fact about the list that a comprehension makes."""
         raise NotImplementedError
 
-    def binary(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
+    def operator_fact(self, op: ast.operator, left: Fact, right: Fact) -> Fact:
         """The fact about ``left op right``."""
         if left.is_int and right.is_int and isinstance(op, ast.Pow):
             return SCALAR  # an int, or a float for a negative exponent
         probed = self._probe_operator(op, left, right)
-        return probed or broadcast_rank([left, right], at_most=True)
+        return probed or broadcast_rank([left, right], arrays_allowed=True)
 
     def _power(self, e: ast.BinOp) -> Fact | None:
         """The fact about a power with a constant exponent that is not negative; None for others."""
@@ -577,10 +583,10 @@ class Facts(CallFacts, SubscriptFacts):
         if base.rank and e.attr == "T":
             fact = probe_fact(np.transpose, [base.types]) or Fact(base.rank)
             return fact._replace(shape=base.shape and base.shape[::-1], owner=base.owner)
-        return self.component(base, e.attr) or self.outside(e)
+        return self.complex_part_fact(base, e.attr) or self.outer_fact(e)
 
-    def outside(self, e: ast.expr) -> Fact:
+    def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e` from the environment; UNKNOWN if it has local names."""
-        if not mentions_none(e, self.own | set(self.known)):
+        if not mentions_none(e, self.local_names | set(self.known)):
             return UNKNOWN
-        return self._outer_fact(e)
+        return self._fact_of_outer_name(e)

@@ -75,7 +75,7 @@ class Flow(Facts):
             case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
                 left = self.known.get(name, UNKNOWN)
                 if not (left.kinds and all(isinstance(t, ArrayType) for t in left.kinds)):
-                    left = self.binary(s.op, left, self.of(value))
+                    left = self.operator_fact(s.op, left, self.of(value))
                 self.known[name] = left
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args)
@@ -84,9 +84,9 @@ class Flow(Facts):
             case ast.For() | ast.While():
                 self._loop(s)
             case ReplayIf(orelse=orelse):
-                self.branches([orelse])
+                self.join_branches([orelse])
             case ast.If(body=body, orelse=orelse):
-                self.branches([body, orelse])
+                self.join_branches([body, orelse])
             case ast.Try():
                 self._record_try(s)
             case _:
@@ -129,13 +129,13 @@ class Flow(Facts):
         facts = [self.of(a) for a in args]
         adds_scalars = method in ("append", "insert") and all(f.rank == 0 for f in facts)
         if method == "extend":
-            adds_scalars = [(f.rank, f.rows) for f in facts] == [(1, 0)]
+            adds_scalars = [(f.rank, f.list_depth) for f in facts] == [(1, 0)]
         if method == "resize" and name in self.known:
             self.known[name] = self.known[name]._replace(shape=None)
         elif method in GROWING and not adds_scalars:
             self.known[name] = UNKNOWN
 
-    def each(self, e: ast.ListComp) -> Fact:
+    def item_fact(self, e: ast.ListComp) -> Fact:
         """The fact about every item that a comprehension yields."""
         before = dict(self.known)
         cache = self._cached_facts, self._cached_under, self._inferring
@@ -146,15 +146,15 @@ class Flow(Facts):
         self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
         return fact
 
-    def collected(self, e: ast.ListComp) -> Fact:
+    def comprehension_fact(self, e: ast.ListComp) -> Fact:
         """The fact about the list that a comprehension makes, of numbers or of lists of them."""
-        fact = self.each(e)
+        fact = self.item_fact(e)
         if fact.rank == 0:
             return Fact(1)
-        rows = fact.rank == 1 and not fact.types and fact.listed is None
-        return Fact(1, rows=fact.rows + 1) if rows else UNKNOWN
+        is_list = fact.rank == 1 and not fact.types and fact.list_type is None
+        return Fact(1, list_depth=fact.list_depth + 1) if is_list else UNKNOWN
 
-    def branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
+    def join_branches(self, blocks: Iterable[Sequence[ast.stmt]]) -> None:
         """Updates the facts to those after one of several alternative blocks: the join of the facts
         after each.
         """
@@ -166,14 +166,14 @@ class Flow(Facts):
             after = self.known if after is None else join_environments(after, self.known)
         self.known = dict(before) if after is None else after
 
-    def enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
+    def enter_loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
         """Sets the facts to those at the start of every iteration of `loop`, its target bound."""
         self._loop_results.clear()
-        self._enter(loop)
+        self._enter_loop(loop)
 
-    def _enter(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """See `enter`: iterates to the least fixpoint of the body. It ends, since each join only
-        drops facts.
+    def _enter_loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
+        """See `enter_loop`: iterates to the least fixpoint of the body. It ends, since each join
+        only drops facts.
         """
         while True:
             head = dict(self.known)
@@ -251,7 +251,7 @@ class Flow(Facts):
         before = dict(self.known)
         key = id(loop), frozenset(before.items())
         if key not in self._loop_results:
-            self._enter(loop)
+            self._enter_loop(loop)
             at_breaks = self._record_iteration(loop)
             self._loop_results[key] = join_environments(before, self.known), at_breaks
         at_end, at_breaks = self._loop_results[key]
@@ -277,8 +277,8 @@ class Flow(Facts):
             case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (
                 self.resolve(func) is divmod
             ):
-                self._set(q, self.binary(ast.FloorDiv(), self.of(a), self.of(b)))
-                self._set(r, self.binary(ast.Mod(), self.of(a), self.of(b)))
+                self._set(q, self.operator_fact(ast.FloorDiv(), self.of(a), self.of(b)))
+                self._set(r, self.operator_fact(ast.Mod(), self.of(a), self.of(b)))
             case _:
                 self._forget(bound_names(target))
 

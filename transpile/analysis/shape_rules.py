@@ -189,12 +189,12 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
 class ShapeFacts(Probe):
     """Symbolic shapes of expressions, given the facts about names."""
 
-    moving: set[str]
+    rebound: set[str]
     """Names that may be rebound, or bound in a loop: their values differ from point to point."""
     lengths: dict[HostExpr, HostExpr]
     """Names that are lengths of array arguments, each with the length: ``x.shape[0]``."""
 
-    def measure(self, tree: ast.FunctionDef) -> None:
+    def find_length_names(self, tree: ast.FunctionDef) -> None:
         """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
         for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
             match target, value:
@@ -213,16 +213,16 @@ class ShapeFacts(Probe):
     def _add_length(self, name: str, array: ast.Name, axis: int) -> None:
         """Notes that `name` is the length of an axis, if both names keep their values."""
         rank = self.of(array).rank or 0
-        fixed = {name, array.id}.isdisjoint({*self.moving, ""})
+        fixed = {name, array.id}.isdisjoint({*self.rebound, ""})
         if self.of(array).array and fixed and -rank <= axis < rank:
             self.lengths[HostName(name)] = _length_of(array.id, axis % rank)
 
-    def lasting(self, e: ast.expr) -> bool:
+    def is_invariant(self, e: ast.expr) -> bool:
         """Whether `e`, made of lengths and ints, has the same value at every point of the function.
         """
-        return mentions_none(e, self.moving)
+        return mentions_none(e, self.rebound)
 
-    def shaped(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
+    def with_elementwise_shape(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
         """`fact` with the shape of an elementwise operation on `operands`."""
         if fact.rank and fact.array:
             return fact._replace(shape=self._broadcast_shape(operands))
@@ -257,7 +257,7 @@ class ShapeFacts(Probe):
 
     def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
         """The shape with these lengths; None if one of them may change."""
-        if not all(map(self.lasting, lengths)):
+        if not all(map(self.is_invariant, lengths)):
             return None
         try:
             expressions = map(from_ast, lengths)
@@ -314,7 +314,7 @@ class ShapeFacts(Probe):
         if not fact.rank or fact.array is None:
             return None
         shape = fact.shape or (None,) * fact.rank
-        if isinstance(e, ast.Name) and fact.owner == e.id and self.lasting(e):
+        if isinstance(e, ast.Name) and fact.owner == e.id and self.is_invariant(e):
             return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
         return shape if all(shape) else None
 

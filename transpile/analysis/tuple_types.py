@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ..frontend.ast_names import binding_pairs, rename_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from .type_facts import Probe
 
 __all__ = [

@@ -23,7 +23,7 @@ from .type_probe import Types, probe_types
 
 __all__ = [
     "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
-    "Fact", "Kind", "Shape", "Table", "broadcast_rank", "join_scalar_facts", "join_facts",
+    "Fact", "Kind", "Shape", "HashTable", "broadcast_rank", "join_scalar_facts", "join_facts",
     "fact_of_types", "Probe", "probe_fact",
 ]
 
@@ -60,9 +60,9 @@ class Fact(NamedTuple):
     """The type of a record, or of an array of records."""
     items: tuple[str, ...] | None = None
     """The names of the items of a scalarized tuple."""
-    listed: ListType | None = None
+    list_type: ListType | None = None
     """The type of a list that is an argument or a global."""
-    rows: int = 0
+    list_depth: int = 0
     """The nesting of a list that the function makes: 0 for a list of numbers, 1 for a list of lists
     of numbers.
     """
@@ -156,7 +156,7 @@ class ArrayList:
 Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 
-class Table(NamedTuple):
+class HashTable(NamedTuple):
     """A dict or set as flat lists: a hash table with open addressing. The strings are the names of
     the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
     ``is_present`` is one key; see `containers.hash_tables`.
@@ -223,21 +223,21 @@ def join_facts(a: Fact, b: Fact) -> Fact:
     memory_order = a.memory_order if a.memory_order == b.memory_order else None
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
-    listed = a.listed if a.listed == b.listed else None
-    rows = a.rows if a.rows == b.rows else 0
-    rank = rank if a.rows == b.rows else None
-    return Fact(rank, kinds, shape, owner, memory_order, record, items, listed, rows)
+    list_type = a.list_type if a.list_type == b.list_type else None
+    list_depth = a.list_depth if a.list_depth == b.list_depth else 0
+    rank = rank if a.list_depth == b.list_depth else None
+    return Fact(rank, kinds, shape, owner, memory_order, record, items, list_type, list_depth)
 
 
-def broadcast_rank(facts: Sequence[Fact], at_most: bool) -> Fact:
+def broadcast_rank(facts: Sequence[Fact], arrays_allowed: bool) -> Fact:
     """The fact about an elementwise operation on operands of these facts: the highest rank, no
-    types. With `at_most` false, UNKNOWN unless all are scalars.
+    types. Unless `arrays_allowed`, UNKNOWN where one is no scalar.
     """
     ranks = [f.rank for f in facts]
     if None in ranks:
         return UNKNOWN
     rank = max(r for r in ranks if r is not None)
-    return Fact(rank) if at_most or rank == 0 else UNKNOWN
+    return Fact(rank) if arrays_allowed or rank == 0 else UNKNOWN
 
 
 def join_scalar_facts(facts: Sequence[Fact]) -> Fact:
@@ -256,11 +256,11 @@ class Probe:
         """The fact about the value of `e` at the current statement."""
         raise NotImplementedError
 
-    def outside(self, e: ast.expr) -> Fact:
+    def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e`, an expression without local names, from the environment."""
         raise NotImplementedError
 
-    def component(self, of: Fact, name: str) -> Fact | None:
+    def complex_part_fact(self, of: Fact, name: str) -> Fact | None:
         """The fact about the attribute `name` of a value of fact `of`, if it is ``real`` or
         ``imag``; else None.
         """

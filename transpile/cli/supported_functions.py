@@ -14,7 +14,7 @@ from loopir.op_table import OPS
 from ..expand import MACROS
 from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, Row, signatures
 from ..numpy.functions.call_identities import IDENTITIES
-from ..random_numbers import METHODS, part_templates
+from ..random_numbers import METHODS, state_templates
 from ..random_numbers.ziggurat import ZIGGURAT_TABLES
 
 __all__ = ["supported_functions"]
@@ -93,7 +93,7 @@ def _draws() -> Iterable[str]:
         calls = []
         for name, run in sorted(methods.items()):
             arguments = (
-                p for p in inspect.signature(run).parameters if p not in part_templates(family)
+                p for p in inspect.signature(run).parameters if p not in state_templates(family)
             )
             calls.append(f"`{name}({', '.join(p for p in arguments if p not in ZIGGURAT_TABLES)})`")
         yield f"- {titles[family]}: {' '.join(calls)}"

@@ -140,11 +140,11 @@ def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]
 
     def collect() -> None:
         view = view_of(e, cx)
-        if view is not None and all(map(cx.facts.lasting, view.shape)):
+        if view is not None and all(map(cx.facts.is_invariant, view.shape)):
             shape.extend(view.shape)
 
     names = names_used(cx.tree)
-    cx.whole(collect)
+    cx.with_before(collect)
     if shape and all(names_used(n) <= names for n in shape):
         return shape
     match e:
@@ -202,7 +202,7 @@ def array_list_stack(node: ast.AST, cx: Context) -> ast.expr | None:
     empty_call = ast.Call(node.func, [ast.List([], ast.Load())], node.keywords)
     (original,) = cx.code("OUT = E", OUT=result, E=empty_call)
     is_empty = cx.expr("COUNT < 1", COUNT=array_list.count)
-    return cx.made(result, lambda: guarded([is_empty], original, lines, cx))
+    return cx.bound_name(result, lambda: guarded([is_empty], original, lines, cx))
 
 
 def _stack(

@@ -22,7 +22,7 @@ import ast
 from typing import NamedTuple
 
 from ..analysis.tuple_types import is_repeatable
-from ..analysis.type_facts import Table
+from ..analysis.type_facts import HashTable
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
 from ..frontend.macros.firing_conditions import has_tables
@@ -47,7 +47,7 @@ class KeyLookup(NamedTuple):
     key: ast.expr  # the key itself, as an expression that may be evaluated again
 
 
-def empty_table(table: Table, cx: Context) -> list[ast.stmt]:
+def empty_table(table: HashTable, cx: Context) -> list[ast.stmt]:
     """Statements that make all lists of the table empty."""
     slots = ast.List([ast.Constant(-1) for _ in range(_INITIAL_SLOTS)], ast.Load())
     lines = cx.code("SLOTS = E", SLOTS=table.slots, E=slots)
@@ -60,7 +60,9 @@ def empty_table(table: Table, cx: Context) -> list[ast.stmt]:
     return lines + (cx.code("COUNT = 0", COUNT=table.present_count) if table.is_present else [])
 
 
-def find_key(table: Table, key: ast.expr, cx: Context) -> tuple[list[ast.stmt], KeyLookup] | None:
+def find_key(
+    table: HashTable, key: ast.expr, cx: Context
+) -> tuple[list[ast.stmt], KeyLookup] | None:
     """Statements that evaluate `key` once and look it up, and the result. None where it is a tuple
     of another length than the table's keys, or one of both is no tuple.
     """
@@ -112,14 +114,16 @@ def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.e
     return lines, cx.expr("(M ^ M >> 11 ^ M >> 23)", M=mixed)
 
 
-def key_is_present(table: Table, lookup: KeyLookup, cx: Context) -> ast.expr:
+def key_is_present(table: HashTable, lookup: KeyLookup, cx: Context) -> ast.expr:
     """The condition that the key that was looked up is in the table."""
     if table.is_present:
         return cx.expr("AT >= 0 and THERE[AT]", AT=lookup.at, THERE=table.is_present)
     return cx.expr("AT >= 0", AT=lookup.at)
 
 
-def put_key(table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context) -> list[ast.stmt]:
+def put_key(
+    table: HashTable, lookup: KeyLookup, value: ast.expr | None, cx: Context
+) -> list[ast.stmt]:
     """Statements that insert the key, if it is not in the table, and set its `value` if the table
     is a dict.
     """
@@ -133,14 +137,14 @@ def put_key(table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
     return cx.code(text, AT=lookup.at, NEW=new, OLD=old)
 
 
-def remove_key(table: Table, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
+def remove_key(table: HashTable, lookup: KeyLookup, cx: Context) -> list[ast.stmt]:
     """Statements that remove the key, which must be in the table."""
     text = "THERE[AT] = False\nCOUNT = COUNT - 1"
     return cx.code(text, THERE=table.is_present, AT=lookup.at, COUNT=table.present_count)
 
 
 def _append_key(
-    table: Table, lookup: KeyLookup, value: ast.expr | None, cx: Context
+    table: HashTable, lookup: KeyLookup, value: ast.expr | None, cx: Context
 ) -> list[ast.stmt]:
     """Statements that append a missing key to all lists, fill its slot, and double the number of
     slots, hashing all keys anew, once more than half of them are filled.
@@ -191,7 +195,7 @@ def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
 
 
 def value_at(
-    table: Table, lookup: KeyLookup, default_call: ast.expr | None, cx: Context
+    table: HashTable, lookup: KeyLookup, default_call: ast.expr | None, cx: Context
 ) -> tuple[list[ast.stmt], ast.expr]:
     """Statements, and an expression of the value of the key that was looked up. A missing key has
     the default of the call `default_call` (``d.get(k, default)``) or, if that is no call, the
@@ -208,7 +212,7 @@ def value_at(
 
 
 def set_default(
-    table: Table, key: ast.expr, value: ast.expr, cx: Context
+    table: HashTable, key: ast.expr, value: ast.expr, cx: Context
 ) -> tuple[list[ast.stmt], KeyLookup] | None:
     """Statements for ``d.setdefault(key, value)``, which insert the key if it is missing, and the
     lookup before that. None where `find_key` refuses the key.
@@ -227,7 +231,7 @@ def set_default(
 
 
 def remove_checked(
-    table: Table, key: ast.expr, cx: Context, *, missing_raises: bool
+    table: HashTable, key: ast.expr, cx: Context, *, missing_raises: bool
 ) -> list[ast.stmt] | None:
     """Statements that look the key up and remove it. A missing key raises KeyError if
     `missing_raises`, else it changes nothing. None where `find_key` refuses the key.
@@ -268,7 +272,7 @@ def table_creation(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None if insertions is None else [*empty_table(table, cx), *insertions]
 
 
-def _insert_initial(name: str, table: Table, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
+def _insert_initial(name: str, table: HashTable, e: ast.expr, cx: Context) -> list[ast.stmt] | None:
     """Statements that insert the initial items of the table expression `e` into the empty table
     `name`, as ``name[key] = value`` and the like, which other macros expand. None where `e` is not
     understood.
@@ -311,7 +315,9 @@ def _insert_initial(name: str, table: Table, e: ast.expr, cx: Context) -> list[a
     return nested_loops(renamed.generators, _insert_item(name, table, renamed.elt, insert, cx), cx)
 
 
-def _insert_item(name: str, table: Table, e: ast.expr, text: str, cx: Context) -> list[ast.stmt]:
+def _insert_item(
+    name: str, table: HashTable, e: ast.expr, text: str, cx: Context
+) -> list[ast.stmt]:
     """The statement `text` that inserts the item `e` of an iterable: a pair for a dict, else a
     key. A key of a pair is evaluated before its value.
     """
@@ -326,7 +332,7 @@ def _insert_item(name: str, table: Table, e: ast.expr, text: str, cx: Context) -
 
 
 def _insert_all(
-    name: str, table: Table, iterable: ast.expr, text: str, cx: Context
+    name: str, table: HashTable, iterable: ast.expr, text: str, cx: Context
 ) -> list[ast.stmt] | None:
     """A loop that inserts all items of an iterable by the statement `text`; of a dict, all pairs.
     """

@@ -165,7 +165,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and not is_read_only(name, value, cx)
+            name in cx.facts.local_names and not is_read_only(name, value, cx)
             and (
                 not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
                 or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
@@ -174,7 +174,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             parts = _parts(value, cx) if has_loops(cx) else None
         case _:
             return None
-    if parts is None or not cx.means("range", "len"):
+    if parts is None or not cx.is_builtin("range", "len"):
         return None
     if not mentions_none(value, [name]):
         copy = cx.fresh(name)
@@ -182,7 +182,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             *_appended(copy, parts, cx),
             *_appended(name, [_Part("each", ast.Name(copy, ast.Load()))], cx),
         ]
-    filled = None if is_growing(name, cx) else cx.whole(lambda: _filled(name, parts, cx))
+    filled = None if is_growing(name, cx) else cx.with_before(lambda: _filled(name, parts, cx))
     return filled or _appended(name, parts, cx)
 
 
@@ -206,14 +206,14 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
             _list.append(_v)
         return _list
     """
-    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.returned()
+    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.result_uses()
     if not makes_list or not isinstance(node, ast.expr) or not has_loops(cx):
         return None
     parts = _parts(node, cx)
-    if parts is None or not cx.means("range", "len"):
+    if parts is None or not cx.is_builtin("range", "len"):
         return None
     name = cx.fresh("list")
-    return cx.made(name, lambda: _appended(name, parts, cx))
+    return cx.bound_name(name, lambda: _appended(name, parts, cx))
 
 
 @fires_on(ast.AugAssign, target=ast.Name, op=ast.Add, when=augments_no_scalar)
@@ -245,7 +245,7 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return None
     is_growable = is_list(ast.Name(name, ast.Load()), cx) and not cx.fact(
         ast.Name(name, ast.Load())
-    ).listed
+    ).list_type
     if not is_growable or parts is None or all(p.kind == "item" for p in parts):
         return None
     if mentions_none(value, [name]):
@@ -270,7 +270,7 @@ def list_from_iterable(name: str, iterable: ast.expr, cx: Context) -> list[ast.s
     """Statements that bind `name` to a list of the numbers that `iterable` yields; None where it is
     not understood.
     """
-    parts = _iterated(iterable, cx) if cx.means("range", "len") else None
+    parts = _iterated(iterable, cx) if cx.is_builtin("range", "len") else None
     return None if parts is None else _appended(name, parts, cx)
 
 
@@ -336,7 +336,8 @@ def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
         case "reversed", ast.Call(args=[inner], keywords=[]):
             pass
     fact = cx.fact(inner)
-    is_flat = fact.rank == 1 and not fact.rows and (not fact.listed or len(fact.listed.kinds) == 1)
+    has_scalar_items = not fact.list_type or len(fact.list_type.kinds) == 1
+    is_flat = fact.rank == 1 and not fact.list_depth and has_scalar_items
     return [_Part("each", e)] if is_flat else _parts(e, cx) if isinstance(e, ast.List) else None
 
 
@@ -406,4 +407,4 @@ def _types(part: _Part, cx: Context) -> Sequence[object]:
     if cx.builtin(part.of) == "range":
         return [*INT_TYPES]
     fact = cx.fact(part.of)
-    return [fact.listed.item] if fact.listed else [None, 0]
+    return [fact.list_type.item] if fact.list_type else [None, 0]

@@ -9,7 +9,7 @@
   (`array_lists` expands these).
 
 Only names that stand for a list of this function throughout, and whose items are all visible, are
-considered (`ListEscapes.own_names`).
+considered (`ListEscapes.non_escaping_names`).
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import walk_nodes
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.language.comprehensions import is_suspending
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
@@ -59,9 +59,9 @@ def infer_list_items(
 
     `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
     """
-    if not cx.means("list", "sorted"):
+    if not cx.is_builtin("list", "sorted"):
         return
-    local_lists = list_escapes(tree, cx).own_names(lambda e: _displayed(e) is not None)
+    local_lists = list_escapes(tree, cx).non_escaping_names(lambda e: _displayed(e) is not None)
     names = local_lists | {*cx.facts.tuple_lists}
     numbers = {name for name in names if _is_numpy_operand(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
@@ -103,7 +103,7 @@ def _item_facts(
                 item = e.elt if isinstance(e, ast.ListComp) else e
                 for part in item.elts if isinstance(item, ast.Tuple) else [item]:
                     if isinstance(e, ast.ListComp):
-                        fact = cx.facts.each(ast.ListComp(part, e.generators))
+                        fact = cx.facts.item_fact(ast.ListComp(part, e.generators))
                     else:
                         fact = cx.fact(part)
                     item_facts[name].add(fact)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import bound_names, mentions_none, names_used
 from ..frontend.core_nodes import copy_location
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.list_kind import has_loops, is_list, is_number_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -86,7 +86,7 @@ def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
         ) if (array := _array(container, cx)) is not None:
             text = "bool(NP.any(X == W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
             is_scalar = cx.fact(item).rank == 0 and cx.fact(item).types
-            if not is_scalar or not cx.means("bool", "list"):
+            if not is_scalar or not cx.is_builtin("bool", "list"):
                 return None
             return cx.expr(text, NP=cx.numpy, X=array, W=item)
         case ast.Compare(left=item, ops=[ast.In() | ast.NotIn()], comparators=[container]):
@@ -97,7 +97,8 @@ def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
             name, text = "place", ""
         case _:
             return None
-    compilable = is_number_list(container, cx) and cx.means("any", "sum", "range", "len", "bool")
+    has_builtins = cx.is_builtin("any", "sum", "range", "len", "bool")
+    compilable = is_number_list(container, cx) and has_builtins
     if not compilable or cx.fact(item).rank != 0:
         return None
     return _search_result(node, container, item, name, text, cx)
@@ -174,7 +175,7 @@ def list_method(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                            keywords=[])
         ) if (
             name in LIST_METHODS and (rule := LIST_METHODS[name].statement)
-            and is_number_list(list_name, cx) and cx.means("len", "range", "min", "max")
+            and is_number_list(list_name, cx) and cx.is_builtin("len", "range", "min", "max")
         ):
             expand = statement_rule("list_methods", rule)
             lines: list[ast.stmt] | None = expand(list_name, args, node, cx)
@@ -252,7 +253,7 @@ def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         else:
             u.pop()
     """
-    if not cx.means("len", "range", "min", "max"):
+    if not cx.is_builtin("len", "range", "min", "max"):
         return None
     match node:
         case ast.Expr(value=value):
@@ -288,7 +289,7 @@ def _popped_in_expression(node: ast.expr, cx: Context) -> ast.expr | None:
             return None
     name = ast.Name(cx.fresh("e"), ast.Load())
     (line,) = cx.code("E = P", E=name, P=node)
-    return cx.made(name.id, lambda: _pop_at(line, *popped, name, cx) if popped else [line])
+    return cx.bound_name(name.id, lambda: _pop_at(line, *popped, name, cx) if popped else [line])
 
 
 def _stands_alone(value: ast.expr, s: ast.AST) -> bool:
@@ -504,12 +505,14 @@ def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | 
         ) if is_number_list(list_name, cx) and _is_descending(sort_keywords) is not None:
             return _sort_in_place(list_name.id, node, _is_descending(sort_keywords) is True, cx)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            name in cx.facts.own and mentions_none(value, [name]) and _sorted_iterable(value, cx)
+            name in cx.facts.local_names
+            and mentions_none(value, [name])
+            and _sorted_iterable(value, cx)
         ):
-            return cx.whole(lambda: _sorted_list(name, value, cx))
+            return cx.with_before(lambda: _sorted_list(name, value, cx))
         case ast.expr() if _sorted_iterable(node, cx):
             name = cx.fresh("sorted")
-            return cx.made(name, lambda: _sorted_list(name, node, cx))
+            return cx.bound_name(name, lambda: _sorted_list(name, node, cx))
     return None
 
 

@@ -44,7 +44,7 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     w[_i] = _t
         s = u[0] - w[0]
     """
-    if not cx.means("len", "range"):
+    if not cx.is_builtin("len", "range"):
         return None
     match node:
         case ast.Assign(targets=[ast.Name(id=to)], value=ast.Name(id=name)) if (
@@ -78,8 +78,8 @@ def _moved(to: str, name: str, cx: Context) -> list[ast.stmt]:
 def _is_local_list(name: str, cx: Context) -> bool:
     """Whether `name` is a list of scalars that this function makes."""
     fact = cx.facts.known.get(name)
-    is_flat = fact is not None and fact.rank == 1 and not fact.rows and fact.listed is None
-    return is_flat and name in cx.facts.own and is_list(ast.Name(name, ast.Load()), cx)
+    is_flat = fact is not None and fact.rank == 1 and not fact.list_depth and fact.list_type is None
+    return is_flat and name in cx.facts.local_names and is_list(ast.Name(name, ast.Load()), cx)
 
 
 def _is_dead_after(name: str, node: ast.stmt, cx: Context) -> bool:

@@ -2,14 +2,14 @@
 
 The items of all lists are in one list, ``values``, in the order in which they were appended; each
 has the position of the next item of its key in ``next_item`` (-1: none), and each key has the
-positions of its items in ``first_item`` and ``last_item`` (fields of `Table`). For tables whose
+positions of its items in ``first_item`` and ``last_item`` (fields of `HashTable`). For tables whose
 values are lists (`_is_multimap`), as `table_inference` recorded them.
 """
 from __future__ import annotations
 
 import ast
 
-from ..analysis.type_facts import Table
+from ..analysis.type_facts import HashTable
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -55,22 +55,22 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         ], [])) if _is_multimap(name, cx):
             table = cx.facts.tables[name]
             creates = table.missing_value is not None
-            return cx.whole(lambda: _append_item(table, key, item, cx, creates=creates))
+            return cx.with_before(lambda: _append_item(table, key, item, cx, creates=creates))
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(
             ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], []), "append"), [item], []
         )) if _is_multimap(name, cx):
             table = cx.facts.tables[name]
-            return cx.whole(lambda: _append_item(table, key, item, cx, creates=True))
+            return cx.with_before(lambda: _append_item(table, key, item, cx, creates=True))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), "setdefault"), [key, _], [])) if (
             _is_multimap(name, cx)
         ):
             table = cx.facts.tables[name]
-            return cx.whole(lambda: _insert_empty(table, key, cx))
+            return cx.with_before(lambda: _insert_empty(table, key, cx))
         case ast.Assign([ast.Subscript(ast.Name(id=name), key)], ast.List(elts=items)) if (
             _is_multimap(name, cx)
         ):
             table = cx.facts.tables[name]
-            return cx.whole(lambda: _replace_list(table, name, key, items, cx))
+            return cx.with_before(lambda: _replace_list(table, name, key, items, cx))
         case ast.For(
             target=target,
             iter=ast.Call(ast.Attribute(table_name, "items" | "values" as view), [], []),
@@ -89,7 +89,7 @@ def _is_multimap(name: str, cx: Context) -> bool:
 
 
 def _append_item(
-    table: Table, key: ast.expr, item: ast.expr, cx: Context, *, creates: bool
+    table: HashTable, key: ast.expr, item: ast.expr, cx: Context, *, creates: bool
 ) -> list[ast.stmt] | None:
     """Statements for ``d[key].append(item)``. A missing key gets an empty list first if it
     `creates` one, else KeyError is raised. None where `find_key` refuses the key.
@@ -117,7 +117,9 @@ def _append_item(
     )]
 
 
-def _insert_missing(table: Table, at: str, putting: list[ast.stmt], cx: Context) -> list[ast.stmt]:
+def _insert_missing(
+    table: HashTable, at: str, putting: list[ast.stmt], cx: Context
+) -> list[ast.stmt]:
     """Statements that insert a missing key and set `at` to its position. `putting` are the
     statements of `put_key`, an ``if`` of the same condition, of which the body is used.
     """
@@ -126,14 +128,14 @@ def _insert_missing(table: Table, at: str, putting: list[ast.stmt], cx: Context)
     return cx.code(text, AT=at, PUT=putting[0].body, KEYS=table.keys[0])
 
 
-def _insert_empty(table: Table, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
+def _insert_empty(table: HashTable, key: ast.expr, cx: Context) -> list[ast.stmt] | None:
     """Statements for ``d.setdefault(key, [])``: insert the key without items if it is missing."""
     result = find_key(table, key, cx)
     return None if result is None else [*result[0], *put_key(table, result[1], None, cx)]
 
 
 def _replace_list(
-    table: Table, name: str, key: ast.expr, items: list[ast.expr], cx: Context
+    table: HashTable, name: str, key: ast.expr, items: list[ast.expr], cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] = [item, …]``: items first, then the key; the links of the old
     list are dropped, and the new items appended.
@@ -157,13 +159,13 @@ def _replace_list(
     return lines
 
 
-def _list_of_items(table: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+def _list_of_items(table: HashTable, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """Statements that bind `name` to a list of the items of a key, from position `first`."""
     text = "NAME = []\nEACH"
     return cx.code(text, NAME=name, EACH=_append_items(table, name, first, cx))
 
 
-def _append_items(table: Table, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
+def _append_items(table: HashTable, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """A loop that follows the links from position `first` and appends the items to `name`."""
     return cx.internal_code(
         """
@@ -177,7 +179,7 @@ def _append_items(table: Table, name: str, first: ast.expr, cx: Context) -> list
 
 
 def _loop_over_lists(
-    table: Table, target: ast.expr, view: str, body: list[ast.stmt], cx: Context
+    table: HashTable, target: ast.expr, view: str, body: list[ast.stmt], cx: Context
 ) -> list[ast.stmt] | None:
     """A loop over the positions of keys for ``for target in d.items()`` or ``d.values()``; None
     where `target` has another form.
@@ -229,7 +231,7 @@ def multimap_read(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _items_of_key(
-    table: Table, key: ast.expr, cx: Context, *, creates: bool, may_miss: bool = False
+    table: HashTable, key: ast.expr, cx: Context, *, creates: bool, may_miss: bool = False
 ) -> ast.expr | None:
     """A fresh name, bound before the statement to a list of the items of `key`. A missing key
     `creates` an entry without items, has an empty list (`may_miss`), or raises KeyError.
@@ -250,7 +252,7 @@ def _items_of_key(
     return cx.expr("NAME", NAME=name)
 
 
-def multimap_lists(table: Table, cx: Context) -> ast.expr:
+def multimap_lists(table: HashTable, cx: Context) -> ast.expr:
     """The expression of the lists of all keys, in their order, for a table that is returned: the
     items grouped by key, and the end offsets, are made before the statement.
     """

@@ -18,14 +18,14 @@ from ..analysis.escape_analysis import ListEscapes
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
     is_suspending,
     nested_loops,
     with_fresh_variables,
 )
-from ..frontend.macros.firing_conditions import has_nested, is_returned
+from ..frontend.macros.firing_conditions import has_nested_lists, is_returned
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
@@ -41,7 +41,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
-    if not cx.means("list", "sorted", "len"):
+    if not cx.is_builtin("list", "sorted", "len"):
         return
     candidates = {name for n in walk_nodes(*tree.body) for name, _ in _rows_added(n)}
     candidates -= {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
@@ -49,7 +49,7 @@ def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     candidates -= {x for n in inner_scopes for x in names_used(n)}
     for name in sorted(candidates):
         if _is_nested(name, tree, cx):
-            cx.facts.nested[name] = cx.fresh(name), cx.fresh("ends")
+            cx.facts.nested_lists[name] = cx.fresh(name), cx.fresh("ends")
 
 
 def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
@@ -67,7 +67,7 @@ def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
     (binding,) = bindings if len(bindings) == 1 else (None,)
     bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
-    fresh_rows = all(escapes.is_new(e) or escapes.is_handed_over(e, name) for e in rows_added)
+    fresh_rows = all(escapes.is_new(e) or escapes.is_moved_into(e, name) for e in rows_added)
     return bool(rows_added) and bound_once and fresh_rows and all(n in understood for n in loads)
 
 
@@ -138,8 +138,8 @@ def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
     return is_new and not is_suspending(comprehension) and not bound_names(comprehension)
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested)
-@fires_on(ast.Expr, value=ast.Call, when=has_nested)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested_lists)
+@fires_on(ast.Expr, value=ast.Call, when=has_nested_lists)
 def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``rows = []`` and ``rows.append(row)`` → an empty flat list; then the items of `row` and the
     end offset.
@@ -161,23 +161,23 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
-            name in cx.facts.nested
+            name in cx.facts.nested_lists
         ):
             lines = _start(name, cx)
             for row in rows:
                 lines += cx.code("NAME.append(E)", NAME=name, E=row)
             return lines
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[row])) if (
-            name in cx.facts.nested_filled
+            name in cx.facts.rewritten_nested_lists
         ):
-            items, ends = cx.facts.nested[name]
+            items, ends = cx.facts.nested_lists[name]
             end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
             appends = extend_list(items, row, cx)
             return None if appends is None else [*appends, *end]
     return None
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested_lists)
 @fires_on(ast.ListComp, when=is_returned)
 def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``[[…] for …]`` with rows of different lengths → loops that append items and end offsets.
@@ -195,20 +195,20 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
-            name in cx.facts.nested and not is_repeated_rows(comprehension, cx)
+            name in cx.facts.nested_lists and not is_repeated_rows(comprehension, cx)
         ):
             return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
         case ast.ListComp(elt=row) as comprehension if (
-            cx.returned() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
+            cx.result_uses() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
-            cx.facts.nested[name] = cx.fresh("items"), cx.fresh("ends")
+            cx.facts.nested_lists[name] = cx.fresh("items"), cx.fresh("ends")
             cx.before(*_start(name, cx), *_append_rows(name, comprehension, cx))
             return _returned_lists(name, cx)
     return None
 
 
-@fires_on(*EXPRESSIONS, when=has_nested)
+@fires_on(*EXPRESSIONS, when=has_nested_lists)
 def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """``rows[i]``, ``len(rows)`` and ``rows`` as the result → the part of the flat list between two
     offsets, the number of offsets less one, and lists that are made after the kernel.
@@ -235,12 +235,12 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
         return (_ops.pieces(_w, _ends), len(_ends) - 1)
     """
     match node:
-        case ast.Name(id=name) if name in cx.facts.nested_filled and cx.returned():
+        case ast.Name(id=name) if name in cx.facts.rewritten_nested_lists and cx.result_uses():
             return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
-            name in cx.facts.nested_filled and cx.builtin(node) == "len"
+            name in cx.facts.rewritten_nested_lists and cx.builtin(node) == "len"
         ):
-            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested[name][1])
+            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested_lists[name][1])
         case ast.Call(args=[of]) if cx.builtin(node) == "len" and (row_range := _row_at(of, cx)):
             return cx.expr("B - A", A=row_range.first, B=row_range.behind)
         case ast.Subscript(value=of, slice=index, ctx=ast.Load()) if (row_range := _row_at(of, cx)):
@@ -251,7 +251,7 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
             if isinstance(cx.within, ast.Assign) and cx.within.value is node:
                 return cx.expr("list(PART)", PART=row)
             copy = cx.fresh("list")
-            return cx.made(copy, lambda: list_from_iterable(copy, row, cx))
+            return cx.bound_name(copy, lambda: list_from_iterable(copy, row, cx))
     return None
 
 
@@ -266,13 +266,15 @@ class _Row(NamedTuple):
 def _row_at(e: ast.expr, cx: Context) -> _Row | None:
     """The row that ``rows[k]`` stands for, for a constant ``k``; None for other expressions."""
     match e:
-        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in cx.facts.nested_filled:
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+            name in cx.facts.rewritten_nested_lists
+        ):
             constant = integer_constant(index, None)
         case _:
             return None
     if constant is None:
         return None
-    items, ends = cx.facts.nested[name]
+    items, ends = cx.facts.nested_lists[name]
     first = constant if constant >= 0 else constant - 1
     bounds = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
     return _Row(items, *bounds)
@@ -299,14 +301,14 @@ def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
 
 def _returned_lists(name: str, cx: Context) -> ast.expr:
     """The list of lists itself, for a return."""
-    items, ends = cx.facts.nested[name]
+    items, ends = cx.facts.nested_lists[name]
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
 def _start(name: str, cx: Context) -> list[ast.stmt]:
     """Statements that make the flat list and the offsets of `name`, without rows."""
-    items, ends = cx.facts.nested[name]
-    cx.facts.nested_filled.add(name)
+    items, ends = cx.facts.nested_lists[name]
+    cx.facts.rewritten_nested_lists.add(name)
     return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
 
 

@@ -30,11 +30,11 @@ from ..frontend.macros.firing_conditions import (
     assigns_no_scalar,
     augments_no_scalar,
     has_tuple_lists,
-    has_tuple_types,
+    has_typed_tuple_lists,
     operates_on_array,
 )
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import UFUNC, fires_on, named
+from ..frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ..frontend.macros.replay_guards import bind_fresh, guarded
 from ..numpy.array_nests import allocate_array
 from ..numpy.call_arguments import numpy_function_name
@@ -50,7 +50,7 @@ _LIST_FUNCTIONS = frozenset(name for name, row in FUNCTIONS.items() if row.lists
 """Functions that are expanded for a named list in place of an array."""
 
 
-@fires_on(ast.Call, calls=[UFUNC, *named(_LIST_FUNCTIONS)])
+@fires_on(ast.Call, calls=[UFUNC, *numpy_callees(_LIST_FUNCTIONS)])
 def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     """A list as an argument of a NumPy function → an array of its items. Not for an empty list of
     ints, which NumPy makes an array of floats.
@@ -186,7 +186,7 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             dtype, target_type = _item_dtype(list_name, cx), cx.fact(target).array
         case _:
             return None
-    if not dtype or target_type is None or not cx.means("len", "range"):
+    if not dtype or target_type is None or not cx.is_builtin("len", "range"):
         return None
     if not np.can_cast(ELEMENTS[dtype].numpy, ELEMENTS[target_type.dtype].numpy):
         return None
@@ -203,7 +203,7 @@ def _is_copied_list(e: ast.expr, cx: Context) -> bool:
     """Whether the list `e`, converted by ``np.array``, is a name, so that the array is a copy; not
     where the result is returned, unless all bindings of the name are repeated displays.
     """
-    if not isinstance(e, ast.Name) or not cx.returned():
+    if not isinstance(e, ast.Name) or not cx.result_uses():
         return isinstance(e, ast.Name)
     values = [
         value for n in walk_nodes(*cx.tree.body) for to, value in binding_pairs(n)
@@ -222,7 +222,7 @@ def _is_number_list(e: ast.expr, cx: Context) -> bool:
     """
     match e:
         case ast.ListComp():
-            fact = cx.facts.each(e)
+            fact = cx.facts.item_fact(e)
             return (
                 not is_suspending(e) and fact.rank == 0 and len({t.dtype for t in fact.types}) == 1
             )
@@ -256,7 +256,7 @@ def _item_dtype(e: ast.expr, cx: Context) -> str:
     """
     if not isinstance(e, ast.Name):
         return ""
-    listed = cx.fact(e).listed
+    listed = cx.fact(e).list_type
     if listed is not None and listed.is_packed:
         return ""
     if listed is not None and len(listed.kinds) == 1 and isinstance(listed.item, ScalarType):
@@ -271,9 +271,9 @@ def _with_array(
     statements that fill it run before the current one; `node` is replayed where `e` is empty and
     its items are not floats.
     """
-    if not cx.means("len", "range"):
+    if not cx.is_builtin("len", "range"):
         return None
-    types = cx.facts.each(e).types if isinstance(e, ast.ListComp) else frozenset()
+    types = cx.facts.item_fact(e).types if isinstance(e, ast.ListComp) else frozenset()
     if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
         return copy_location(with_array(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
     if isinstance(e, ast.ListComp):
@@ -288,7 +288,7 @@ def _with_array(
     result = cx.fresh("t")
     lines += cx.code("OUT = E", OUT=result, E=value)
     (original,) = cx.code("OUT = E", OUT=result, E=node)
-    return cx.made(result, lambda: guarded([cx.expr("len(X) < 1", X=e)], original, lines, cx))
+    return cx.bound_name(result, lambda: guarded([cx.expr("len(X) < 1", X=e)], original, lines, cx))
 
 
 def _array_of_items(e: ast.expr, cx: Context) -> tuple[ast.expr, list[ast.stmt]]:
@@ -329,7 +329,7 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
     return None
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_tuple_types)
+@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_typed_tuple_lists)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array(list_of_tuples)`` → an array with one row for each tuple. The call is replayed
     for an empty list, which gives one axis only.
@@ -362,7 +362,7 @@ def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
         case _:
             return None
     dtype = widened_dtype(cx.facts.tuple_types[name], dtype_arguments, cx)
-    if dtype is None or not cx.means("len", "range"):
+    if dtype is None or not cx.is_builtin("len", "range"):
         return None
     result, width = cx.fresh("a"), cx.facts.tuple_lists[name]
     count = cx.expr("len(X)", X=list_name)
@@ -373,4 +373,4 @@ def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     lines += cx.code("for I in range(len(X)): ROW", I=i, X=list_name, ROW=row)
     (original,) = cx.code("OUT = E", OUT=result, E=node)
     is_empty = cx.expr("len(X) < 1", X=list_name)
-    return cx.made(result, lambda: guarded([is_empty], original, lines, cx))
+    return cx.bound_name(result, lambda: guarded([is_empty], original, lines, cx))

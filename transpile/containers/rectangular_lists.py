@@ -102,11 +102,11 @@ def swap_rows(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 u[j][_k] = _t
     """
     swap = _row_swap(node)
-    if swap is None or not isinstance(node, ast.Assign) or not cx.means("len", "range"):
+    if swap is None or not isinstance(node, ast.Assign) or not cx.is_builtin("len", "range"):
         return None
     name, i, j = swap
     fact = cx.facts.known.get(name)
-    is_local_list = fact is not None and fact.rows == 1 and name in cx.facts.own
+    is_local_list = fact is not None and fact.list_depth == 1 and name in cx.facts.local_names
     if not is_local_list or not (is_repeatable(i) and is_repeatable(j)):
         return None
     if _rows_escape(name, cx.tree):
@@ -189,7 +189,7 @@ def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
     match first:
         case ast.comprehension(
             target=ast.Name(id=column), iter=ast.Call(args=[ast.Starred(value=ast.Name() as rows)])
-        ) if cx.builtin(first.iter) == "zip" and cx.means("len", "range"):
+        ) if cx.builtin(first.iter) == "zip" and cx.is_builtin("len", "range"):
             pass
         case _:
             return None
@@ -210,7 +210,7 @@ def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
     name, no_rows = cx.fresh("list"), cx.expr("len(X) < 1", X=rows)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lines = cx.code("NAME = E", NAME=name, E=replacement)
-    return cx.made(name, lambda: guarded([no_rows], original, lines, cx))
+    return cx.bound_name(name, lambda: guarded([no_rows], original, lines, cx))
 
 
 class _Column(ast.NodeTransformer):

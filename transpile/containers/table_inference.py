@@ -1,6 +1,6 @@
 """Table inference: which names stand only for hash tables; the types of their keys and values.
 
-`infer_tables` runs once for a function, before macros fire, and records a `Table` for each name
+`infer_tables` runs once for a function, before macros fire, and records a `HashTable` for each name
 that it accepts; the macros of `table_methods`, `table_iteration` and `multimaps` then expand all
 uses of these names. A name is accepted if
 
@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ..analysis.liveness import upward_exposed
-from ..analysis.type_facts import Kind, Table
+from ..analysis.type_facts import HashTable, Kind
 from ..frontend.ast_names import (
     COMPREHENSIONS,
     declared_outer,
@@ -196,9 +196,9 @@ def new_table(
     name: str, kind: Kind, cx: Context, *, iterated_at: Collection[tuple[int, int]],
     key_width: int = 0, removes_keys: bool = False, missing_value: ast.expr | None = None,
     has_lists: bool = False, value_width: int = 0,
-) -> Table:
-    """A `Table` for `name` with fresh names for its flat lists. `has_lists`: whether its
-    values are lists; `removes_keys`: whether keys are removed; the others are fields of `Table`.
+) -> HashTable:
+    """A `HashTable` for `name` with fresh names for its flat lists. `has_lists`: whether its
+    values are lists; `removes_keys`: whether keys are removed; the others are fields of the result.
     """
     values = cx.fresh(f"{name}_value") if kind != "set" else ""
     if value_width:
@@ -207,7 +207,7 @@ def new_table(
     original_keys = cx.fresh(f"{name}_shown") if iterated_at else ""
     if iterated_at and key_width:
         cx.facts.tuple_lists[original_keys] = key_width
-    return Table(
+    return HashTable(
         kind, key_width, keys,
         original_keys=original_keys,
         values=values,

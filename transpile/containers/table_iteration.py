@@ -2,7 +2,7 @@
 
 `table_iteration` replaces a name, ``d.keys()``, ``d.values()`` or ``d.items()`` by the flat lists,
 where `table_inference` found that all keys are used in an order that is known
-(``Table.iterated_at``), and a returned table by a call of ``_ops`` that builds Python's object
+(``HashTable.iterated_at``), and a returned table by a call of ``_ops`` that builds Python's object
 after the kernel.
 `unnamed_table` gives a name to a table that an expression makes and uses at once.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.type_facts import Kind, Table
+from ..analysis.type_facts import HashTable, Kind
 from ..frontend.core_nodes import copy_location
-from ..frontend.macros.firing_conditions import has_tables, is_returned, of_unnamed_table
+from ..frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from .multimaps import multimap_lists
@@ -97,12 +97,12 @@ def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
     return None
 
 
-def _keys(table: Table, cx: Context) -> ast.expr:
+def _keys(table: HashTable, cx: Context) -> ast.expr:
     """The list of the table's keys as the program gave them, in the order of insertion."""
     return _present_entries(table, table.original_keys, cx)
 
 
-def _present_entries(table: Table, name: str, cx: Context) -> ast.expr:
+def _present_entries(table: HashTable, name: str, cx: Context) -> ast.expr:
     """The entries of the list `name`, one for each key, without those of removed keys."""
     if not table.is_present:
         return cx.expr("NAME", NAME=name)
@@ -110,16 +110,16 @@ def _present_entries(table: Table, name: str, cx: Context) -> ast.expr:
     return cx.expr(text, V=cx.fresh("v"), THERE=cx.fresh("there"), NAME=name, ALL=table.is_present)
 
 
-def _keys_or_result(table: Table, node: ast.Name, cx: Context) -> ast.expr | None:
+def _keys_or_result(table: HashTable, node: ast.Name, cx: Context) -> ast.expr | None:
     """The replacement of a name of a table: its keys, or the object that is returned; None where
     this use does not compile or is one of a key.
     """
     if source_position(node) not in table.iterated_at:
         return None
-    return _result_object(table, table.kind, cx) if cx.returned() else _keys(table, cx)
+    return _result_object(table, table.kind, cx) if cx.result_uses() else _keys(table, cx)
 
 
-def _result_object(table: Table, kind: Kind, cx: Context) -> ast.expr:
+def _result_object(table: HashTable, kind: Kind, cx: Context) -> ast.expr:
     """The call of ``_ops`` that makes an object of `kind` of the table's lists, for a return."""
     values = multimap_lists(table, cx) if table.first_item else table.values
     name = "grouped" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
@@ -129,7 +129,7 @@ def _result_object(table: Table, kind: Kind, cx: Context) -> ast.expr:
     return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.missing_value or "")
 
 
-def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
+def _key_of_extreme_value(table: HashTable, builtin: str, cx: Context) -> ast.expr:
     """The first key with the largest (`builtin` "max") or smallest ("min") value, for
     ``max(d, key=d.get)``; the loop runs before the statement, and an empty table raises.
     """
@@ -148,7 +148,7 @@ def _key_of_extreme_value(table: Table, builtin: str, cx: Context) -> ast.expr:
 
 
 @fires_on(ast.Call, calls=[dict], when=has_tables)
-@fires_on(ast.Call, calls=[len, max, min, sorted], when=of_unnamed_table)
+@fires_on(ast.Call, calls=[len, max, min, sorted], when=has_new_table_argument)
 @fires_on(ast.Call, ast.Dict, ast.DictComp, ast.SetComp, when=is_returned)
 def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     """A table expression without a name (``set(x)`` as an operand) → a fresh name that is bound
@@ -164,7 +164,7 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(args=[ast.Name(id=name) as operand], keywords=[]) if (
-            name in cx.facts.tables and cx.builtin(node) == "dict" and cx.returned()
+            name in cx.facts.tables and cx.builtin(node) == "dict" and cx.result_uses()
             and source_position(operand) in cx.facts.tables[name].iterated_at
         ):
             return _result_object(cx.facts.tables[name], "dict", cx)
@@ -173,7 +173,7 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
             and (name := _bind_table(e, cx))
         ):
             return cx.expr("F(NAME)", F=node.func, NAME=name)
-        case ast.expr() if cx.returned() and not isinstance(node, ast.Set) and (
+        case ast.expr() if cx.result_uses() and not isinstance(node, ast.Set) and (
             name := _bind_table(node, cx)
         ):
             table = cx.facts.tables[name]
@@ -190,7 +190,7 @@ def _bind_table(e: ast.expr, cx: Context) -> str:
     kind = table_kind(e, cx)
     if kind is None or isinstance(e, ast.Dict) or (isinstance(e, ast.Call) and not e.args):
         return ""
-    if kind[0] == "defaultdict" or not (kind[0] == "set" or cx.returned()):
+    if kind[0] == "defaultdict" or not (kind[0] == "set" or cx.result_uses()):
         return ""
     key = e.key if isinstance(e, ast.DictComp) else e.elt if isinstance(e, ast.SetComp) else None
     width = len(key.elts) if isinstance(key, ast.Tuple) else 0

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..analysis.tuple_types import is_repeatable
-from ..analysis.type_facts import Table
+from ..analysis.type_facts import HashTable
 from ..frontend.ast_names import mentions_none
 from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
@@ -105,14 +105,14 @@ def _truth(test: ast.expr, cx: Context) -> ast.expr:
     return test
 
 
-def _count(table: Table, cx: Context) -> ast.expr:
+def _count(table: HashTable, cx: Context) -> ast.expr:
     """The number of keys in the table."""
     if table.is_present:
         return cx.expr("COUNT", COUNT=table.present_count)
     return cx.expr("len(KEYS)", KEYS=table.keys[0])
 
 
-def _item(table: Table, key: ast.expr, cx: Context) -> ast.expr | None:
+def _item(table: HashTable, key: ast.expr, cx: Context) -> ast.expr | None:
     """The expression for ``d[key]``; its statements run before the current one. A ``defaultdict``
     inserts a missing key. None where `find_key` refuses the key.
     """
@@ -128,7 +128,7 @@ def _item(table: Table, key: ast.expr, cx: Context) -> ast.expr | None:
 
 
 def _value_after_default(
-    inserted: tuple[list[ast.stmt], KeyLookup] | None, table: Table, cx: Context
+    inserted: tuple[list[ast.stmt], KeyLookup] | None, table: HashTable, cx: Context
 ) -> ast.expr | None:
     """The value of a key after `set_default`, whose result is `inserted`: a key that was missing is
     now the last one. None where that is None.
@@ -142,7 +142,7 @@ def _value_after_default(
 
 
 def _method_value(
-    table: Table, method: str, key: ast.expr, defaults: list[ast.expr], cx: Context
+    table: HashTable, method: str, key: ast.expr, defaults: list[ast.expr], cx: Context
 ) -> ast.expr | None:
     """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used; `rest`
     are the arguments after the key. None where the key or the default is refused.
@@ -224,52 +224,57 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     tables = cx.facts.tables
     match node:
         case ast.Assign([ast.Subscript(ast.Name(id=name), key)], value) if is_dict(name, cx):
-            return cx.whole(lambda: _set(tables[name], name, key, value, cx))
+            return cx.with_before(lambda: _set(tables[name], name, key, value, cx))
         case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if is_dict(name, cx):
-            return cx.whole(lambda: _augmented(tables[name], name, key, op, value, cx))
+            return cx.with_before(lambda: _augmented(tables[name], name, key, op, value, cx))
         case ast.Delete([ast.Subscript(ast.Name(id=name), key)]) if is_dict(name, cx):
-            return cx.whole(lambda: remove_checked(tables[name], key, cx, missing_raises=True))
+            return cx.with_before(
+                lambda: remove_checked(tables[name], key, cx, missing_raises=True)
+            )
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=name), method), args, [])) if (
             name in tables and has_method(tables[name].kind, method, len(args))
             and (rule := METHODS[method].table_statement)
         ):
-            return cx.whole(lambda: statement_rule("table_methods", rule)(tables[name], args, cx))
+            expand = statement_rule("table_methods", rule)
+            return cx.with_before(lambda: expand(tables[name], args, cx))
     return None
 
 
-def add_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def add_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.add(key)``."""
     result = find_key(table, args[0], cx)
     return None if result is None else [*result[0], *put_key(table, result[1], None, cx)]
 
 
-def setdefault_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def setdefault_rule(
+    table: HashTable, args: Sequence[ast.expr], cx: Context
+) -> list[ast.stmt] | None:
     """``dict.setdefault(key, value)``, whose result is not used."""
     return (set_default(table, args[0], args[1], cx) or (None,))[0]
 
 
-def discard_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def discard_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.discard(key)``: a key that is not there is no error."""
     return remove_checked(table, args[0], cx, missing_raises=False)
 
 
-def remove_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def remove_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``set.remove(key)``: where the key is not there, Python raises."""
     return remove_checked(table, args[0], cx, missing_raises=True)
 
 
-def pop_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def pop_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.pop(key)``, ``dict.pop(key, default)``, whose result is not used."""
     return remove_checked(table, args[0], cx, missing_raises=len(args) == 1)
 
 
-def clear_rule(table: Table, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
+def clear_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.clear()``, ``set.clear()``."""
     return empty_table(table, cx)
 
 
 def _set(
-    table: Table, name: str, key: ast.expr, value: ast.expr, cx: Context
+    table: HashTable, name: str, key: ast.expr, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] = value``; the value is evaluated before the key. Where `value`
     itself looks up ``name[key]`` once, one lookup serves both (`_update_value`).
@@ -327,7 +332,7 @@ class _ReplaceLookup(ast.NodeTransformer):
 
 
 def _augmented(
-    table: Table, name: str, key: ast.expr, op: ast.operator, value: ast.expr, cx: Context
+    table: HashTable, name: str, key: ast.expr, op: ast.operator, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements for ``name[key] op= value``, with one lookup. Where `value` uses the table, the
     statement is rewritten as ``name[key] = name[key] op value``.
@@ -344,7 +349,7 @@ def _augmented(
 
 
 def _update_value(
-    table: Table, key: ast.expr, old: ast.expr | None, cx: Context,
+    table: HashTable, key: ast.expr, old: ast.expr | None, cx: Context,
     make: Callable[[ast.expr], ast.expr],
 ) -> list[ast.stmt] | None:
     """Statements that set the value of `key` to ``make(previous value)`` with one lookup. `old` is

@@ -22,7 +22,7 @@ from loopir.lazy_dataclass import record
 from .. import ops
 from .core_nodes import NUMPY_NAME, OPS_NAME
 
-__all__ = ["Origin", "Scope", "is_native", "is_python_class", "is_statement_class"]
+__all__ = ["NameScope", "Scope", "is_native", "is_python_class", "is_statement_class"]
 
 _FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
 """The descriptor of a field of a named tuple."""
@@ -31,8 +31,8 @@ _HEAP_TYPE_FLAG = 1 << 9
 """``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
 
 
-class Origin(Enum):
-    """Where a name is bound. (`core_nodes.Origin` is another class: where code came from.)"""
+class NameScope(Enum):
+    """Where a name is bound. (`core_nodes.NameScope` is another class: where code came from.)"""
 
     LOCAL = "local"
     CLOSURE = "closure"
@@ -63,23 +63,23 @@ class Scope:
         cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
         return cls(frozenset(code.co_varnames + code.co_cellvars), cells, fn.__globals__)
 
-    def find(self, name: str) -> tuple[Origin, object]:
+    def find(self, name: str) -> tuple[NameScope, object]:
         """Where `name` is bound now, and its value: None for a local; UNBOUND and None if it has no
         value.
         """
         if name in self.others:
-            return Origin.GLOBAL, self.others[name]
+            return NameScope.GLOBAL, self.others[name]
         if name in self.local:
-            return Origin.LOCAL, None
+            return NameScope.LOCAL, None
         if name in self.cells:
             try:
-                return Origin.CLOSURE, self.cells[name].cell_contents
+                return NameScope.CLOSURE, self.cells[name].cell_contents
             except ValueError:  # a cell not filled yet
-                return Origin.UNBOUND, None
+                return NameScope.UNBOUND, None
         if name in self.globals:
-            return Origin.GLOBAL, self.globals[name]
+            return NameScope.GLOBAL, self.globals[name]
         known = {NUMPY_NAME: np, OPS_NAME: ops, **_builtins(self.globals)}
-        return (Origin.BUILTIN, known[name]) if name in known else (Origin.UNBOUND, None)
+        return (NameScope.BUILTIN, known[name]) if name in known else (NameScope.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:
         """The object that a name, or a chain of attributes of modules, classes and named tuples,

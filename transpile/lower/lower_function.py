@@ -28,7 +28,7 @@ from ..call_plan import ClassGuard, ComplexPart, IdentityGuard, ListItems, Plan
 from ..diagnostics import Refused
 from ..frontend.ast_walk import walk_nodes, walk_statements
 from ..frontend.core_nodes import ComplexNumber, copy_location, is_fold
-from ..frontend.name_resolution import Origin, Scope
+from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.refusal import NoValue, UnknownListLength, refuse
 from ..frontend.source import span_of
 from ..host_nodes import (
@@ -219,7 +219,7 @@ def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
     kernel under the same names, so no generated name may be one of them.
     """
     names = {n.id for n in walk_nodes(tree) if isinstance(n, ast.Name)}
-    return {n for n in names if scope.find(n)[0] in (Origin.CLOSURE, Origin.GLOBAL)}
+    return {n for n in names if scope.find(n)[0] in (NameScope.CLOSURE, NameScope.GLOBAL)}
 
 
 def _member_names(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> set[str]:

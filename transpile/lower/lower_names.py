@@ -17,7 +17,7 @@ from loopir.nodes import Call, Dim, Param, Var
 
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..frontend.core_nodes import source_text
-from ..frontend.name_resolution import Origin
+from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_no_value
 from ..host_nodes import HostName, host_source
 from ..types.int_limits import ARGUMENT, INT64
@@ -163,7 +163,7 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if local is not None:
         return local
     origin, value = ctx.scope.find(name)
-    if origin is Origin.LOCAL or origin is Origin.UNBOUND:
+    if origin is NameScope.LOCAL or origin is NameScope.UNBOUND:
         refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
     ty = global_type(value)
     if isinstance(ty, ListType):

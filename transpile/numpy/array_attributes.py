@@ -11,10 +11,10 @@ from ..analysis.type_facts import FLAGS
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.type_tests import residual_checks, static_value
 from ..frontend.macros.firing_conditions import (
-    asks_flag,
-    asks_item_size,
-    asks_new_array,
-    gives_dtype,
+    has_dtype_argument,
+    reads_array_flag,
+    reads_memory_size,
+    reads_shape_or_dtype,
 )
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -28,7 +28,7 @@ __all__ = ["array_flag", "dtype_of_expression", "item_size", "new_array_attribut
 _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 
 
-@fires_on(ast.Attribute, value=ast.Call, when=asks_new_array)
+@fires_on(ast.Attribute, value=ast.Call, when=reads_shape_or_dtype)
 @fires_on(ast.Call, calls=[len])
 def new_array_attribute(node: ast.AST, cx: Context) -> ast.expr | None:
     """The lengths of an array that is allocated for nothing else → those of a fresh name.
@@ -40,7 +40,7 @@ def new_array_attribute(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Attribute(ast.Call() as call, attr) if (
-            asks_new_array(node, cx) and _is_allocation(call, cx)
+            reads_shape_or_dtype(node, cx) and _is_allocation(call, cx)
         ):
             return copy_location(ast.Attribute(bind_fresh(call, "a", cx), attr, ast.Load()), node)
         case ast.Call(func, [ast.Call() as call], []) if (
@@ -55,7 +55,7 @@ def _is_allocation(call: ast.Call, cx: Context) -> bool:
     return any(cx.resolve(call.func) is f for f in _ALLOCATORS)
 
 
-@fires_on(ast.Attribute, when=asks_item_size)
+@fires_on(ast.Attribute, when=reads_memory_size)
 def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
     """``x.itemsize``, ``x.dtype.itemsize`` and ``x.nbytes`` → constants, and a multiple of the
     size.
@@ -64,7 +64,7 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
     →
         n = x.size * 8
     """
-    if not isinstance(node, ast.Attribute) or not asks_item_size(node, cx):
+    if not isinstance(node, ast.Attribute) or not reads_memory_size(node, cx):
         return None
     match node:
         case ast.Attribute(ast.Attribute(of, "dtype"), "itemsize") if cx.fact(of).array:
@@ -79,7 +79,7 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
     return copy_location(size, node)
 
 
-@fires_on(ast.Subscript, slice=ast.Constant, ctx=ast.Load, when=asks_flag)
+@fires_on(ast.Subscript, slice=ast.Constant, ctx=ast.Load, when=reads_array_flag)
 def array_flag(node: ast.AST, cx: Context) -> ast.expr | None:
     """A flag of an array by its name → the attribute.
 
@@ -104,7 +104,7 @@ _FLAG_NAMES = {name.upper(): name for name in FLAGS} | {
 """The attribute for each key of ``x.flags``."""
 
 
-@fires_on(ast.Call, when=gives_dtype)
+@fires_on(ast.Call, when=has_dtype_argument)
 def dtype_of_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     """An argument that is the dtype of an expression → the class of its elements.
 

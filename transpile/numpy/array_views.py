@@ -28,7 +28,7 @@ from ..analysis.alias_analysis import owners_may_alias
 from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import bind_fresh, unique_nodes
 from ..host_nodes import to_ast
@@ -101,7 +101,7 @@ def named_array_view(e: ast.expr, cx: Context) -> View:
         cx.expr("X.shape[K]", X=e, K=ast.Constant(k)) if n is None else cx.expr("N", N=to_ast(n))
         for k, n in enumerate(fact.shape or [None] * rank)
     )
-    if not all(map(cx.facts.lasting, shape)):
+    if not all(map(cx.facts.is_invariant, shape)):
         shape = tuple(n if isinstance(n, ast.Constant) else bind_fresh(n, "n", cx) for n in shape)
     return View(shape, lambda at: element_at(e, at, cx), order=fact.order)
 
@@ -239,10 +239,10 @@ def operands_by_index(
     """
     views: list[View] = []
     for k, operand in enumerate(operands):
-        lines_ahead = cx.lines_ahead
+        lines_ahead = cx.before_count
         view = view_of(bind_fresh(operand, "a", cx) if k in materialized else operand, cx)
         assert view is not None
-        if cx.lines_ahead > lines_ahead and _may_warn(operand, cx):
+        if cx.before_count > lines_ahead and _may_warn(operand, cx):
             views = [_marked_as_steps(earlier) for earlier in views]
         views.append(view)
     return views

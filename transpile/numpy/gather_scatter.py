@@ -218,7 +218,7 @@ def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             func=ast.Attribute(value=func, attr="at"), args=[x, index, value], keywords=[],
         )) if any(cx.resolve(func) is f for f in _SCATTERING_UFUNCS) and cx.fact(x).array:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
-            return cx.whole(lambda: _scatter_loop(node, func, x, items, value, cx))
+            return cx.with_before(lambda: _scatter_loop(node, func, x, items, value, cx))
     return None
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ..analysis.type_facts import UNKNOWN_ORDER
 from ..frontend.ast_walk import display_leaves, is_none, walk_nodes
-from ..frontend.int_exprs import integer_constant
+from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
-from ..frontend.macros.macro_index import fires_on, named
+from ..frontend.macros.macro_index import fires_on, numpy_callees
 from ..frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
@@ -32,7 +32,7 @@ _SHAPE_CALLEES = tuple(
 """The functions and methods that have a case in `shape_operation`."""
 
 
-@fires_on(ast.Call, calls=named([*_SHAPE_CALLEES, *_FLATTENING_SCANS]))
+@fires_on(ast.Call, calls=numpy_callees([*_SHAPE_CALLEES, *_FLATTENING_SCANS]))
 def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
     """``expand_dims``, ``squeeze``, ``flatten``, ``ravel``, ``reshape(-1)``, ``diag`` → subscripts;
     a scan of a matrix without an axis → a scan of ``ravel``. An axis that is squeezed is checked to
@@ -55,7 +55,7 @@ def shape_operation(node: ast.AST, cx: Context) -> ast.expr | None:
             return with_new_axes(x, [axis % (rank + 1)], cx)
         case "squeeze":
             name = cx.fresh("a")
-            return cx.made(name, lambda: _squeeze(name, node, x, arguments, cx))
+            return cx.bound_name(name, lambda: _squeeze(name, node, x, arguments, cx))
         case "flatten" if not arguments and isinstance(x, ast.Name):
             return cx.expr("NP.copy(X.ravel())" if rank > 1 else "NP.copy(X)", NP=cx.numpy, X=x)
         case "ravel" if not arguments and _is_contiguous_vector(x, cx):
@@ -122,7 +122,7 @@ def _becomes_result(cx: Context) -> bool:
             returns = (n.value for n in walk_nodes(*cx.tree.body) if isinstance(n, ast.Return))
             leaves = [e for value in returns if value is not None for e in display_leaves(value)]
             return any(isinstance(e, ast.Name) and e.id == name for e in leaves)
-    return cx.returned() > 0
+    return cx.result_uses() > 0
 
 
 def _squeeze(

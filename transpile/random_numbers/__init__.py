@@ -27,8 +27,8 @@ from ..types.generator_state import (
     COPIED_PARTS,
     generator_family,
     locked,
-    part_templates,
-    parts,
+    state_arrays,
+    state_templates,
     store_pending_gaussian,
     uses_fma,
 )
@@ -38,7 +38,7 @@ from .ziggurat import ZIGGURAT_TABLES, table
 
 __all__ = [
     "COPIED_PARTS", "METHODS", "Draw", "builtins", "draw_of", "is_draw_function",
-    "store_pending_gaussian", "part_templates", "locked", "parts", "table", "ArrayDraw",
+    "store_pending_gaussian", "state_templates", "locked", "state_arrays", "table", "ArrayDraw",
     "array_draw_of",
 ]
 
@@ -121,7 +121,7 @@ def _draw_method(
         return None
     params = runs.__code__.co_varnames[: runs.__code__.co_argcount]
     state_params = tuple(
-        p for p in params if p in part_templates(family) or p in ZIGGURAT_TABLES
+        p for p in params if p in state_templates(family) or p in ZIGGURAT_TABLES
     )
     return Draw(
         runs, family, method, generator, identity, state_params, guarded_expr, guarded_value

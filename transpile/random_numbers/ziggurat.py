@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from ..types.generator_state import parts
+from ..types.generator_state import state_arrays
 
 __all__ = ["ZIGGURAT_TABLES", "table"]
 
@@ -57,7 +57,7 @@ def _probe_table(
     bits, which begin at bit `shift` of a word; the layer begins at bit `layer_shift`.
     """
     generator = np.random.default_rng(1)
-    words, draw = parts("pcg", generator)["words"], getattr(generator, name)
+    words, draw = state_arrays("pcg", generator)["words"], getattr(generator, name)
     increment = int(words[2]) | int(words[3]) << 64
 
     def draw_from(layer: int, number: int) -> tuple[float, bool]:

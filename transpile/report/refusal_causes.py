@@ -27,7 +27,7 @@ from ..diagnostics import CODES, Refused, Rejection
 from ..frontend.ast_names import name_bindings, names_bound_by
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
-from ..frontend.name_resolution import Origin, Scope, is_python_class
+from ..frontend.name_resolution import NameScope, Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
@@ -111,7 +111,7 @@ def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejectio
     for node in _expressions_at(tree, span):
         match node:
             case ast.Name(id=name) if name not in bound:
-                if name in scope.local or scope.find(name)[0] is Origin.UNBOUND:
+                if name in scope.local or scope.find(name)[0] is NameScope.UNBOUND:
                     known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
                     return _not_defined(name, known - {name}, node)
             case ast.Attribute(value=owner, attr=name):

@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "COPIED_PARTS", "GeneratorParts", "uses_fma", "generator_family", "store_pending_gaussian",
-    "part_templates", "locked", "parts",
+    "COPIED_PARTS", "GeneratorState", "uses_fma", "generator_family", "store_pending_gaussian",
+    "state_templates", "locked", "state_arrays",
 ]
 
 
-class GeneratorParts(dict[str, np.ndarray]):
+class GeneratorState(dict[str, np.ndarray]):
     """The arrays of one generator's state, by the names that the draw functions use for them."""
 
     of: object = None
@@ -72,17 +72,17 @@ def _is_plain(generator: Any) -> bool:
     return all([getattr(random.Random, name) is f for name, f in _ORIGINAL_METHODS])
 
 
-def parts(name: str, generator: Any) -> GeneratorParts:
+def state_arrays(name: str, generator: Any) -> GeneratorState:
     """The state of `generator` as arrays. Raises TypeError where it is not of the family `name`."""
     if generator_family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
-    state = GeneratorParts(_PARTS[name](generator))
+    state = GeneratorState(_PARTS[name](generator))
     state.of = generator, None if name == "python" else _bit_generator(generator)
     return state
 
 
 @cache
-def part_templates(name: str) -> Mapping[str, np.ndarray]:
+def state_templates(name: str) -> Mapping[str, np.ndarray]:
     """Arrays of the same dtypes and shapes as those of a generator of the family `name`."""
     generator = _fresh_generator(name)
     return {part: array.copy() for part, array in _PARTS[name](generator).items()}

@@ -37,12 +37,12 @@ from ...host_nodes import (
     call_helper,
     from_ast,
 )
-from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, part_templates, table
+from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, state_templates, table
 from ...types.value_types import WrappedFunction
 from ..ast_names import local_names
 from ..ast_walk import walk_nodes
 from ..fold_branches import literal_source
-from ..name_resolution import Origin, Scope
+from ..name_resolution import NameScope, Scope
 from .callees import Callee
 
 __all__ = ["CapturedNames"]
@@ -112,9 +112,9 @@ class CapturedNames:
         """
         if draw.guarded_expr is not None:
             self.identities[draw.guarded_expr] = draw.guarded_value
-        templates = part_templates(draw.family)
+        templates = state_templates(draw.family)
         generator = self._generators.setdefault(draw.identity, draw.generator)
-        parts = HostCall(_draws_member("parts"), (HostConst(draw.family), generator))
+        parts = HostCall(_draws_member("state_arrays"), (HostConst(draw.family), generator))
         state = self.capture("state", parts, templates)
         self._states[state] = generator, draw.family
         names = []
@@ -170,7 +170,7 @@ class CapturedNames:
             closure = HostItem(HostAttribute(expr, "__closure__"), HostConst(index))
             return self.capture(name, HostAttribute(closure, "cell_contents"), value)
         origin, _ = self.scope.find(name)
-        shared = self.scope.globals is module and origin not in (Origin.CLOSURE, Origin.LOCAL)
+        shared = self.scope.globals is module and origin not in (NameScope.CLOSURE, NameScope.LOCAL)
         if shared and not is_local and name not in self.scope.others:
             return name
         if is_draw_function(function):
@@ -183,18 +183,18 @@ class CapturedNames:
             return self.fresh(name)
         self.identities[HostOp("in", (key, own_globals))] = False
         is_pythons = builtin_names[name] is vars(builtins).get(name)
-        if is_pythons and origin is Origin.BUILTIN and not is_local:
+        if is_pythons and origin is NameScope.BUILTIN and not is_local:
             return name
         own_builtins = HostAttribute(expr, "__builtins__")
         return self.capture(name, HostItem(own_builtins, key), builtin_names[name])
 
-    def _name_in_draw_function(self, name: str, function: FunctionType, origin: Origin) -> str:
+    def _name_in_draw_function(self, name: str, function: FunctionType, origin: NameScope) -> str:
         """As `_name_in_caller`, for a function of `transpile.random_numbers`. Its globals never
         change, so nothing is guarded, and another function that draws is not captured.
         """
         module = function.__globals__
         if name not in module:
-            if origin is Origin.BUILTIN and name not in self.local:
+            if origin is NameScope.BUILTIN and name not in self.local:
                 return name
             python = HostAttribute(_draws_member("builtins"), name)
             return self.capture(name, python, vars(builtins)[name])

@@ -25,7 +25,7 @@ from loopir.lazy_dataclass import record
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostHelper, HostItem, HostName
 from ..ast_names import names_bound_by, names_used
 from ..ast_walk import walk_nodes
-from ..name_resolution import Origin, Scope
+from ..name_resolution import NameScope, Scope
 
 __all__ = ["ImportPlace", "ImportedName", "loaded_imports"]
 
@@ -48,8 +48,8 @@ class ImportPlace:
     def of_caller(cls, tree: ast.FunctionDef, scope: Scope) -> ImportPlace:
         """The function that is compiled."""
         origin, found = scope.find("__import__")
-        imports = found if origin is Origin.BUILTIN else None
-        has_package = scope.find("__package__")[0] is Origin.GLOBAL
+        imports = found if origin is NameScope.BUILTIN else None
+        has_package = scope.find("__package__")[0] is NameScope.GLOBAL
         package, importer = HostName("__package__"), HostName("__import__")
         return cls(tree, importer, imports, package, scope.globals if has_package else {})
 

@@ -62,9 +62,10 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     if items is None:
         return None
     if sys.version_info >= (3, 12) and _may_be_floats(items, cx):
-        cx.folds("f64")
+        cx.mark_folds("f64")
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
-        cx.steps()  # Python computes the list first: warnings of the additions come after its own
+        # Python computes the list first: warnings of the additions come after its own
+        cx.mark_steps()
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
@@ -74,7 +75,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
     """Whether an item may be a Python float."""
-    types = cx.facts.each(ast.ListComp(items.elt, items.generators)).types
+    types = cx.facts.item_fact(ast.ListComp(items.elt, items.generators)).types
     return not types or ScalarType("f64", weak=True) in types
 
 
@@ -144,7 +145,7 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     function = cx.builtin(node)
     match node:
-        case ast.Call(args=[a], keywords=[]) if function in EMPTY and cx.means("ValueError"):
+        case ast.Call(args=[a], keywords=[]) if function in EMPTY and cx.is_builtin("ValueError"):
             items = fold_items(a, cx)
             if items is None:
                 return None
@@ -196,7 +197,9 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     that decides; a list was evaluated as a whole before.
     """
     match node:
-        case ast.Call(args=[a], keywords=[]) if cx.builtin(node) == function and cx.means("bool"):
+        case ast.Call(args=[a], keywords=[]) if (
+            cx.builtin(node) == function and cx.is_builtin("bool")
+        ):
             items = fold_items(a, cx)
         case _:
             return None
@@ -208,7 +211,7 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     test = _element_test(items.elt, last.ifs, is_any, cx)
     is_list = isinstance(items, ast.ListComp)
     if not is_list:
-        cx.searches(is_any)
+        cx.mark_searches(is_any)
     order = "E {} FOUND" if is_list else "FOUND {} E"
     word = "or" if is_any else "and"
     step = cx.code("FOUND = " + order.format(word), FOUND=result, E=test)
@@ -334,7 +337,7 @@ def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
             pass
         case _:
             return None
-    if function not in EMPTY or not cx.means("ValueError", "range", "len") or bound_names(a):
+    if function not in EMPTY or not cx.is_builtin("ValueError", "range", "len") or bound_names(a):
         return None
     if cx.builtin(a) == "range":
         a = cx.expr("(V for V in X)", V=cx.fresh("v"), X=a)
@@ -436,7 +439,7 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
     acc, v = cx.fresh("acc"), cx.fresh("v")
     step = _applied_to_pair(function, acc, v, cx)
     fact = cx.fact(items)
-    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.rows
+    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.list_depth
     if step is None or not is_numbers or bound_names(*start):
         return None
     parts: dict[str, Part] = {"ACC": acc, "V": v, "X": items, "STEP": step}

@@ -94,7 +94,8 @@ def loop_over_changing_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None
     """
     match node:
         case ast.For(target=target, iter=ast.Name(id=name) as of, body=body) if (
-            name in resized_names(body) - bound_names(*body) and is_list(of, cx) and cx.means("len")
+            name in resized_names(body) - bound_names(*body)
+            and is_list(of, cx) and cx.is_builtin("len")
         ):
             text = """
                 I = 0
@@ -108,7 +109,7 @@ def loop_over_changing_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None
             lines[-1].orelse = node.orelse
             return lines
         case ast.For(iter=ast.Subscript(ast.Name(id=name), ast.Slice()) as of, body=body) if (
-            name in resized_names(body) and is_list(of, cx) and cx.means("list")
+            name in resized_names(body) and is_list(of, cx) and cx.is_builtin("list")
         ):
             own = cx.fresh(name)
             node.iter = cx.expr("OWN", OWN=own)

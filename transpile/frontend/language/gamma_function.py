@@ -127,7 +127,7 @@ def gamma_call(node: ast.AST, cx: Context) -> ast.expr | None:
         case _:
             return None
     row = next(((test, text) for f, test, text in _FUNCTIONS if f is function), None)
-    has_builtins = cx.means("float", "abs", "min", "int", "range")
+    has_builtins = cx.is_builtin("float", "abs", "min", "int", "range")
     if row is None or not is_real(x, cx) or not has_builtins:
         return None
     test, text = row
@@ -141,4 +141,4 @@ def gamma_call(node: ast.AST, cx: Context) -> ast.expr | None:
         original = cx.code("NAME = E", NAME=name, E=ast.Call(func, [argument], []))
         return guarded([cx.expr(test, X=value, NP=cx.numpy)], original[0], rewritten, cx)
 
-    return cx.made(name, lines)
+    return cx.bound_name(name, lines)

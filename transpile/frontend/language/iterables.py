@@ -21,7 +21,7 @@ from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none
 from ..ast_walk import tree_key
-from ..int_exprs import integer_constant
+from ..integer_constants import integer_constant
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
@@ -70,7 +70,7 @@ def as_python_int(e: ast.expr, cx: Context) -> ast.expr | None:
     fact = cx.fact(e)
     if fact.is_int:
         return e
-    is_convertible = fact.rank == 0 and fact.is_integer and cx.means("int")
+    is_convertible = fact.rank == 0 and fact.is_integer and cx.is_builtin("int")
     return cx.expr("int(E)", E=e) if is_convertible else None
 
 
@@ -83,7 +83,7 @@ def arange_as_range(it: ast.expr, cx: Context) -> tuple[ast.expr, ast.Call] | No
             bounds = range_arguments(it)
         case _:
             return None
-    if bounds is None or not integer_constant(bounds[2]) or not cx.means("range"):
+    if bounds is None or not integer_constant(bounds[2]) or not cx.is_builtin("range"):
         return None
     if not all(cx.fact(e).types and cx.fact(e).types <= _LONG for e in bounds):
         return None
@@ -196,7 +196,7 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
     ``rebound``: names that are bound while the stream is read; expressions over them are bound to
     fresh names in ``setup``.
     """
-    if not cx.means("len", "range", "min"):
+    if not cx.is_builtin("len", "range", "min"):
         return None
     if (numbers := arange_as_range(it, cx)) is not None:
         return _arange(*numbers, cx, rebound)

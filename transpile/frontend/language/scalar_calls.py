@@ -106,7 +106,7 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
     row = next(((test, text) for f, test, text in _INT_FUNCTIONS if f is function), None)
     ints = all(cx.fact(a).is_int for a in node.args)
-    if row is None or not ints or not cx.means("range", "int"):
+    if row is None or not ints or not cx.is_builtin("range", "int"):
         return None
     test, text = row
     if text.count("B") and len(node.args) != 2:
@@ -123,7 +123,7 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         checks = [cx.expr(test, **parts)] if test else []
         return guarded(checks, original[0], rewritten, cx)
 
-    return cx.made(name, lines)
+    return cx.bound_name(name, lines)
 
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))
@@ -291,7 +291,7 @@ def is_real(e: ast.expr, cx: Context) -> bool:
 
 def _scaled_angle(a: ast.expr, by: float, cx: Context) -> ast.expr | None:
     """``float(a) * by`` for a real scalar; else None."""
-    is_known = _reals(a, cx) and cx.means("float")
+    is_known = _reals(a, cx) and cx.is_builtin("float")
     return cx.expr("float(A) * B", A=a, B=ast.Constant(by)) if is_known else None
 
 
@@ -301,7 +301,7 @@ def _item(x: ast.expr, cx: Context) -> ast.expr | None:
     types = _reals(x, cx)
     names = {_CLASSES.get(ELEMENTS[t.dtype].numpy.kind, "") for t in types if not t.weak}
     (name,) = names if len(names) == 1 and not any(t.weak for t in types) else ("",)
-    return cx.expr(f"{name}(A)", A=x) if name and cx.means(name) else None
+    return cx.expr(f"{name}(A)", A=x) if name and cx.is_builtin(name) else None
 
 
 def _isclose(
@@ -316,7 +316,7 @@ def _isclose(
         if keyword.arg not in tolerances or not isinstance(value, (int, float)) or not value >= 0:
             return None
         tolerances[keyword.arg] = float(value)
-    if not (_reals(a, cx) and _reals(b, cx) and cx.means("float", "abs")):
+    if not (_reals(a, cx) and _reals(b, cx) and cx.is_builtin("float", "abs")):
         return None
     p, q = (bind_fresh(cx.expr("float(E)", E=e), "t", cx) for e in (a, b))
     gap = bind_fresh(cx.expr("abs(Q - P)", P=p, Q=q), "t", cx)

@@ -294,7 +294,7 @@ class _TryRewriter:
                 new.orelse, in_else = self._block(s.orelse, number, in_loop=in_loop)
                 leaves = in_body or in_else
             case ast.For() | ast.While() as loop, ast.For() | ast.While():
-                facts.enter(loop)
+                facts.enter_loop(loop)
                 new.body, in_body = self._block(loop.body, number, in_loop=True)
                 facts.known = dict(known)
                 new.orelse, in_else = self._block(loop.orelse, number, in_loop=in_loop)
@@ -324,7 +324,7 @@ class _TryRewriter:
     def _risks_of_iterable(self, e: ast.expr) -> Iterator[_Risk]:
         """The risks of an argument of ``range``, ``zip`` and such, or of what a loop runs over."""
         fact = self.cx.fact(e)
-        if not (isinstance(e, ast.Name) and (fact.array or fact.listed)):
+        if not (isinstance(e, ast.Name) and (fact.array or fact.list_type)):
             yield from self._risks_of(e)
             if not fact.is_int:
                 raise _Unsupported
@@ -498,7 +498,7 @@ class _TryRewriter:
         """The risks of the call itself, whose last argument is `x`."""
         function = self.cx.resolve(e.func)
         if function is len:
-            if not (self.cx.fact(x).array or self.cx.fact(x).listed):
+            if not (self.cx.fact(x).array or self.cx.fact(x).list_type):
                 raise _Unsupported
             return
         for a in e.args:
@@ -537,7 +537,7 @@ class _TryRewriter:
         """An IndexError for each of the int `indices` of `x`, one for each axis."""
         fact = self.cx.fact(x)
         is_list = self._is_display(x.id, ast.List)
-        rank = fact.rank if fact.array or fact.listed else 1 if is_list else 0
+        rank = fact.rank if fact.array or fact.list_type else 1 if is_list else 0
         if not rank or rank != len(indices):
             raise _Unsupported
         for axis, i in enumerate(indices):

@@ -17,15 +17,15 @@ from ...types.value_types import ScalarType
 from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
 from ..core_nodes import copy_location
-from ..int_exprs import integer_constant
+from ..integer_constants import integer_constant
 from ..macros.firing_conditions import (
-    asks_made_array,
     assigns_known_tuple,
-    has_starred,
+    has_known_tuple_argument,
+    has_starred_argument,
     is_constant_tuple,
     is_known_tuple,
-    of_known_tuple,
-    picks_of_tuple,
+    reads_item_of_tuple,
+    returns_shape,
 )
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on, other_than
@@ -59,7 +59,7 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if items is None or cx.facts.is_scalarized_value(name, value):
                 return None
             if name in names_used(value):  # the items may read the names that are bound
-                return cx.whole(
+                return cx.with_before(
                     lambda: _bind_items(name, [bind_fresh(e, "t", cx) for e in items], node, cx)
                 )
             return _bind_items(name, items, node, cx)
@@ -105,7 +105,7 @@ def _binds_tuple(s: ast.stmt, names: set[str]) -> bool:
     return False
 
 
-@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=picks_of_tuple)
+@fires_on(ast.Subscript, ctx=ast.Load, slice=other_than(ast.Slice), when=reads_item_of_tuple)
 def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """An item of a tuple of known items is read from its name; the other items are evaluated too.
 
@@ -145,10 +145,10 @@ def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
     fixed = all(
         isinstance(e, ast.Constant) or (is_repeatable(e) and not names_used(e)) for e in items
     )
-    return cx.constants(display) if fixed else bind_fresh(display, "list", cx)
+    return cx.bind_constants(display) if fixed else bind_fresh(display, "list", cx)
 
 
-@fires_on(ast.Call, when=has_starred)
+@fires_on(ast.Call, when=has_starred_argument)
 def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """``*t`` in a call becomes the items of the tuple as arguments.
 
@@ -175,7 +175,7 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_known_tuple)
 @fires_on(ast.BinOp, op=ast.Add, when=is_known_tuple)
 @fires_on(ast.Subscript, slice=ast.Slice, ctx=ast.Load, when=is_known_tuple)
-@fires_on(ast.Attribute, value=ast.Name, when=asks_made_array)
+@fires_on(ast.Attribute, value=ast.Name, when=returns_shape)
 def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
     """A tuple that has a name, or is composed of others, becomes a display of its items.
 
@@ -198,12 +198,12 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
             items = cx.facts.items(node)
             is_display = isinstance(node, ast.Tuple) and items == node.elts
             # a name that is returned twice must be one object
-            is_shared = isinstance(node, ast.Name) and cx.returned(node.id) > 1
+            is_shared = isinstance(node, ast.Name) and cx.result_uses(node.id) > 1
             if items is None or is_display or is_shared:
                 return None
             return tuple_display(items, node)
         case ast.Attribute(attr="shape", value=ast.Name(id=name)) if (
-            name in cx.facts.own and cx.returned() and (items := cx.facts.items(node))
+            name in cx.facts.local_names and cx.result_uses() and (items := cx.facts.items(node))
         ):
             # of an array that the function makes, and does not return itself
             return tuple_display([copy_tree(e) for e in items], node)
@@ -227,7 +227,7 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             value = cx.resolve(node)
             scalarized = isinstance(node, ast.Attribute) or node.id not in cx.facts.unscalarizable
-            scalarized = scalarized and not cx.returned()  # the result must be the same object
+            scalarized = scalarized and not cx.result_uses()  # the result must be the same object
             if scalarized and type(value) is tuple and _is_numbers(value):
                 cx.guard(node)
                 return copy_location(_display_of(value), node)
@@ -249,7 +249,7 @@ def _display_of(value: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if negative else ast.Constant(value)
 
 
-@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=of_known_tuple)
+@fires_on(ast.Call, calls=[len, max, min, sum, tuple], when=has_known_tuple_argument)
 def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     """``len``, ``min``, ``max``, ``sum`` and ``tuple`` of a tuple of known items are written out.
 
@@ -332,7 +332,7 @@ def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
         nans = [cx.expr("V != V", V=v) for v in a if _may_be_nan(v, cx)]
         return guarded(nans, original, rewritten, cx)
 
-    return cx.made(name, lines)
+    return cx.bound_name(name, lines)
 
 
 def _may_be_nan(e: ast.expr, cx: Context) -> bool:

@@ -31,10 +31,10 @@ from ...types.value_types import (
 )
 from ..ast_walk import child_nodes, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
-from ..macros.firing_conditions import names_class
+from ..macros.firing_conditions import has_class_aliases
 from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
-from ..macros.tree_contents import Contents
+from ..macros.tree_summary import TreeSummary
 from ..name_resolution import is_native
 
 __all__ = ["residual_checks", "type_test", "static_value", "may_be_type_test", "class_alias"]
@@ -50,7 +50,7 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
 _NONE = ExactSample(None, type(None))
 
 
-def may_be_type_test(summary: Contents, env: Env) -> bool:
+def may_be_type_test(summary: TreeSummary, env: Env) -> bool:
     """Whether `type_test` may fire in the function of which `summary` is the summary. False only if
 
     - it calls no type test and has no comparison; or
@@ -307,7 +307,7 @@ def _are_subclasses(classes: set[type], class_or_tuple: object) -> bool | None:
     return results.pop() if len(results) == 1 else None
 
 
-@fires_on(ast.Name, ctx=ast.Load, when=names_class)
+@fires_on(ast.Name, ctx=ast.Load, when=has_class_aliases)
 @fires_on(
     ast.Assign, targets=ast.Name,
     value=other_than(ast.BinOp, ast.Constant, ast.ListComp, ast.UnaryOp),
@@ -359,7 +359,7 @@ def _class_name(e: ast.expr, cx: Context) -> ast.expr | None:
     if not isinstance(value, type):
         return None
     name: str = value.__name__
-    if any(value is t for t in (int, float, complex, bool)) and cx.means(name):
+    if any(value is t for t in (int, float, complex, bool)) and cx.is_builtin(name):
         named: ast.expr = ast.Name(name, ast.Load())
     elif issubclass(value, np.generic) and getattr(np, name, None) is value:
         named = ast.Attribute(cx.numpy, name, ast.Load())

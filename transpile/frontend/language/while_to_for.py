@@ -69,7 +69,7 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     changed = bound_names(*body)
     if not _is_name(counter, name) or name in changed or by * sign <= 0:
         return None
-    if _may_skip_step(body) or not (cx.fact(counter).is_int and cx.means("range")):
+    if _may_skip_step(body) or not (cx.fact(counter).is_int and cx.is_builtin("range")):
         return None
     if not _is_invariant(limit, {name, *changed}, body, cx):
         return None

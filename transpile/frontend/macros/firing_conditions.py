@@ -15,13 +15,15 @@ from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "asks_attribute", "asks_flag", "asks_flat", "asks_item_size", "asks_made_array",
-    "asks_new_array", "assigns_known_tuple", "assigns_array", "assigns_no_scalar",
-    "assigns_slice", "augments_no_scalar", "gives_dtype", "has_array_lists", "has_nested",
-    "has_starred", "has_tables", "has_tuple_lists", "has_tuple_types", "has_walrus", "in_loop",
-    "is_constant_tuple", "is_guard", "is_returned", "is_known_tuple", "makes_array", "names_class",
-    "of_known_tuple", "of_unnamed_table", "operates_on_array", "picks_of_call", "picks_of_tuple",
-    "selects_many", "slices_grid", "stores_at_tuple", "writes_out",
+    "assigns_array", "assigns_array_in_loop", "assigns_item_of_call", "assigns_known_tuple",
+    "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists",
+    "has_attribute_argument", "has_class_aliases", "has_dtype_argument",
+    "has_known_tuple_argument", "has_nested_lists", "has_new_table_argument",
+    "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
+    "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
+    "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_select_several",
+    "operates_on_array", "reads_array_flag", "reads_item_of_tuple", "reads_memory_size",
+    "reads_shape_or_dtype", "returns_shape", "slices_grid", "subscripts_flat",
 ]
 
 
@@ -35,9 +37,9 @@ def has_array_lists(_: ast.AST, cx: Context) -> object:
     return cx.facts.array_lists
 
 
-def has_nested(_: ast.AST, cx: Context) -> object:
+def has_nested_lists(_: ast.AST, cx: Context) -> object:
     """Whether the function has lists of lists that are stored as flat lists with offsets."""
-    return cx.facts.nested
+    return cx.facts.nested_lists
 
 
 def has_tuple_lists(_: ast.AST, cx: Context) -> object:
@@ -45,7 +47,7 @@ def has_tuple_lists(_: ast.AST, cx: Context) -> object:
     return cx.facts.tuple_lists
 
 
-def has_tuple_types(_: ast.AST, cx: Context) -> object:
+def has_typed_tuple_lists(_: ast.AST, cx: Context) -> object:
     """Whether the function has lists of tuples whose items' types are known, so that an array can
     be made of them.
     """
@@ -54,20 +56,20 @@ def has_tuple_types(_: ast.AST, cx: Context) -> object:
 
 def is_returned(_: ast.AST, cx: Context) -> object:
     """Whether the node is the result of the function, or an item of it."""
-    return cx.returned()
+    return cx.result_uses()
 
 
-def names_class(_: ast.AST, cx: Context) -> object:
+def has_class_aliases(_: ast.AST, cx: Context) -> object:
     """Whether the function has names that are aliases of a range or a class."""
     return cx.aliases
 
 
-def in_loop(node: ast.Assign, cx: Context) -> object:
+def assigns_array_in_loop(node: ast.Assign, cx: Context) -> object:
     """Whether the assigned value is an array, and the statement is in a loop or branch."""
     return cx.depth and assigns_array(node, cx)
 
 
-def is_guard(node: ast.If, _: Context) -> object:
+def is_replay_guard(node: ast.If, _: Context) -> object:
     """Whether the ``if`` is a replay guard."""
     return isinstance(node, ReplayIf)
 
@@ -120,7 +122,7 @@ def slices_grid(node: ast.Subscript, cx: Context) -> object:
     return is_grid(cx.resolve(node.value))
 
 
-def selects_many(node: ast.Assign | ast.Subscript, cx: Context) -> object:
+def may_select_several(node: ast.Assign | ast.Subscript, cx: Context) -> object:
     """Whether the subscript `node`, or the assigned one, may give more than one element: it is not
     one int; or it subscripts the result of a call.
     """
@@ -131,64 +133,64 @@ def selects_many(node: ast.Assign | ast.Subscript, cx: Context) -> object:
     return not cx.fact(e.slice).is_int
 
 
-def picks_of_call(s: ast.Assign, _: Context) -> object:
+def assigns_item_of_call(s: ast.Assign, _: Context) -> object:
     """Whether the assigned value is an item of the result of a call, ``f(x)[i]``."""
     return isinstance(s.value, ast.Subscript) and isinstance(s.value.value, ast.Call)
 
 
-def stores_at_tuple(s: ast.Assign | ast.AugAssign, _: Context) -> object:
+def has_several_subscripts(s: ast.Assign | ast.AugAssign, _: Context) -> object:
     """Whether the target has several subscripts, ``X[i, j] = …``."""
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target
     return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple)
 
 
-def writes_out(call: ast.Call, _: Context) -> object:
+def has_out_argument(call: ast.Call, _: Context) -> object:
     """Whether the call has a keyword argument ``out``."""
     return any(k.arg == "out" for k in call.keywords)
 
 
-def has_starred(call: ast.Call, _: Context) -> object:
+def has_starred_argument(call: ast.Call, _: Context) -> object:
     """Whether the call has an argument ``*args``."""
     return any(isinstance(a, ast.Starred) for a in call.args)
 
 
-def asks_attribute(call: ast.Call, _: Context) -> object:
+def has_attribute_argument(call: ast.Call, _: Context) -> object:
     """Whether the first argument is an attribute, as in ``len(x.shape)``."""
     return isinstance(call.args[0], ast.Attribute)
 
 
-def asks_flat(e: ast.Subscript, _: Context) -> object:
+def subscripts_flat(e: ast.Subscript, _: Context) -> object:
     """Whether the subscript is an item of ``x.flat``."""
     return isinstance(e.value, ast.Attribute) and e.value.attr == "flat"
 
 
-def asks_new_array(e: ast.Attribute, _: Context) -> object:
+def reads_shape_or_dtype(e: ast.Attribute, _: Context) -> object:
     """Whether the attribute is about the lengths, or the dtype, of an array."""
     return e.attr in ("dtype", "ndim", "shape", "size")
 
 
-def asks_item_size(e: ast.Attribute, _: Context) -> object:
+def reads_memory_size(e: ast.Attribute, _: Context) -> object:
     """Whether the attribute is about the memory of an array."""
     return e.attr in ("itemsize", "nbytes")
 
 
-def asks_flag(e: ast.Subscript, _: Context) -> object:
+def reads_array_flag(e: ast.Subscript, _: Context) -> object:
     """Whether the subscript is a flag of an array by its name, as in ``x.flags["C"]``."""
     return isinstance(e.value, ast.Attribute) and e.value.attr == "flags"
 
 
-def gives_dtype(call: ast.Call, _: Context) -> object:
+def has_dtype_argument(call: ast.Call, _: Context) -> object:
     """Whether an argument of the call is the dtype of an expression."""
     values = (*call.args, *(k.value for k in call.keywords))
     return any(isinstance(a, ast.Attribute) and a.attr == "dtype" for a in values)
 
 
-def asks_made_array(e: ast.Attribute, cx: Context) -> object:
+def returns_shape(e: ast.Attribute, cx: Context) -> object:
     """Whether the attribute is a ``shape`` that the function returns."""
-    return e.attr == "shape" and cx.returned()
+    return e.attr == "shape" and cx.result_uses()
 
 
-def of_unnamed_table(call: ast.Call, _: Context) -> object:
+def has_new_table_argument(call: ast.Call, _: Context) -> object:
     """Whether an argument may be a new dict or set, as in ``len(set(x))``."""
     displays = (ast.Call, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
     return any(isinstance(a, displays) for a in call.args)
@@ -208,12 +210,12 @@ def is_known_tuple(e: ast.expr, cx: Context) -> object:
     return cx.facts.items(e) is not None
 
 
-def picks_of_tuple(e: ast.Subscript, cx: Context) -> object:
+def reads_item_of_tuple(e: ast.Subscript, cx: Context) -> object:
     """Whether the subscript is an item of a tuple of known length and items."""
     return is_known_tuple(e.value, cx)
 
 
-def of_known_tuple(call: ast.Call, cx: Context) -> object:
+def has_known_tuple_argument(call: ast.Call, cx: Context) -> object:
     """Whether the only argument is a tuple of known length and items."""
     return len(call.args) == 1 and cx.facts.items(call.args[0]) is not None
 

@@ -101,7 +101,7 @@ class _Lifter:
         that its test needs run before each evaluation of the test.
         """
         cx, known = self.cx, dict(self.cx.facts.known)
-        cx.facts.enter(s)
+        cx.facts.enter_loop(s)
         cx.depth += 1
         test = self.lift(s.test)
         cx.depth -= 1

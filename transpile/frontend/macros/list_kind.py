@@ -18,10 +18,11 @@ __all__ = ["is_list_of_lists", "is_number_list", "is_list", "list_escapes", "has
 
 def is_list_of_lists(e: ast.expr, cx: Context) -> bool:
     """Whether `e` is on every path a list of lists of numbers: one that the function makes
-    (`Fact.rows`) or an argument (`Fact.listed`).
+    (`Fact.list_depth`) or an argument (`Fact.list_type`).
     """
     fact = cx.fact(e)
-    return fact.rows == 1 or (fact.listed is not None and fact.listed.kinds == (list, list))
+    is_argument = fact.list_type is not None and fact.list_type.kinds == (list, list)
+    return fact.list_depth == 1 or is_argument
 
 
 def is_number_list(e: ast.expr, cx: Context) -> bool:
@@ -29,7 +30,8 @@ def is_number_list(e: ast.expr, cx: Context) -> bool:
     (`has_loops`).
     """
     fact = cx.fact(e)
-    has_list_items = bool(fact.rows) or (fact.listed is not None and len(fact.listed.kinds) != 1)
+    is_nested_argument = fact.list_type is not None and len(fact.list_type.kinds) != 1
+    has_list_items = bool(fact.list_depth) or is_nested_argument
     return fact.rank == 1 and not has_list_items and is_list(e, cx) and has_loops(cx)
 
 
@@ -67,7 +69,7 @@ def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) ->
                 return False
             if values:
                 return all(is_list(v, cx, visiting | {name}) for v in values)
-    listed = cx.fact(e).listed
+    listed = cx.fact(e).list_type
     return listed is not None and listed.kinds[0] is list
 
 

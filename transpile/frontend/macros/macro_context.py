@@ -35,7 +35,7 @@ from ..core_nodes import (
     mark_search,
     mark_step,
 )
-from ..int_exprs import integer_constant
+from ..integer_constants import integer_constant
 
 __all__ = [
     "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
@@ -138,8 +138,8 @@ class Context:
 
     ``prologue``: statements that come first in the function, by `tree_key`. They are expressions of
     the arguments and free names whose values decided what was compiled, which lowering guards
-    (`guard`), and bindings of displays of constants (`constants`). ``changed``: names that local
-    functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
+    (`guard`), and bindings of displays of constants (`bind_constants`). ``changed``: names that
+    local functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
     """
 
     def __init__(
@@ -215,8 +215,8 @@ class Context:
     def bind(self, names: Collection[str]) -> None:
         """Makes `names`, which new code binds, local to the function."""
         self._local.update(names)
-        self.facts.own.update(names)
-        self.facts.moving.update(names)
+        self.facts.local_names.update(names)
+        self.facts.rebound.update(names)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Reserves `names`, so that `fresh` never returns one of them."""
@@ -236,17 +236,17 @@ class Context:
         """The expression of `text`; capitalised names in it are holes, filled with `parts`."""
         return expression_from(text, self.at, parts)
 
-    def steps(self) -> None:
+    def mark_steps(self) -> None:
         """Mark code made from now on as steps of one NumPy operation: where it warns, NumPy names
         that operation, and not the step.
         """
         mark_step(self.at)
 
-    def at_once(self) -> None:
+    def mark_atomic(self) -> None:
         """Mark loops made from now on as atomic: where one raises, nothing has been written."""
         mark_atomic(self.at)
 
-    def folds(self, dtype: str) -> None:
+    def mark_folds(self, dtype: str) -> None:
         """Mark loops made from now on as folds of elements of `dtype`, which NumPy (and `sum` of
         Python floats) evaluates in another order or with a correction, so that lowering may
         reassociate them if the caller allows it.
@@ -254,7 +254,7 @@ class Context:
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)
 
-    def searches(self, end: bool) -> None:
+    def mark_searches(self, end: bool) -> None:
         """Mark loops made from now on as searches: they carry one bool, and evaluate nothing more
         once it is `end`.
         """
@@ -265,7 +265,7 @@ class Context:
         self._before.extend(statements)
 
     @property
-    def lines_ahead(self) -> int:
+    def before_count(self) -> int:
         """The number of statements given to `before` since the last `take_before`."""
         return len(self._before)
 
@@ -282,7 +282,7 @@ class Context:
         self.at, self.within, self._before = outer
         return out
 
-    def whole(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
+    def with_before(self, make: Callable[[], list[ast.stmt] | None]) -> list[ast.stmt] | None:
         """For a macro on a statement: the statements that `make` gave to `before`, then those that
         it returned. None where `make` returned None; what it gave to `before` is then discarded.
         """
@@ -291,11 +291,11 @@ class Context:
         before, self._before = self._before, outer
         return None if lines is None else [*before, *lines]
 
-    def made(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
+    def bound_name(self, name: str, make: Callable[[], list[ast.stmt] | None]) -> ast.expr | None:
         """For a macro on an expression: the name `name` as its replacement, bound by the statements
         that `make` returns, which run before the current statement. None where `make` returns None.
         """
-        lines = self.whole(make)
+        lines = self.with_before(make)
         if lines is None:
             return None
         self.before(*lines)
@@ -361,7 +361,7 @@ class Context:
         """Whether `name` is a parameter, or is bound by the function."""
         return name in self._local
 
-    def returned(self, name: str | None = None) -> int:
+    def result_uses(self, name: str | None = None) -> int:
         """How many times the node being replaced, or `name`, is the result of the function or an
         item of it, in displays of any depth; 0 if the current statement is no ``return``.
         """
@@ -388,14 +388,14 @@ class Context:
             line = copy_location(ast.Expr(e), self.at)
             self._prologue.setdefault(tree_key(e), line)
 
-    def constants(self, display: ast.expr) -> ast.expr:
+    def bind_constants(self, display: ast.expr) -> ast.expr:
         """A name that is bound, at the start of the function, to a display of constants; the same
         name for the same display.
         """
         key = tree_key(display)
         if key not in self._prologue:
             name = self.fresh("list")
-            self.facts.fix(name, display)
+            self.facts.add_constant_tuple(name, display)
             (line,) = self.code("NAME = E", NAME=name, E=display)
             self._prologue[key] = line
         line = self._prologue[key]
@@ -403,7 +403,7 @@ class Context:
         assert isinstance(line.targets[0], ast.Name)
         return self.expr("NAME", NAME=line.targets[0].id)
 
-    def means(self, *names: str) -> bool:
+    def is_builtin(self, *names: str) -> bool:
         """Whether each of `names` is the builtin it looks like."""
         return all(
             self.resolve(ast.Name(n, ast.Load())) is getattr(builtins, n) for n in names
@@ -412,7 +412,9 @@ class Context:
     def builtin(self, node: ast.AST) -> str:
         """The name of the builtin that `node` calls, "" if it is not a call of one."""
         match node:
-            case ast.Call(func=ast.Name(id=name)) if hasattr(builtins, name) and self.means(name):
+            case ast.Call(func=ast.Name(id=name)) if (
+                hasattr(builtins, name) and self.is_builtin(name)
+            ):
                 return name
         return ""
 

@@ -1,11 +1,11 @@
 """Macro index: macros declare the node types and callees they fire on; a table lookup selects them.
 
 Without an index, each of some hundred macros would be called on each node. `fires_on` declares, at
-import, on which nodes a macro can fire. For a node, `Firing.candidates` (called by the driver in
-`transpile.expand`) computes a `_Key`: the node's type, the types of some parts, and what it calls.
-The macros whose declarations accept the key are cached by the key; of these, each macro whose
-``when`` condition also holds is called. An index only saves time: a macro that is left out would
-have returned None.
+import, on which nodes a macro can fire. For a node, `MacroIndex.candidates` (which the driver in
+`transpile.expand` calls) computes a `_Key`: the node's type, the types of some parts, and what it
+calls. The macros whose declarations accept the key are cached by the key; of these, each macro
+whose ``when`` condition also holds is called. An index only saves time: a macro that is left out
+would have returned None.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..core_nodes import ReplayIf
 from .macro_context import Context
 
 __all__ = [
-    "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "UFUNC", "Declared", "Firing", "declared",
-    "fires_on", "is_declared_callee", "named", "other_than",
+    "BOUND", "CALLED", "EXPRESSIONS", "METHOD", "UFUNC", "Declaration", "MacroIndex",
+    "declarations_of", "fires_on", "is_declared_callee", "numpy_callees", "other_than",
 ]
 
 When: TypeAlias = Callable[[Any, Context], object]
@@ -85,7 +85,7 @@ class _Key(NamedTuple):
     """One of the kinds of callees; "" if there is none."""
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """One `fires_on` of a macro. All of its conditions must hold."""
 
     kinds: frozenset[type[ast.AST]]
@@ -107,7 +107,7 @@ class Declared(NamedTuple):
         return all(types_of_parts[name] in types for name, types in self.parts.items())
 
 
-_declared: dict[int, tuple[Callable[..., Any], tuple[Declared, ...]]] = {}
+_declared: dict[int, tuple[Callable[..., Any], tuple[Declaration, ...]]] = {}
 """The declarations of each macro, by the macro's ``id``: it need not be hashable. The macro itself
 is stored with them, so that the id is not used again.
 """
@@ -143,14 +143,14 @@ def fires_on(
     callees = None if calls is None else frozenset(map(_register_callee, calls))
 
     def declare(macro: _M) -> _M:
-        declaration = Declared(frozenset(kinds), fields, callees, when)
-        _declared[id(macro)] = macro, (declaration, *(declared(macro) or ()))
+        declaration = Declaration(frozenset(kinds), fields, callees, when)
+        _declared[id(macro)] = macro, (declaration, *(declarations_of(macro) or ()))
         return macro
 
     return declare
 
 
-def declared(macro: Callable[..., Any]) -> tuple[Declared, ...] | None:
+def declarations_of(macro: Callable[..., Any]) -> tuple[Declaration, ...] | None:
     """The declarations of `macro`; None if it has none, and is called on every node."""
     return _declared[id(macro)][1] if id(macro) in _declared else None
 
@@ -160,7 +160,7 @@ def is_declared_callee(function: object) -> bool:
     return function is not None and _functions.get(id(function)) is function
 
 
-def named(names: Iterable[str]) -> list[object]:
+def numpy_callees(names: Iterable[str]) -> list[object]:
     """The callees for ``calls=``, by the `names` of `numpy.call_arguments`: for ``"linalg.norm"``
     the method ``.norm`` and the function ``np.linalg.norm``, for ``".sum"`` the method alone.
     """
@@ -189,12 +189,12 @@ def _register_callee(callee: object) -> Callee:
     return id(callee)
 
 
-class Firing:
+class MacroIndex:
     """Selects, of a sequence of macros, those that can fire on a node; keeps their order."""
 
     def __init__(self, macros: Sequence[Callable[..., Any]]) -> None:
         # user macros without declarations come first, and are called on every node
-        first_declared = next((k for k, m in enumerate(macros) if declared(m)), len(macros))
+        first_declared = next((k for k, m in enumerate(macros) if declarations_of(m)), len(macros))
         self._on_every_node = (*macros[:first_declared],)
         self._indexed = (*macros[first_declared:],)
         ids = tuple(map(id, self._indexed))
@@ -244,7 +244,7 @@ def _rows(
     no ``when``, the row has no conditions.
     """
     for macro in macros:
-        declarations = declared(macro)
+        declarations = declarations_of(macro)
         if declarations is None:
             yield macro, ()
         elif accepting := [d for d in declarations if d.accepts(key)]:

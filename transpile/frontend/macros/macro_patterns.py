@@ -57,7 +57,8 @@ class _PatternMacro:
             cx.guard(chain)
         if isinstance(node, ast.expr):
             return cx.expr(ast.unparse(self.expansion), **self._parts(matched, cx))
-        return cx.whole(lambda: cx.code(ast.unparse(self.expansion), **self._parts(matched, cx)))
+        text = ast.unparse(self.expansion)
+        return cx.with_before(lambda: cx.code(text, **self._parts(matched, cx)))
 
     def _parts(self, matched: _Match, cx: Context) -> dict[str, Any]:
         """What fills the holes of the expansion. Bound to names before, unless the expansion

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...types.typed_values import Num, bool_op
 from ...types.typeof import global_type
 from ...types.value_types import ListType

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from ...frontend.name_resolution import Origin
+from ...frontend.name_resolution import NameScope
 from ...host_nodes import HostAttribute, HostHelper, HostName, from_ast
 from ...types.value_types import Constant
 from .lowering_state import Lowering
@@ -18,7 +18,7 @@ __all__ = ["fresh_array_name", "is_outer_none", "resolve_guarded", "resolve_obje
 def is_outer_none(ctx: Lowering, name: str) -> bool:
     """Whether the global or closure variable `name` is None. If so, each call checks that it is."""
     origin, value = ctx.scope.find(name)
-    is_none = origin in (Origin.GLOBAL, Origin.CLOSURE) and value is None
+    is_none = origin in (NameScope.GLOBAL, NameScope.CLOSURE) and value is None
     if is_none:
         ctx.guarded_objects[HostName(name)] = None
     return is_none
@@ -56,6 +56,6 @@ def fresh_array_name(ctx: Lowering, hint: str) -> str:
     next to the names of the function's globals, so it must differ from them, too.
     """
     unique = ctx.b.name(hint)
-    while ctx.scope.find(unique)[0] not in (Origin.LOCAL, Origin.UNBOUND):
+    while ctx.scope.find(unique)[0] not in (NameScope.LOCAL, NameScope.UNBOUND):
         unique = ctx.b.name(hint)
     return unique

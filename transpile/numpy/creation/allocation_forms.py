@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from ...frontend.ast_walk import is_none
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ..call_arguments import BoundArguments, bind_arguments, constant_flag
 
 __all__ = ["allocation_form", "is_allocation_form"]
@@ -49,7 +49,7 @@ def is_allocation_form(call: ast.Call, function: object) -> bool:
     )
 
 
-@fires_on(ast.Call, calls=named(_SIGNATURES))
+@fires_on(ast.Call, calls=numpy_callees(_SIGNATURES))
 def allocation_form(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call that allocates an array → the same array, allocated in the form that others know.
 

@@ -22,7 +22,7 @@ from ...frontend.language.for_loops import paired_targets
 from ...frontend.language.iterables import Stream, clamped_length, stream_of
 from ...frontend.macros.list_kind import is_list_of_lists
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
@@ -211,7 +211,7 @@ def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     compilable = function in _ARRAY_CONSTRUCTORS and (is_fromiter or is_list)
     compilable = compilable and not is_suspending(comprehension) and not bound_names(comprehension)
     if compilable and not isinstance(comprehension.elt, (ast.ListComp, ast.List, ast.Tuple)):
-        compilable = not cx.returned()  # a returned array is made of a list: that may be empty
+        compilable = not cx.result_uses()  # a returned array is made of a list: that may be empty
     if not compilable or len(rest) > 1 or by_keyword.keys() - {"dtype"}:
         return None
     name, facts_before = cx.fresh("a"), dict(cx.facts.known)
@@ -229,7 +229,7 @@ def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         return None if dtype is None else _filled_array(name, node, nest, dtype, inferred, cx)
 
     try:
-        return cx.made(name, make)
+        return cx.bound_name(name, make)
     finally:
         cx.facts.known = facts_before
 
@@ -269,10 +269,10 @@ def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         ):
             if not mentions_none(comprehension, [name]):
                 return None
-            return cx.whole(lambda: _nested_lists(name, comprehension, cx))
+            return cx.with_before(lambda: _nested_lists(name, comprehension, cx))
         case ast.ListComp(elt=ast.ListComp()):
             name, comprehension = cx.fresh("list"), node
-            return cx.made(name, lambda: _nested_lists(name, comprehension, cx))
+            return cx.bound_name(name, lambda: _nested_lists(name, comprehension, cx))
     return None
 
 
@@ -283,11 +283,9 @@ def _nested_lists(name: str, comprehension: ast.ListComp, cx: Context) -> list[a
     """
     facts_before = dict(cx.facts.known)
     try:
-        nest = (
-            None
-            if is_suspending(comprehension) or bound_names(comprehension) or not cx.means("range")
-            else comprehension_nest(comprehension, cx)
-        )
+        is_plain = not is_suspending(comprehension) and not bound_names(comprehension)
+        is_known = is_plain and cx.is_builtin("range")
+        nest = comprehension_nest(comprehension, cx) if is_known else None
         types = item_types(nest.items, cx) if nest and nest.width is None else set()
     finally:
         cx.facts.known = facts_before
@@ -402,7 +400,7 @@ _ROW_STACKERS = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joi
 """Functions that make one array of a comprehension of rows."""
 
 
-@fires_on(ast.Call, calls=named(_ROW_STACKERS))
+@fires_on(ast.Call, calls=numpy_callees(_ROW_STACKERS))
 def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.stack([row for …])`` and its kin → an array filled row by row, of the first row's
     length. The call is replayed where there are no rows or their lengths differ.
@@ -431,11 +429,11 @@ def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
             function = numpy_function_name(func, cx)
         case _:
             return None
-    if function not in _ROW_STACKERS or not cx.means("len", "range", "ValueError"):
+    if function not in _ROW_STACKERS or not cx.is_builtin("len", "range", "ValueError"):
         return None
     if is_suspending(comprehension) or bound_names(comprehension):
         return None
-    if cx.facts.each(comprehension).array is None:
+    if cx.facts.item_fact(comprehension).array is None:
         return None
     name, facts_before = cx.fresh("a"), dict(cx.facts.known)
 
@@ -446,7 +444,7 @@ def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         return _stack_rows(name, node, nest, function == "column_stack", cx)
 
     try:
-        return cx.made(name, make)
+        return cx.bound_name(name, make)
     finally:
         cx.facts.known = facts_before
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...frontend.core_nodes import copy_location
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -71,14 +71,14 @@ def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr 
             and (shape := _shape_argument(call)) is not None
             and (cx.depth or _fits_registers(call, shape, cx) or not _needs_no_fill(call, cx))
         ):
-            return cx.whole(lambda: _refill_loop(name, call, shape, cx))
+            return cx.with_before(lambda: _refill_loop(name, call, shape, cx))
         case ast.Call() as call if (
             any(cx.resolve(call.func) is f for f in _ALLOCATORS) and not _needs_no_fill(call, cx)
             and is_allocation_form(call, cx.resolve(call.func))
             and (shape_argument := _shape_argument(call)) is not None
         ):
             name = cx.fresh("full")
-            return cx.made(name, partial(_refill_loop, name, call, shape_argument, cx))
+            return cx.bound_name(name, partial(_refill_loop, name, call, shape_argument, cx))
     return None
 
 
@@ -185,7 +185,9 @@ def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
     def once(e: ast.expr) -> ast.expr:
         return e if isinstance(e, ast.Constant) else bind_fresh(e, "s", cx)
 
-    lengths = [e if cx.facts.lasting(e) else bind_fresh(e, "n", cx) for e in array_draw.lengths]
+    lengths = [
+        e if cx.facts.is_invariant(e) else bind_fresh(e, "n", cx) for e in array_draw.lengths
+    ]
     named = [ast.keyword(k.arg, once(k.value)) for k in element_draw.keywords]
     args = [once(e) for e in element_draw.args]
     single_draw = copy_location(ast.Call(element_draw.func, args, named), node)

@@ -15,7 +15,7 @@ import numpy as np
 from ...frontend.ast_names import mentions_none
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import UFUNC, fires_on, named
+from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ..array_nests import allocate_array, loop_nest, store_element
 from ..array_views import View, broadcast_views, is_unit_length, view_of
@@ -50,7 +50,7 @@ def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(
             targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[display]) as value
         ) if cx.is_numpy(func, "array") or cx.is_numpy(func, "asarray"):
-            return cx.whole(lambda: _literal_stores(name, value, display, cx))
+            return cx.with_before(lambda: _literal_stores(name, value, display, cx))
     return None
 
 
@@ -73,7 +73,7 @@ def literal_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Subscript() as target],
             value=ast.Tuple(elts=[_, _, *_] as elts) | ast.List(elts=[_, _, *_] as elts),
         ) if cx.fact(target).rank == 1 and all(cx.fact(e).rank == 0 for e in elts):
-            return cx.whole(lambda: _store_items(target, elts, cx))
+            return cx.with_before(lambda: _store_items(target, elts, cx))
     return None
 
 
@@ -84,7 +84,7 @@ def _store_items(
     statement is replayed for a row of another length. None where `target` is no view of an array.
     """
     fact = cx.fact(target)
-    if fact.array is None or not fact.owner or not cx.means("len"):
+    if fact.array is None or not fact.owner or not cx.is_builtin("len"):
         return None
     values = [
         e if isinstance(e, (ast.Constant, ast.Name)) else bind_fresh(e, "e", cx) for e in elts
@@ -122,7 +122,7 @@ def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             targets=[ast.Name(id=name)],
             value=ast.Call(func=func, args=[a, b], keywords=[]) as value,
         ) if cx.is_numpy(func, "cross") and mentions_none(value, [name]):
-            return cx.whole(lambda: _cross_loop(node, name, value, (a, b), cx))
+            return cx.with_before(lambda: _cross_loop(node, name, value, (a, b), cx))
     return None
 
 
@@ -144,7 +144,7 @@ def array_literal_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
             name = cx.fresh("a")
             (take,) = cx.code("NAME = E", NAME=name, E=node)
             new = array_literal(take, cx) or cross_product(take, cx)
-            return None if new is None else cx.made(name, lambda: new)
+            return None if new is None else cx.bound_name(name, lambda: new)
     return None
 
 
@@ -241,7 +241,10 @@ _ARRAY_ARGUMENT_COUNT = {name: row.arrays for name, row in FUNCTIONS.items() if 
 _ARRAY_METHODS = {name for name, row in METHODS.items() if row.arrays}
 
 
-@fires_on(ast.Call, calls=[UFUNC, *named(_ARRAY_METHODS), *named(_ARRAY_ARGUMENT_COUNT)])
+@fires_on(
+    ast.Call,
+    calls=[UFUNC, *numpy_callees(_ARRAY_METHODS), *numpy_callees(_ARRAY_ARGUMENT_COUNT)],
+)
 @fires_on(ast.BinOp, left=(ast.List, ast.Tuple))
 @fires_on(ast.BinOp, right=(ast.List, ast.Tuple))
 def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:

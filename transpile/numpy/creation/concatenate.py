@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...frontend.ast_walk import same_tree
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import View, element_at, is_viewable, operands_by_index
@@ -34,7 +34,7 @@ class _Join(NamedTuple):
     new: bool  # whether that axis counts the parts, and is not one of theirs
 
 
-@fires_on(ast.Call, calls=named(_JOINING))
+@fires_on(ast.Call, calls=numpy_callees(_JOINING))
 def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.concatenate((a, b))`` and its kin, with a number of parts that the source shows → an
     array filled part by part.
@@ -53,7 +53,7 @@ def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("a")
-    return cx.made(name, lambda: _join_loops(name, node, join, cx))
+    return cx.bound_name(name, lambda: _join_loops(name, node, join, cx))
 
 
 def _parse_join(node: ast.AST, cx: Context) -> _Join | None:

@@ -9,7 +9,7 @@ import ast
 
 import numpy as np
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.language.iterables import arange_as_range, clamped_length, stream_of
 from ...frontend.macros.macro_context import Context, subtract_ints
 from ...frontend.macros.replay_guards import bind_fresh

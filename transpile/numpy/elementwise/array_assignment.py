@@ -26,7 +26,7 @@ from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.int_exprs import integer_constant
-from ...frontend.macros.firing_conditions import assigns_array, in_loop, makes_array
+from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -72,7 +72,7 @@ def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_elementwise(value, cx):
-            return cx.whole(lambda: _assign_new_array(node, name, value, cx))
+            return cx.with_before(lambda: _assign_new_array(node, name, value, cx))
     return None
 
 
@@ -128,7 +128,7 @@ def array_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
             return cx.code(text, TARGET=target, C=value.test, A=value.body, B=value.orelse)
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            return cx.whole(lambda: store_elements(node, target, value, cx))
+            return cx.with_before(lambda: store_elements(node, target, value, cx))
     return None
 
 
@@ -148,13 +148,13 @@ def array_inplace(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
             target = copy_location(ast.Name(name, ast.Load()), node.target)
-            return cx.whole(lambda: store_elements(node, target, value, cx, op=op))
+            return cx.with_before(lambda: store_elements(node, target, value, cx, op=op))
         case ast.AugAssign(target=ast.Subscript() as again, op=op, value=value) if is_gathered(
             again, cx
         ):
-            return cx.whole(lambda: _update_gathered(again, op, value, cx))
+            return cx.with_before(lambda: _update_gathered(again, op, value, cx))
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-            return cx.whole(lambda: store_elements(node, target, value, cx, op=op))
+            return cx.with_before(lambda: store_elements(node, target, value, cx, op=op))
     return None
 
 
@@ -261,7 +261,7 @@ def store_elements(
         return None
     if where is not None and _reads_other_elements(stored, mask, target_fact.owner, cx):
         mask = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
-    cx.at_once()
+    cx.mark_atomic()
     full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
     exact_shape = stored.shape[:exact]
     mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
@@ -333,7 +333,7 @@ def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Con
     """Whether the value at some subscripts may read an element of the array of `owner` other than
     the one that is stored there. Decided by the text of the two expressions for generic subscripts.
     """
-    unaliased = owner is not None and cx.facts.is_alone(owner)
+    unaliased = owner is not None and cx.facts.is_sole_reference(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
     place = tree_key(stored.at(probe))
     value = values.at(probe[len(probe) - len(values.shape) :])
@@ -367,7 +367,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
     - with `op`: integers that cast to the same kind.
     """
     ty = target.array
-    types = value.types if op is None else cx.facts.binary(op, target, value).types
+    types = value.types if op is None else cx.facts.operator_fact(op, target, value).types
     if ty is None or not types:
         return False
     to = ELEMENTS[ty.dtype]
@@ -384,7 +384,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
     return True
 
 
-@fires_on(ast.Assign, targets=ast.Name, when=in_loop)
+@fires_on(ast.Assign, targets=ast.Name, when=assigns_array_in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``x = a + b`` in a loop → ``x[:] = a + b``, without an allocation in each iteration. Needs
     that no other name refers to the array `x`, and that dtype and shape are known to stay the same.
@@ -410,7 +410,7 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 return None
             if not old.shape or old.shape != new.shape or not all(old.shape):
                 return None
-            if not cx.facts.is_alone(name):
+            if not cx.facts.is_sole_reference(name):
                 return None
             if is_elementwise(value, cx):
                 return cx.code("X[:] = E", X=current, E=value)

@@ -54,12 +54,12 @@ def bitmask_conversion(node: ast.AST, cx: Context) -> ast.expr | None:
             return _pack_display(display.elts, cx)
         case ast.Call(func=func, args=[x], keywords=[]) if cx.resolve(func) is ops.to_bitmask:
             name = cx.fresh("mask")
-            return cx.made(name, lambda: _pack_loop(node, x, name, cx))
+            return cx.bound_name(name, lambda: _pack_loop(node, x, name, cx))
         case ast.Call(func=func, args=[mask, n], keywords=[]) if (
             cx.resolve(func) is ops.from_bitmask
         ):
             name = cx.fresh("lanes")
-            return cx.made(name, lambda: _unpack_loop(node, mask, n, name, cx))
+            return cx.bound_name(name, lambda: _unpack_loop(node, mask, n, name, cx))
     return None
 
 

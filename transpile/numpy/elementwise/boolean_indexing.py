@@ -19,8 +19,12 @@ import numpy as np
 
 from ...frontend.ast_walk import same_tree, tree_key
 from ...frontend.core_nodes import copy_location
-from ...frontend.int_exprs import integer_constant
-from ...frontend.macros.firing_conditions import picks_of_call, selects_many, stores_at_tuple
+from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.firing_conditions import (
+    assigns_item_of_call,
+    has_several_subscripts,
+    may_select_several,
+)
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
@@ -43,7 +47,7 @@ class _Masked(NamedTuple):
     mask: ast.expr  # an array of bools, for the first axes of the array
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=selects_many)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=may_select_several)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.flatnonzero])
 def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``y = x[m]`` → a loop that appends the selected elements, and a cut to their number.
@@ -63,11 +67,11 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
             (masked := masked_operand(value, cx)) or (masked := _nonzero_places(value, cx))
         ):
-            return cx.whole(lambda: _compress_loop(node, name, masked, cx))
+            return cx.with_before(lambda: _compress_loop(node, name, masked, cx))
     return None
 
 
-@fires_on(ast.Subscript, ctx=(ast.Load, ast.Del), when=selects_many)
+@fires_on(ast.Subscript, ctx=(ast.Load, ast.Del), when=may_select_several)
 @fires_on(ast.Call, calls=[np.flatnonzero])
 def mask_compress_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     """``x[m]`` inside of an expression → a fresh name that is bound before.
@@ -91,7 +95,7 @@ def mask_compress_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     name = cx.fresh("a")
     (take,) = cx.code("NAME = E", NAME=name, E=node)
     new = mask_compress(take, cx)
-    return None if new is None else cx.made(name, lambda: new)
+    return None if new is None else cx.bound_name(name, lambda: new)
 
 
 @fires_on(ast.Assign, targets=ast.Subscript)
@@ -142,7 +146,7 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             mask = cx.expr(f"M[{new_axes}]", M=mask)
         return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
 
-    return cx.whole(make)
+    return cx.with_before(make)
 
 
 def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:
@@ -341,7 +345,7 @@ def _with_operands(e: ast.expr, replacements: dict[int, ast.expr]) -> ast.expr:
 
 
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=picks_of_call)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_item_of_call)
 def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.nonzero(x)`` → columns of one array with a row for each index, as NumPy's results are.
 
@@ -374,7 +378,7 @@ def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if (single and (rank < 2 or columns[0] >= rank)) or (not single and len(targets) != rank):
         return None
-    return cx.whole(lambda: _nonzero_loop(node, x, targets, columns, cx))
+    return cx.with_before(lambda: _nonzero_loop(node, x, targets, columns, cx))
 
 
 def _nonzero_loop(
@@ -441,12 +445,12 @@ def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if not converts_elementwise(cx.fact(masked.array), op, cx.fact(value), cx):
         return None
-    return cx.whole(lambda: _mask_scatter_loop(s, masked.array, masked.mask, op, value, cx))
+    return cx.with_before(lambda: _mask_scatter_loop(s, masked.array, masked.mask, op, value, cx))
 
 
 @fires_on(ast.Subscript, slice=ast.Tuple, ctx=ast.Load)
-@fires_on(ast.Assign, targets=ast.Subscript, when=stores_at_tuple)
-@fires_on(ast.AugAssign, target=ast.Subscript, when=stores_at_tuple)
+@fires_on(ast.Assign, targets=ast.Subscript, when=has_several_subscripts)
+@fires_on(ast.AugAssign, target=ast.Subscript, when=has_several_subscripts)
 def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """``X[:, m]`` → the rows of the transposed array under the mask, transposed back: in memory the
     selected axis comes first.

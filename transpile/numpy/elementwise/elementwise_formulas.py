@@ -22,9 +22,9 @@ from loopir.lazy_dataclass import record
 
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context, expression_from
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh
 from ...types.value_types import ELEMENTS, PARTS, ScalarType
 from ..array_nests import dtype_expr
@@ -386,7 +386,7 @@ def formula_by_name(
     where the rule refuses. Marks the code that follows as steps if the row ``warns``.
     """
     if name in FUNCTIONS and FUNCTIONS[name].warns:
-        cx.steps()
+        cx.mark_steps()
     formula: ElementFormula | None = expansion_rule("formula", name)(bound, cx, dtype)
     return formula
 
@@ -444,7 +444,7 @@ _ARRAYS_ONLY = ("angle", "array", "asarray", "conjugate")
 _SCALAR_SIGNATURES = {n: names for n, names in _SIGNATURES.items() if n not in _ARRAYS_ONLY}
 
 
-@fires_on(ast.Call, calls=[".astype", ".clip", ".round", *named(_SCALAR_SIGNATURES)])
+@fires_on(ast.Call, calls=[".astype", ".clip", ".round", *numpy_callees(_SCALAR_SIGNATURES)])
 def scalar_formula(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call on scalars → the formula of the function, converted to the dtype of the result. An
     argument that occurs twice in it is computed once, before the statement.

@@ -16,7 +16,7 @@ import numpy as np
 from ... import ops
 from ...analysis.shape_rules import reshaping
 from ...frontend.core_nodes import copy_location, location_node
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import bind_fresh, unique_nodes
 from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
@@ -67,7 +67,7 @@ def _reshape_call(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr
             return None
     if call is None or cx.fact(call[0]).array is None or cx.fact(call[0]).rank != 1:
         return None
-    lengths = cx.facts.spread(call[1])
+    lengths = cx.facts.unpacked_lengths(call[1])
     return (call[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
 
 
@@ -194,7 +194,7 @@ def _square_as_product(
     is_square = isinstance(function, ast.Attribute) and function.attr == "square"
     if not (is_square and ty and ty.dtype in PARTS and numpy_squares_by_products()):
         return function, operands
-    cx.steps()  # a warning speaks of a square
+    cx.mark_steps()  # a warning speaks of a square
     return cx.expr("NP.multiply", NP=cx.numpy), [operands[0], operands[0]]
 
 
@@ -260,7 +260,7 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
     if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
         name = _power(operands[0], -1, cx)
         if name == "power":
-            cx.steps()  # NumPy takes reciprocals
+            cx.mark_steps()  # NumPy takes reciprocals
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
         name = _power(operands[0], operands[1].value, cx)
     if name == "invert" and _all_bool(operands[0], cx):

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...frontend.ast_walk import is_none
 from ...frontend.core_nodes import copy_location
-from ...frontend.macros.firing_conditions import writes_out
+from ...frontend.macros.firing_conditions import has_out_argument
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import UFUNC, fires_on, named
+from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_operand
 from ...types.value_types import ELEMENTS
 from ..array_views import scalar_view
@@ -32,7 +32,7 @@ _WRITING = frozenset(
 
 
 @fires_on(ast.Call, calls=[UFUNC])
-@fires_on(ast.Call, when=writes_out)
+@fires_on(ast.Call, when=has_out_argument)
 def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call with ``out`` → a store to that array, before the statement, and its name. With
     ``where``, a masked store. Other functions than ufuncs need an ``out`` of the result's dtype,
@@ -82,7 +82,7 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
         return name
     (original,) = cx.code("E", E=node)
     exact = 0 if is_ufunc else cx.fact(out).rank or 0
-    lines = cx.whole(lambda: store_elements(
+    lines = cx.with_before(lambda: store_elements(
         original, name, bare, cx, where=where, exact=exact, is_out=True
     ))
     if lines is None:
@@ -91,7 +91,7 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     return name
 
 
-@fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *named(_WRITING)])
+@fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *numpy_callees(_WRITING)])
 def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A statement that only fills an array → a store. The values must have the dtype of the array,
     or be Python scalars that it represents.
@@ -124,17 +124,19 @@ def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 constant_flag(bound.get("wrap"), False) is False)
             is_scalar = is_matrix and value is not None and cx.fact(value).rank == 0
             if is_scalar and value is not None and _same_types(x, value, cx):
-                return cx.whole(lambda: _fill_diagonal(x, value, cx))
+                return cx.with_before(lambda: _fill_diagonal(x, value, cx))
         case ast.Expr(value=ast.Call(func=func, args=[x, y],
                                      keywords=[ast.keyword(arg="where", value=where)])):
             if numpy_function_name(func, cx) == "copyto" and _same_types(x, y, cx):
-                return cx.whole(lambda: store_elements(node, x, y, cx, where=where))
+                return cx.with_before(lambda: store_elements(node, x, y, cx, where=where))
         case ast.Expr(value=ast.Call(func=func, args=[x, where, y], keywords=[])):
             is_scalar_fill = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
             is_scalar_fill = is_scalar_fill and _same_types(x, y, cx)
             if is_scalar_fill and numpy_function_name(func, cx) in ("putmask", "place"):
                 exact = cx.fact(x).rank or 0
-                return cx.whole(lambda: store_elements(node, x, y, cx, where=where, exact=exact))
+                return cx.with_before(
+                    lambda: store_elements(node, x, y, cx, where=where, exact=exact)
+                )
     return None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
@@ -416,6 +416,6 @@ def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
             NAME = NP.add(NAME, X[I, I])
     """
     i, dtype = cx.fresh("i"), dtype_expr(result.dtype, cx)
-    cx.folds(result.dtype)
+    cx.mark_folds(result.dtype)
     cx.before(*cx.code(text, NAME=name, T=dtype, I=i, X=x, NP=cx.numpy))
     return cx.expr("NAME", NAME=name)

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 
 from loopir.lazy_dataclass import record
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
@@ -400,7 +400,7 @@ for _row in IDENTITIES:
     _IDENTITIES_BY_NAME.setdefault(_row.call.split()[0], []).append(_row)
 
 
-@fires_on(ast.Call, calls=named(_IDENTITIES_BY_NAME))
+@fires_on(ast.Call, calls=numpy_callees(_IDENTITIES_BY_NAME))
 def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call of a function in `IDENTITIES` → its definition by other NumPy functions, from the
     first row that matches the arguments.
@@ -421,7 +421,7 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
         bound = bind_arguments(node, cx, {name: signature})
         if bound is not None and (parts := _match_identity(row, bound, parameters, cx)) is not None:
             if name.startswith("linalg."):
-                cx.steps()  # NumPy's norms are dot products
+                cx.mark_steps()  # NumPy's norms are dot products
             return _apply_identity(row, parts, node, cx)
     return None
 

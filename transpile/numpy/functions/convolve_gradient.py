@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
 from ...types.value_types import ELEMENTS
@@ -78,7 +78,7 @@ def _convolution_rule(element: str, default: str) -> LoopRule:
             parts[hole] = cx.expr(text, **parts)
         checks = [cx.expr(text, **parts) for text in ("M < 1", "N < M")]
         (original,) = cx.code("NAME = E", NAME=name, E=node)
-        cx.folds(dtype)
+        cx.mark_folds(dtype)
         lines = cx.code(_WINDOW_LOOP.format(v=element), **parts)
         return guarded(checks, original, lines, cx)
 

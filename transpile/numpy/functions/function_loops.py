@@ -12,9 +12,9 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...frontend.ast_walk import is_none
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, loop_nest
@@ -153,7 +153,7 @@ modf_rule = _pair_rule(_MODF, "a", kinds="f")
 _LOOP_SIGNATURES, _PAIR_SIGNATURES = signatures("loops"), signatures("pair")
 
 
-@fires_on(ast.Call, calls=named(_LOOP_SIGNATURES))
+@fires_on(ast.Call, calls=numpy_callees(_LOOP_SIGNATURES))
 def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call of a function whose row has ``loops`` → the statements of that rule before the current
     one, and the fresh name that they bind.
@@ -176,14 +176,15 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     if bound is None or not isinstance(node, ast.Call):
         return None
     name = cx.fresh(bound.name.rpartition(".")[2])
-    cx.steps()
-    return cx.made(name, lambda: expansion_rule("loops", bound.name)(bound, name, node, cx))
+    cx.mark_steps()
+    return cx.bound_name(name, lambda: expansion_rule("loops", bound.name)(bound, name, node, cx))
 
 
 @fires_on(
-    ast.Subscript, value=ast.Call, slice=ast.Constant, calls=[divmod, *named(_PAIR_SIGNATURES)]
+    ast.Subscript, value=ast.Call, slice=ast.Constant,
+    calls=[divmod, *numpy_callees(_PAIR_SIGNATURES)],
 )
-@fires_on(ast.Call, calls=[divmod, *named(_PAIR_SIGNATURES)])
+@fires_on(ast.Call, calls=[divmod, *numpy_callees(_PAIR_SIGNATURES)])
 def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call of a function whose row has ``pair``, or item 0 or 1 of it → the statements of that
     rule, and a tuple of the two fresh names that they bind, or one of these.
@@ -216,9 +217,9 @@ def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     if bound is None:
         return None
     names = [cx.fresh(bound.name.rpartition(".")[2]) for _ in range(2)]
-    cx.steps()
+    cx.mark_steps()
     rule = expansion_rule("pair", bound.name)
-    lines = cx.whole(lambda: rule(bound, names, call, cx))
+    lines = cx.with_before(lambda: rule(bound, names, call, cx))
     if lines is None:
         return None
     cx.before(*lines)

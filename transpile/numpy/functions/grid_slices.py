@@ -13,7 +13,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ...frontend.core_nodes import copy_location
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.firing_conditions import slices_grid
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
@@ -71,7 +71,7 @@ def grid_slices(node: ast.AST, cx: Context) -> ast.expr | None:
         ]
         return copy_location(ast.Tuple([*items], ast.Load()), node)
     name = cx.fresh("grid")
-    return cx.made(name, lambda: _filled(name, axes, is_float, node, cx))
+    return cx.bound_name(name, lambda: _filled(name, axes, is_float, node, cx))
 
 
 def _axis(item: ast.expr, cx: Context) -> _Axis | None:

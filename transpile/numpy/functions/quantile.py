@@ -95,7 +95,7 @@ def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) ->
         ty, q = cx.fact(bound["a"]).array, bound.get("q")
         if ty is None or ty.dtype not in _REAL_DTYPES or not bound.only("a", "q"):
             return None
-        if cx.resolve(node.func) is None or not cx.means("range", "min", "max", "int"):
+        if cx.resolve(node.func) is None or not cx.is_builtin("range", "min", "max", "int"):
             return None  # arrays have no such method
         parts: dict[str, Part] = {hole: cx.fresh(hole.lower()) for hole in _TEMPLATE_NAMES}
         parts |= {

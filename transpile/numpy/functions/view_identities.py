@@ -11,9 +11,9 @@ import ast
 from collections.abc import Sequence
 
 from ...frontend.ast_walk import same_tree
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, bind_operand
 from ...types.value_types import PARTS
 from ..call_arguments import BoundArguments, bind_arguments
@@ -293,7 +293,7 @@ def matrix_transpose_rule(bound: BoundArguments, cx: Context) -> ast.expr | None
 _SIGNATURES = signatures("view")
 
 
-@fires_on(ast.Call, calls=named(_SIGNATURES))
+@fires_on(ast.Call, calls=numpy_callees(_SIGNATURES))
 def view_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """A call of a function or method whose row has ``view`` → the expression that its rule makes,
     such as a subscript.

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import ReplayIf
-from ...frontend.int_exprs import integer_constant
-from ...frontend.macros.firing_conditions import assigns_slice, is_guard
+from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import bind_fresh, guarded
@@ -36,7 +36,7 @@ from ..shape_ops import broadcast_to_view, diagonal_view
 __all__ = ["unit_slice_out_of_bounds", "unit_slice", "indexed_view"]
 
 
-@fires_on(ast.If, when=is_guard)
+@fires_on(ast.If, when=is_replay_guard)
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_slice)
 def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``u = X[i:i + 1]`` of an array of several axes → the same under a guard that the element
@@ -55,7 +55,7 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ReplayIf(body=[original], orelse=[rewritten]) if same_tree(original, rewritten):
             one = ast.Constant(1)
             slices = [i for i in ast.walk(rewritten) if isinstance(i, ast.Slice)]
-            cx.facts.single |= {
+            cx.facts.unit_slices |= {
                 i for i in slices if unit_slice_out_of_bounds(i, one, cx) is not None
             }
             return None
@@ -72,7 +72,8 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     lengths = (cx.expr("X.shape[K]", X=array, K=ast.Constant(k)) for k in range(rank))
     tests = [
         test for i, n in zip(slices, lengths, strict=False)
-        if i not in cx.facts.single and (test := unit_slice_out_of_bounds(i, n, cx)) is not None
+        if i not in cx.facts.unit_slices
+        and (test := unit_slice_out_of_bounds(i, n, cx)) is not None
     ]
     if len(slices) > rank or not tests:
         return None

@@ -14,8 +14,8 @@ import numpy as np
 from ...analysis.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none
 from ...frontend.core_nodes import copy_location
-from ...frontend.int_exprs import integer_constant
-from ...frontend.macros.firing_conditions import asks_attribute, asks_flat
+from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.firing_conditions import has_attribute_argument, subscripts_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
@@ -23,9 +23,9 @@ from ...frontend.macros.replay_guards import guarded
 __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 
 
-@fires_on(ast.Subscript, value=ast.Attribute, when=asks_flat)
+@fires_on(ast.Subscript, value=ast.Attribute, when=subscripts_flat)
 @fires_on(ast.Subscript, value=ast.Subscript)
-@fires_on(ast.Call, calls=[len], when=asks_attribute)
+@fires_on(ast.Call, calls=[len], when=has_attribute_argument)
 def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
     """``x[i][j]`` → ``x[i, j]``: one access in place of a row view and its element. An IndexError
     names another axis then.
@@ -190,7 +190,7 @@ def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             pass
         case _:
             return None
-    if not cx.means("len") or cx.fact(value).items is not None:
+    if not cx.is_builtin("len") or cx.fact(value).items is not None:
         return None
     names = bound_names(*targets)
     row, lines = value, list[ast.stmt]()

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...frontend.ast_names import bound_names, names_used, rename_names
 from ...frontend.ast_walk import walk_nodes
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.language.iterables import clamped_length
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import product_of
@@ -53,9 +53,9 @@ def ndindex_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 v = X[_i_4, _i_5]
                 s = s + v
     """
-    if not isinstance(node, ast.For) or node.orelse or not cx.means("range"):
+    if not isinstance(node, ast.For) or node.orelse or not cx.is_builtin("range"):
         return None
-    return cx.whole(lambda: _subscript_nest(node, cx))
+    return cx.with_before(lambda: _subscript_nest(node, cx))
 
 
 def _subscript_nest(node: ast.For, cx: Context) -> list[ast.stmt] | None:
@@ -194,7 +194,7 @@ def _loops_with_exit(
     return [*setup, *lines]
 
 
-@fires_on(ast.Call, calls=named(["unravel_index"]))
+@fires_on(ast.Call, calls=numpy_callees(["unravel_index"]))
 def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.unravel_index(k, shape)`` → quotients and remainders. The call is replayed for an
     index beyond the end.
@@ -217,7 +217,7 @@ def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(flat_index).types if t.dtype != "u64"}
     if not lengths or cx.fact(flat_index).rank != 0 or not all(cx.fact(n).is_int for n in lengths):
         return None
-    if kinds not in ({"i"}, {"u"}) or not cx.means("int"):
+    if kinds not in ({"i"}, {"u"}) or not cx.is_builtin("int"):
         return None
     if not cx.fact(flat_index).is_int:
         flat_index = cx.expr("int(I)", I=flat_index)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
@@ -56,7 +56,7 @@ class Reduction:
     where: ast.expr | None = None  # the mask of the elements to combine; None: all
 
 
-@fires_on(ast.Call, calls=named(REDUCTIONS))
+@fires_on(ast.Call, calls=numpy_callees(REDUCTIONS))
 def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. The
     call is replayed for the minimum or maximum of nothing.
@@ -110,7 +110,7 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     if reduction is None or reduction.name not in REDUCTIONS or not isinstance(node, ast.expr):
         return None
     name = cx.fresh(reduction.name)
-    return cx.made(name, lambda: _reduction_loops(reduction, name, node, cx))
+    return cx.bound_name(name, lambda: _reduction_loops(reduction, name, node, cx))
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
@@ -201,7 +201,7 @@ def _reduction_loops(
         checks += [cx.expr("N < 1", N=n) for n in may_be_empty]
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     if reduction.name in _ROUNDED:
-        cx.folds(result.dtype)
+        cx.mark_folds(result.dtype)
     nests = _ReductionNests(reduction, source, mask, ty, result, cx)
     lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)
     return guarded(checks, original, lines, cx)
@@ -303,7 +303,7 @@ class _ReductionNests:
         return body
 
 
-@fires_on(ast.Call, calls=named(_DERIVED))
+@fires_on(ast.Call, calls=numpy_callees(_DERIVED))
 def derived_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.var``, ``std``, ``ptp`` and ``count_nonzero`` → expressions over other reductions.
 
@@ -361,7 +361,7 @@ _WIDE_DTYPES = ("i64", "u64", "f32", "f64", "c64", "c128")
 """Dtypes whose sums and products have the same dtype."""
 
 
-@fires_on(ast.Call, calls=named(_SIGNATURES))
+@fires_on(ast.Call, calls=numpy_callees(_SIGNATURES))
 def reduction_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     """Other spellings of a reduction, ``np.add.reduce(x)``, → the reduction, ``np.sum(x)``.
 

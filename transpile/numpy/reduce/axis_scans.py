@@ -16,9 +16,9 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import is_none
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
@@ -36,7 +36,7 @@ _ARG_REDUCTIONS = {name: row.search for name, row in FUNCTIONS.items() if row.se
 """
 
 
-@fires_on(ast.Call, calls=named(_SCANS))
+@fires_on(ast.Call, calls=numpy_callees(_SCANS))
 def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.cumsum(x, axis)`` and its kin → a loop that stores the accumulator at each element. Sums
     of floats start from -0.0, the identity of addition.
@@ -64,7 +64,7 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
     return _expand_call(node, _SCANS, _scan_loop, cx)
 
 
-@fires_on(ast.Call, calls=named(_ARG_REDUCTIONS))
+@fires_on(ast.Call, calls=numpy_callees(_ARG_REDUCTIONS))
 def array_arg_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.argmin(x, axis)`` and ``argmax`` → a loop: the index of the first NaN, else of the first
     smallest (largest) element. The call is replayed for an empty array, for which NumPy raises.
@@ -123,8 +123,8 @@ def _expand_call(
     name, array, axis = call
     out = cx.fresh(name.rpartition(".")[2])
     if axis is None:
-        return cx.made(out, lambda: _flat_arg_reduction(node, name, array, out, cx))
-    return cx.made(out, lambda: _axis_loops(node, name, array, axis, out, make, cx))
+        return cx.bound_name(out, lambda: _flat_arg_reduction(node, name, array, out, cx))
+    return cx.bound_name(out, lambda: _axis_loops(node, name, array, axis, out, make, cx))
 
 
 def _axis_loops(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.macro_index import fires_on, named
+from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, loop_nest
@@ -28,7 +28,7 @@ from ..call_arguments import bind_arguments
 __all__ = ["array_einsum"]
 
 
-@fires_on(ast.Call, calls=named(["einsum", "tensordot"]))
+@fires_on(ast.Call, calls=numpy_callees(["einsum", "tensordot"]))
 def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.einsum("ij,j->i", A, x)`` → a loop nest; indices that the result does not have are
     summed over.
@@ -71,8 +71,8 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     if result.dtype in PARTS or ELEMENTS[result.dtype].kind == "b" or result.dtype == "f16":
         return None
     name = cx.fresh("einsum")
-    cx.steps()
-    return cx.made(name, lambda: _einsum_loops(name, node, *parsed, operands, stretched, cx))
+    cx.mark_steps()
+    return cx.bound_name(name, lambda: _einsum_loops(name, node, *parsed, operands, stretched, cx))
 
 
 def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
@@ -186,7 +186,7 @@ def _einsum_loops(
     lengths, checks = _letter_lengths(parts, views, stretched, cx)
     (element_type,) = cx.fact(node).types
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    cx.folds(element_type.dtype)
+    cx.mark_folds(element_type.dtype)
     if isinstance(element_type, ScalarType):
         lines = _contraction_sum(
             ast.Name(name, ast.Load()), {}, parts, lengths, views, element_type.dtype, cx

@@ -61,8 +61,8 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("dot")
-    cx.steps()
-    return cx.made(name, lambda: _product_loops(name, node, product, cx))
+    cx.mark_steps()
+    return cx.bound_name(name, lambda: _product_loops(name, node, product, cx))
 
 
 @fires_on(ast.Call, calls=[np.outer])
@@ -80,7 +80,7 @@ def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[a, b], keywords=[]) if cx.is_numpy(func, "outer"):
             if _as_vector(a, cx) and _as_vector(b, cx):
-                cx.steps()  # NumPy's warning names np.outer
+                cx.mark_steps()  # NumPy's warning names np.outer
                 return cx.expr("NP.multiply(A[:, None], B[None, :])", NP=cx.numpy, A=a, B=b)
     return None
 
@@ -141,7 +141,7 @@ def _product_loops(
     if same_tree(a.shape[-1], b.shape[summed_axis]):
         checks.pop()
     (original,) = cx.code("NAME = E", NAME=name, E=node)
-    cx.folds(result.dtype)
+    cx.mark_folds(result.dtype)
 
     def element(acc: str, at: list[ast.expr]) -> list[ast.stmt]:
         """The loop that sums in `acc` the products for the element of the result at `at`."""

@@ -129,7 +129,7 @@ class RegionFacts:
             before = dict(facts.known)
             self._before[s] = before
             if isinstance(s, (ast.For, ast.While)):
-                facts.enter(s)
+                facts.enter_loop(s)
             for inner in (s, *getattr(s, "handlers", ())):
                 for nested in child_blocks(inner):
                     self._record_facts(nested)

@@ -152,10 +152,14 @@ def test_many_regions_leave_nothing_behind(calls: int) -> None:
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc")
     connect_harness(to_pool=True)
-    times(100, 1000, 0, is_connected=True)
+    with thread_pool.forced(2):
+        times(100, 1000, 0, is_connected=True)
     before, threads = memory(), threading.active_count()
     for _ in range(calls // 10_000):
         times(100, 10_000, 0, is_connected=True)
+    with thread_pool.forced(2):  # tiny ones are serial otherwise
+        for _ in range(calls // 50_000):
+            times(100, 5_000, 0, is_connected=True)
     assert memory() - before < 1 << 20
     assert threading.active_count() == threads
 
@@ -271,6 +275,37 @@ def test_a_signal_handler_runs_in_the_caller_and_stops_all(native: bool, tmp_pat
     program = tmp_path / "signalled.py"
     program.write_text(SIGNALLED.replace("{native}", str(native)))
     assert run_program(program).stdout == "stopped\n"
+
+
+FORKED_BY_HANDLER = """
+import ctypes, os, signal, threading
+import numpy as np
+from pool_harness import connect_harness, run_region
+from targets.abi import thread_pool, trampoline
+
+library = connect_harness(to_pool=True)
+opened = trampoline.trampoline(None)
+ctypes.CFUNCTYPE(None, ctypes.c_void_p)(opened.bind_pool)(thread_pool._opened[0].state)
+ctypes.c_void_p.in_dll(library, "harness_goes_on").value = opened.goes_on
+children = []
+signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))
+with thread_pool.forced(3):
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    got = run_region("poll", 600)
+    expected = 2 * np.arange(600.0) + 1
+    right = got.status == 0 and got.threads.all() and (got.y == expected).all()
+    right = right and (run_region("sum", 600).y == expected).all()
+if children[0] == 0:
+    os._exit(not right)
+print(bool(right), os.waitpid(children[0], 0)[1])
+"""
+
+
+def test_a_signal_handler_forks_in_the_middle_of_a_region(tmp_path: Path) -> None:
+    """The region goes on in both processes: the workers have finished their chunks before."""
+    program = tmp_path / "forked.py"
+    program.write_text(FORKED_BY_HANDLER)
+    assert run_program(program).stdout == "True 0\n"
 
 
 NO_THREADS = """

@@ -53,7 +53,7 @@ ALONE = {
 @pytest.mark.parametrize("body", ALONE)
 def test_arrays(body: str) -> None:
     found = EscapeAnalysis(function(body), resolve, {"x"}, sliced=False)
-    assert found.alone("a", 1) == ALONE[body]
+    assert found.is_sole_reference("a", 1) == ALONE[body]
 
 
 OWN = {
@@ -69,7 +69,7 @@ OWN = {
 
 @pytest.mark.parametrize("body", OWN)
 def test_lists_of_their_own(body: str) -> None:
-    own = escapes(body).own_names(lambda e: isinstance(e, ast.List))
+    own = escapes(body).non_escaping_names(lambda e: isinstance(e, ast.List))
     assert ("u" in own) == OWN[body]
 
 
@@ -87,7 +87,7 @@ HANDED_OVER = {
 @pytest.mark.parametrize("body", HANDED_OVER)
 def test_lists_that_are_handed_over(body: str) -> None:
     found = escapes("w = []\n" + body)
-    assert found.is_handed_over(ast.Name("u", ast.Load()), "w") == HANDED_OVER[body]
+    assert found.is_moved_into(ast.Name("u", ast.Load()), "w") == HANDED_OVER[body]
 
 
 PRIVATE = {
@@ -100,6 +100,10 @@ PRIVATE = {
     "d[n] = x": False,
     "d[n] = [[n]]": False,
     "return d[n]": False,
+    "s = len(d.get(n, []))": True,
+    "for v in d.get(n, []):\n s += v": True,
+    "u = d.get(n, [])\nu.append(1)": False,
+    "u = d.setdefault(n, [])\nu.append(1)": False,
 }
 
 

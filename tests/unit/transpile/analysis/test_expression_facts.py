@@ -62,7 +62,7 @@ def test_a_change_is_seen(name: str) -> None:
     assert facts.of(e) == after
 
 
-@pytest.mark.parametrize("names", ["own", "moving", "scalarizable"])
+@pytest.mark.parametrize("names", ["local_names", "rebound", "scalarizable"])
 def test_a_new_name_ends_the_cache(names: str) -> None:
     facts = facts_of_function()
     before = facts._premises()

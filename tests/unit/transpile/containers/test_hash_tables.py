@@ -200,6 +200,9 @@ NOT_WHOLE = {
                          "for m in g.values():\n    m.append(-1)\nreturn g",
     "a list is kept": "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\n"
                       "a = g[x[0]]\na.append(-1)\nreturn g",
+    "a list is got, and changed":
+        "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\n"
+        "for v in x:\n    a = g.get(v, [])\n    a.append(-1)\n    n += len(g.get(v, []))\nreturn n",
     "grows under its loop":
         "g = defaultdict(list)\ng[0].append(1)\nn = 0\nfor v in g[0]:\n    n += 1\n"
                             "    if n < 10:\n        g[0].append(v)\nreturn n",

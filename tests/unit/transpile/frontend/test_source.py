@@ -11,7 +11,7 @@ import pytest
 
 from loopir.nodes import Span
 from transpile.diagnostics import Refused
-from transpile.frontend.name_resolution import Origin, Scope
+from transpile.frontend.name_resolution import NameScope, Scope
 from transpile.frontend.source import read_functions, read_source, read_text, span_of
 
 HERE = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -239,13 +239,13 @@ class TestScope:
             return b, cell, SHADE, len, nowhere  # noqa: F821
 
         scope = Scope.of(f)
-        assert scope.find("a") == scope.find("b") == (Origin.LOCAL, None)
-        assert scope.find("cell") == (Origin.CLOSURE, 5)
-        assert scope.find("SHADE") == (Origin.GLOBAL, 1)
-        assert scope.find("len") == (Origin.BUILTIN, len)
-        assert scope.find("nowhere") == (Origin.UNBOUND, None)
+        assert scope.find("a") == scope.find("b") == (NameScope.LOCAL, None)
+        assert scope.find("cell") == (NameScope.CLOSURE, 5)
+        assert scope.find("SHADE") == (NameScope.GLOBAL, 1)
+        assert scope.find("len") == (NameScope.BUILTIN, len)
+        assert scope.find("nowhere") == (NameScope.UNBOUND, None)
         cell = 6
-        assert scope.find("cell") == (Origin.CLOSURE, 6)
+        assert scope.find("cell") == (NameScope.CLOSURE, 6)
 
     def test_is_read_each_time(self, monkeypatch):
         scope = Scope.of(plain)
@@ -254,13 +254,13 @@ class TestScope:
         monkeypatch.setattr(math, "sqrt", abs)
         assert scope.resolve(root) is abs
         monkeypatch.setitem(globals(), "len", 3)
-        assert scope.find("len") == (Origin.GLOBAL, 3)
+        assert scope.find("len") == (NameScope.GLOBAL, 3)
 
     def test_a_cell_not_filled_yet(self):
         def f():
             return late
 
-        assert Scope.of(f).find("late") == (Origin.UNBOUND, None)
+        assert Scope.of(f).find("late") == (NameScope.UNBOUND, None)
         late = 1
 
     def test_attributes_of_objects_are_not_run(self):

@@ -16,7 +16,7 @@ import pytest
 
 from transpile import fuse
 from transpile.errors import FuseError
-from transpile.random_numbers import METHODS, part_templates, parts, table
+from transpile.random_numbers import METHODS, state_arrays, state_templates, table
 from transpile.random_numbers.ziggurat import ZIGGURAT_TABLES
 
 MAKERS: dict[str, Callable[[int], Any]] = {
@@ -63,7 +63,7 @@ def test_methods(family: str, method: str) -> None:
     """Each function, as Python, draws what the method does of the same state."""
     theirs = MAKERS[family](5)
     ours = pickle.loads(pickle.dumps(theirs))
-    state = {**parts(family, ours), **{name: table(name) for name in ZIGGURAT_TABLES}}
+    state = {**state_arrays(family, ours), **{name: table(name) for name in ZIGGURAT_TABLES}}
     run = METHODS[family][method]
     given = [state[p] for p in inspect.signature(run).parameters if p in state]
     for k in range(60_000 if family == "pcg" and method in ROUNDED else 1500):  # tails are rare
@@ -73,7 +73,7 @@ def test_methods(family: str, method: str) -> None:
         same = math.isclose(got, wanted, rel_tol=1e-15) if method in ROUNDED else got == wanted
         assert same, (k, args)
         assert type(got) is type(wanted)
-    if "spare" not in part_templates(family) or method not in ROUNDED:
+    if "spare" not in state_templates(family) or method not in ROUNDED:
         assert told(ours) == told(theirs)
 
 

@@ -17,16 +17,16 @@ from transpile.expand import MACROS
 from transpile.frontend import source
 from transpile.frontend.macros import macro_index
 from transpile.frontend.macros.macro_context import Context
-from transpile.frontend.macros.macro_index import Firing, fires_on
+from transpile.frontend.macros.macro_index import MacroIndex, fires_on
 
 FUNCTIONS: dict[Callable[..., Any], tuple[Any, ...]] = {
     **{p.function: p.make(9, np.random.default_rng(9)) for p in (*IN_LOOPS, *ON_ARRAYS)},
     **{function: cases[0] for function, cases in WRITTEN},
 }
-candidates_only = Firing.candidates
+candidates_only = MacroIndex.candidates
 
 
-def all_macros(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
+def all_macros(self: MacroIndex, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
     """All macros; asserts that none fires that is no candidate."""
     known = [*candidates_only(self, node, cx)]
 
@@ -42,7 +42,7 @@ def all_macros(self: Firing, node: ast.AST, cx: Context) -> Iterator[Callable[..
 
 
 def test_every_macro_declares_where_it_fires() -> None:
-    assert all(macro_index.declared(macro) for macro in MACROS)
+    assert all(macro_index.declarations_of(macro) for macro in MACROS)
 
 
 @pytest.mark.share(13)
@@ -55,7 +55,7 @@ def test_a_macro_that_is_no_candidate_does_not_fire(
     # A macro that is asked for nothing may look at a global number, which then is guarded.
     monkeypatch.setattr(Context, "guard", lambda self, e: None)
     few = expand.expand(tree, world)
-    monkeypatch.setattr(Firing, "candidates", all_macros)
+    monkeypatch.setattr(MacroIndex, "candidates", all_macros)
     assert ast.dump(expand.expand(tree, world)) == ast.dump(few)
 
 
@@ -65,7 +65,7 @@ def fired(macro: Callable[..., Any], text: str) -> list[str]:
     assert isinstance(tree, ast.FunctionDef)
     cx = Context(tree, World(lambda x, s: None, (np.zeros(3), 0.0)), {})
     nodes = (n for n in ast.walk(tree) if isinstance(n, (ast.expr, ast.stmt)))
-    found = [n for n in nodes if macro in [*Firing([macro]).candidates(n, cx)]]
+    found = [n for n in nodes if macro in [*MacroIndex([macro]).candidates(n, cx)]]
     return [ast.unparse(n) for n in found if not isinstance(n, (ast.Name, ast.FunctionDef))]
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from ..ast_walk import walk_nodes
 
-__all__ = ["Contents", "contents"]
+__all__ = ["TreeSummary", "summarize_tree"]
 
 _LOOPS = (ast.For, ast.While)
 _LITERALS = (ast.Constant, ast.List, ast.Set, ast.Tuple)
 
 
-class Contents(NamedTuple):
+class TreeSummary(NamedTuple):
     """What occurs in a function, at least once, anywhere."""
 
     kinds: frozenset[type[ast.AST]]
@@ -54,7 +54,7 @@ class Contents(NamedTuple):
         return bool(self.methods) or any(f is g for f in callees for g in functions)
 
 
-def contents(tree: ast.FunctionDef) -> Contents:
+def summarize_tree(tree: ast.FunctionDef) -> TreeSummary:
     """The summary of `tree`."""
     kinds: set[type[ast.AST]] = set()
     names: set[str] = set()
@@ -88,7 +88,7 @@ def contents(tree: ast.FunctionDef) -> Contents:
             has_loop_else = has_loop_else or bool(n.orelse)
     returns_early = any(r is not tree.body[-1] for r in returns)
     leaves_loop = has_loop_else or not kinds.isdisjoint((ast.Break, ast.Continue))
-    return Contents(
+    return TreeSummary(
         frozenset(kinds), frozenset(names), frozenset(called), frozenset(methods),
         has_call_without_args, returns_early or leaves_loop, frozenset(attributes),
         frozenset(constants), compares_constants,
