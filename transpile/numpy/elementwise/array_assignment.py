@@ -25,7 +25,7 @@ from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
-from ...frontend.int_exprs import integer_constant
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
