@@ -227,21 +227,21 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
             axes.append(None)
             continue
         length = next(lengths)
-        if isinstance(item, ast.Slice):
-            subscripts.append(len(axes))
-            slice_length, at_index = _slice_axis(item, length, cx)
-            outside = unit_slice_out_of_bounds(item, length, cx)
-            if outside is not None and len(source.shape) > 1:
-                checks.append(outside)
-                slice_length = ast.Constant(1)
-            axes.append((slice_length, at_index))
-        else:
+        if not isinstance(item, ast.Slice):
             constant = integer_constant(item, None)
             if constant is None:
                 ints.append(item)
             else:
                 checks.append(_index_out_of_bounds(constant, length, cx))
             subscripts.append(_invariant_subscript(item, cx))
+            continue
+        subscripts.append(len(axes))
+        slice_length, at_index = _slice_axis(item, length, cx)
+        outside = unit_slice_out_of_bounds(item, length, cx)
+        if outside is not None and len(source.shape) > 1:
+            checks.append(outside)
+            slice_length = ast.Constant(1)
+        axes.append((slice_length, at_index))
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return source.at(
