@@ -25,10 +25,11 @@ from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
 from ..array_views import (

@@ -16,10 +16,11 @@ from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ..array_views import (
     View,
     element_at,
