@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import record
 __all__ = [
     "SelectResult", "ArrayResult", "DictOfValues", "ListResult", "ConstantResult", "NoneResult",
     "ComplexResult", "ResultSpec", "ObjectResult", "TupleResult", "ScalarResult", "ViewResult",
-    "ZippedResult", "as_tuple", "set_attributes",
+    "ZippedResult", "as_tuple", "builds_lists", "set_attributes",
 ]
 
 
@@ -164,3 +164,17 @@ ResultSpec: TypeAlias = (
     | TupleResult
     | SelectResult
 )
+
+
+def builds_lists(result: ResultSpec) -> bool:
+    """Whether a call may make a list, or anything else that needs an object for each item, after
+    the kernel has run: that takes time for each item of the result.
+    """
+    match result:
+        case ListResult() | ZippedResult():
+            return True
+        case TupleResult(items, display):
+            return display is not tuple or any(map(builds_lists, items))
+        case SelectResult(then=then, orelse=orelse):
+            return builds_lists(then) or builds_lists(orelse)
+    return False

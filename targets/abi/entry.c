@@ -9,7 +9,7 @@
 
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* kinds of parameters; COMPLEX: an array of pairs */
 enum { MAX_PARAMS = 256, MAX_RANK = 5 };
-enum { LARGE = 64 };                                    /* lengths from which the GIL is released */
+enum { MAX_EXTENT_WITH_GIL = 64 };                      /* releasing the GIL pays above this length, or int, of an argument */
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
@@ -47,7 +47,8 @@ void tp_bind(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof py / sizeof *addresses; i++) ((uintptr_t *)&py)[i] = addresses[i];
 }
 
-static int is_dtype(const descr *given, const descr *wanted)    /* equal dtypes may be different objects, after unpickling */
+/* Whether two dtypes are equal: they may be different objects, after unpickling. */
+static int is_dtype(const descr *given, const descr *wanted)
 {
     return given == wanted || (given->number == wanted->number && given->byteorder == wanted->byteorder);
 }
@@ -68,7 +69,9 @@ static int has_internal_overlap(const ndarray *a, int64_t bytes)
     return 0;
 }
 
-static int has_unordered_strides(const ndarray *a, int unit)           /* as has_unordered_strides of parameter_specs.py */
+/* Whether the axis `unit` is the first or the last one, and the other strides are not sorted toward it: as
+ * has_unordered_strides of parameter_specs.py, which says why. */
+static int has_unordered_strides(const ndarray *a, int unit)
 {
     int64_t last = 0;
     if (a->rank == 1 || (0 < unit && unit < a->rank - 1)) return 0;
@@ -139,6 +142,7 @@ void tp_bind_context(void (*take)(void)) { take_context = take; }
 
 static int is_gil_kept;                                 /* whether a call runs during which no other Python thread may */
 
+/* The builtin: `self` has the `spec`, `args` are the kernel's arguments. Returns the status. */
 static object *call(object *self, object *const *args, intptr_t count)
 {
     const spec *s = (const spec *)((const ndarray *)self)->data;
@@ -153,7 +157,8 @@ static object *call(object *self, object *const *args, intptr_t count)
         if (!fits) return py.from_int(-1);
     }
     if (take_context) take_context();
-    void *thread = extent <= LARGE || s->keeps_gil ? 0 : py.release();  /* other Python threads may run during the call */
+    int releases_gil = extent > MAX_EXTENT_WITH_GIL && !s->keeps_gil;   /* then other Python threads may run during the call */
+    void *thread = releases_gil ? py.release() : 0;
     if (s->keeps_gil) is_gil_kept = 1;
     int64_t status = s->kernel(arrays, scalars);
     if (s->keeps_gil) is_gil_kept = 0;

@@ -11,8 +11,11 @@ enum { LAYOUT = 0x503 };                                /* NumPy's flags of C or
 
 /* What an argument must be. `value`: this very object; `item`, `inner`: the type of the first item of a list or tuple, and
  * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`; `code`: of
- * a Python function. Each is NULL, or -1, where any is fine. */
-typedef struct { object *type, *value, *item, *inner, *code; int64_t number, rank, flags, byteorder; } argument_key;
+ * a Python function; `items`: the types of the `length` items of a tuple. Each is NULL, or -1, where any is fine. */
+typedef struct {
+    object *type, *value, *item, *inner, *code, **items;
+    int64_t length, number, rank, flags, byteorder;
+} argument_key;
 
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
  * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. */
@@ -41,6 +44,7 @@ static object *type_of_first(object *of, object **first)
     return (object *)(*first)->type;
 }
 
+/* Whether the argument `value` has the key `k`. */
 static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 {
     object *first, *second;
@@ -54,11 +58,15 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
     if (k->code) return *(object **)((char *)value + c->code_offset) == k->code;
     if (!k->item) return 1;
     if (type_of_first(value, &first) != k->item) return 0;
+    if (k->length >= 0 && lists.length(value) != k->length) return 0;
+    for (int64_t i = 1; i < k->length; i++) if ((object *)capi.item(value, i)->type != k->items[i]) return 0;
     return !k->inner || type_of_first(first, &second) == k->inner;
 }
 
+/* A size, or SIZE_LIMIT if it is larger, so that sums and products of sizes do not overflow. */
 static int64_t limited(int64_t size) { return size < SIZE_LIMIT ? size : SIZE_LIMIT; }
 
+/* The part of an argument in `size_of_call`; 0 for objects that have none. */
 static int64_t size_of_argument(object *value)
 {
     object *first, *second;
@@ -91,6 +99,7 @@ static int64_t size_of_call(int64_t count, object *const *given)
     return limited(size);
 }
 
+/* Whether the row is for these arguments. `size`: that of the call, -1 as long as no row has asked for it. */
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
     int64_t count = c->parameters.count;
@@ -100,6 +109,7 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
     return row->low <= *size && *size <= row->high;
 }
 
+/* The builtin: forwards the call to the target of the first row that fits, else to `miss`. */
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;

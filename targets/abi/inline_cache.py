@@ -49,19 +49,27 @@ class ArgumentKey:
     array: tuple[int, int, int, int] | None = None
     """Of an array the number of its dtype, rank, flags of the layout, and byte order."""
     code: CodeType | None = None  # of a Python function
+    items: tuple[type, ...] | None = None  # of a tuple the classes of all items
 
-    def words(self) -> tuple[Word, ...]:
+    def words(self, packer: Packer) -> tuple[Word, ...]:
         """The words of an `argument_key` struct of `inline_cache.c`."""
         code = 0 if self.code is None else Pointer(self.code)
         item, inner = (
             0 if k is None else k if isinstance(k, int) else Pointer(k)
             for k in (self.item, self.inner)
         )
-        return Pointer(self.kind), self.value or 0, item, inner, code, *(self.array or [-1] * 4)
+        items = packer.address_of_words([Pointer(k) for k in self.items]) if self.items else 0
+        length = -1 if self.items is None else len(self.items)
+        array = self.array or [-1] * 4
+        return Pointer(self.kind), self.value or 0, item, inner, code, items, length, *array
 
 
-def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
-    """The key of an argument; with `by_identity` only this object fits."""
+def argument_key(
+    value: object, *, by_identity: bool = False, all_items: bool = False
+) -> ArgumentKey:
+    """The key of an argument; with `by_identity` only this object fits. ``all_items``: of a tuple
+    the length and the classes of all items count, not that of the first alone.
+    """
     kind = type(value)
     if by_identity:
         return ArgumentKey(kind, Pointer(value))
@@ -73,7 +81,9 @@ def argument_key(value: object, *, by_identity: bool = False) -> ArgumentKey:
     if kind is list or kind is tuple:
         assert isinstance(value, (list, tuple))
         item = _type_of_first(value)
-        return ArgumentKey(kind, None, item, _type_of_first(value[0]) if value else None)
+        inner = _type_of_first(value[0]) if value else None
+        items = tuple(map(type, value)) if all_items and kind is tuple else None
+        return ArgumentKey(kind, None, item, inner, items=items)
     if kind is FunctionType and code_offset():
         assert isinstance(value, FunctionType)
         return ArgumentKey(kind, code=value.__code__)
@@ -143,7 +153,7 @@ def inline_cache(
     for row in rows:
         keys = 0
         if row.keys is not None:
-            keys = packer.address_of_words([word for key in row.keys for word in key.words()])
+            keys = packer.address_of_words([word for key in row.keys for word in key.words(packer)])
         counters = packer.address_of(row.counters)
         row_words += [Pointer(row.target), counters, row.low, row.high, keys]
     words = [

@@ -1,8 +1,10 @@
 """Signal checks: how a kernel finds out that a signal handler, such as that of Ctrl-C, has raised.
 
-A kernel with long loops calls the function in its variable ``tp_goes_on`` (`stop.h`). It is that of
-`signals.c`, which leaves the exception in ``tp_raised``: the trampoline has it, and the portable
-path builds it on its own. Its regions are run by the thread pool, which it finds in the same way.
+A kernel with long loops calls the function to which its variable ``tp_goes_on`` points (`stop.h`;
+which loops do, `targets/c/interrupt_polls.py` decides). Here the variable is set to the function of
+`signals.c` that asks Python and leaves the exception in the kernel's ``tp_raised``. On the native
+call path that function is in the trampoline; for the portable one `signals.c` is compiled on its
+own. The same functions connect a kernel with parallel loops to the thread pool.
 """
 from __future__ import annotations
 
@@ -52,8 +54,9 @@ def _connect(library: SharedLibrary, goes_on: int) -> bool:
 def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callable[..., int]:
     """Connect the kernel in `library` as `connect_natively` does, where there is no trampoline.
 
-    Returns `fast`, which calls the kernel, so that it raises the exception of a signal handler.
-    Without a C compiler, or Python's C API, the kernel looks for no signals.
+    `fast` calls the kernel and returns its status; so does the callable that is returned, and it
+    raises the exception of a signal handler. Without a C compiler, or Python's C API, the kernel
+    looks for no signals.
     """
     found = _separate_functions()
     if found is None:

@@ -21,10 +21,8 @@ from loopir.lazy_dataclass import record
 
 from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
-from ..build.build_kernel import build_object, find_object
 from ..build.cpu_limit import cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
-from ..c.headers import read_header
 
 __all__ = [
     "PoolCounts", "apply_limit", "connect", "forced", "limit_by_context", "pool_address",
@@ -99,6 +97,8 @@ _LIMIT_HOLDS = 1.0
 
 def pool_source() -> str:
     """The C text of the pool."""
+    from ..c.headers import read_header
+
     headers = (read_header(name) for name in ("abi.h", "parallel.h"))
     with open(os.path.join(os.path.dirname(__file__), "thread_pool.c"), encoding="utf-8") as file:
         return "".join(("#define _GNU_SOURCE\n", *headers, file.read()))
@@ -152,6 +152,8 @@ def _open_if_built() -> None:
     """Open the pool, if it need not be compiled."""
     if _building.is_running():
         return
+    from ..build.build_kernel import find_object
+
     try:
         path = find_object(pool_source(), FLAGS)
         if path and not _opened:
@@ -162,6 +164,8 @@ def _open_if_built() -> None:
 
 def _build() -> None:
     """Build and open the pool, and connect the kernels that wait for it."""
+    from ..build.build_kernel import build_object
+
     try:
         path = build_object(pool_source(), FLAGS)
         if not _opened:

@@ -164,7 +164,7 @@ static int perform(const call_spec *w, object **given, object **out)
     if (fits && !take_snapshot(w, given, &saved)) capi.forget(), fits = 0;
     if (fits) {
         if (take_context) take_context();
-        void *thread = extent > LARGE ? py.release() : 0;
+        void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
         *out = 0;
@@ -202,6 +202,7 @@ static int bind_arguments(const parameter_list *p, object *args, object *named, 
     return known == count + wanted;
 }
 
+/* The builtin that replaces a fused function: performs the call, or lets the Python wrapper do it. */
 object *tp_whole(object *self, object *args, object *named)
 {
     const call_spec *w = (const call_spec *)((const ndarray *)self)->data;

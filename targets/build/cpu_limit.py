@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from loopir.lazy_dataclass import record
 
@@ -69,7 +68,7 @@ def cpu_quota(root: str = "/") -> float | None:
         return None
     quotas: list[float] = []
     with suppress(OSError, ValueError):
-        for line in (Path(root) / "proc/self/cgroup").read_text().splitlines():
+        for line in _text(root, "proc/self/cgroup").splitlines():
             _, controllers, path = line.split(":", 2)
             if not controllers:
                 folders, read = _folders(root, path, "cgroup2", ""), _quota_v2
@@ -84,32 +83,36 @@ def cpu_quota(root: str = "/") -> float | None:
     return min(quotas, default=None)
 
 
-def _folders(root: str, path: str, kind: str, controller: str) -> Iterator[Path]:
+def _folders(root: str, path: str, kind: str, controller: str) -> Iterator[str]:
     """The folder of the cgroup at `path`, and those around it, in file systems of that kind."""
-    for line in (Path(root) / "proc/self/mountinfo").read_text().splitlines():
+    for line in _text(root, "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         origin, mounted = before.split()[3:5]
         found, _, options = after.split(None, 2)
         if found != kind or (controller and controller not in options.split(",")):
             continue
-        top = Path(root) / mounted.lstrip("/")
+        top = os.path.join(root, mounted.strip("/"))
         inside = path[len(origin) :] if origin != "/" and path.startswith(origin) else path
-        folder = top / inside.lstrip("/")
-        if ".." in folder.parts or not folder.is_dir():  # outside of a container's own view
-            folder = top
-        yield folder
-        while folder != top:
-            folder = folder.parent
-            yield folder
+        parts = [part for part in inside.split("/") if part]
+        if ".." in parts or not os.path.isdir(os.path.join(top, *parts)):
+            parts = []  # outside of a container's own view
+        for depth in range(len(parts), -1, -1):
+            yield os.path.join(top, *parts[:depth])
 
 
-def _quota_v2(folder: Path) -> float | None:
+def _quota_v2(folder: str) -> float | None:
     """The quota in ``cpu.max``: microseconds of a period, or "max"."""
-    quota, period = (folder / "cpu.max").read_text().split()
+    quota, period = _text(folder, "cpu.max").split()
     return None if quota == "max" else int(quota) / int(period)
 
 
-def _quota_v1(folder: Path) -> float | None:
+def _quota_v1(folder: str) -> float | None:
     """The quota in ``cpu.cfs_quota_us``; negative: none."""
-    quota = int((folder / "cpu.cfs_quota_us").read_text())
-    return None if quota < 0 else quota / int((folder / "cpu.cfs_period_us").read_text())
+    quota = int(_text(folder, "cpu.cfs_quota_us"))
+    return None if quota < 0 else quota / int(_text(folder, "cpu.cfs_period_us"))
+
+
+def _text(folder: str, name: str) -> str:
+    """The text of a file."""
+    with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+        return file.read()

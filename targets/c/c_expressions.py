@@ -108,7 +108,7 @@ def expr(e: ir.Expr, s: Scope) -> str:
         case ir.Ramp():
             return _ramp(e, s)
         case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.region and lanes == s.region.lanes:
-            active = mask_and((expr(mask, s), s.region.live), lanes, s.target)
+            active = mask_and((expr(mask, s), s.region.element_mask), lanes, s.target)
             return any_lane(str(active), lanes, s.target)
         case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
             return s.use(name)
@@ -363,9 +363,9 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
     first = f"tp_splat_{v.name}({expr(e.base, s)})"
     steps = ", ".join(str(k * e.step) for k in range(v.lanes))
     text = f"({first} + ({v.name}){{{steps}}})"
-    if not (s.region and s.region.live):
+    if not (s.region and s.region.element_mask):
         return text
-    live = mask_to_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
+    live = mask_to_width(s.region.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
     return vector_op("select", v, (live, text, first), s.target)
 
 
@@ -378,4 +378,4 @@ def _reduce(op: str, name: str, dtype: str, s: Scope) -> str:
 
 def _registers_pointer(r: AccumulatorRegisters) -> str:
     """A pointer to the accumulator's registers, as an array."""
-    return r.names[0] if r.array else f"({c_type_name(r.kind)}[]){{{', '.join(r.names)}}}"
+    return r.names[0] if r.is_array else f"({c_type_name(r.kind)}[]){{{', '.join(r.names)}}}"

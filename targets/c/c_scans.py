@@ -34,9 +34,9 @@ def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope)
     element is needed.
     """
     text = expr(e, s)
-    if not (s.region and s.region.live) or neutral is None:
+    if not (s.region and s.region.element_mask) or neutral is None:
         return text
-    live = mask_to_width(s.region.live, v.lanes, DTYPES[v.dtype].bits, s.target)
+    live = mask_to_width(s.region.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
     neutral_vector = f"tp_splat_{v.name}({expr(neutral, s)})"
     return vector_op("select", v, (live, text, neutral_vector), s.target)
 

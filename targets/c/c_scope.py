@@ -11,7 +11,7 @@ from loopir.op_table import check_status
 from ..isa.target import Target
 from .interrupt_polls import Polls
 
-__all__ = ["Region", "AccumulatorRegisters", "ScanState", "Scope"]
+__all__ = ["VectorRegister", "AccumulatorRegisters", "ScanState", "Scope"]
 
 _WORDS = frozenset((
     "arrays", "asm", "auto", "break", "case", "char", "const", "continue", "default", "do",
@@ -28,13 +28,15 @@ _RESERVED = re.compile(
 
 
 @record(frozen=True, slots=True)
-class Region:
-    """The vector register for which code is emitted."""
+class VectorRegister:
+    """The vector register for which code is emitted: one of a group, or the partial one of the
+    remainder, whose last lanes are beyond the end of the loop.
+    """
 
     lanes: int
-    count: str | None = None  # C name of the number of lanes that are elements; None: all are
-    live: str | None = None  # C name of their mask; None: all are
-    on: str | None = None  # C name of the mask of active lanes, by a predicate too; None: all
+    count: str | None = None  # C name of the number of lanes before the end; None: all are
+    element_mask: str | None = None  # C name of their mask; None: all are
+    active_mask: str | None = None  # C name of that mask under a predicate; None: all
     streamed: ir.Store | None = None  # the store that is emitted as a non-temporal store
 
 
@@ -45,10 +47,10 @@ class AccumulatorRegisters:
     kind: str  # C type of a register; a dtype, for scalars
     count: int
     names: tuple[str, ...]  # of the variables, or the one name of the array
-    array: bool
+    is_array: bool
 
     def __getitem__(self, k: int | str) -> str:
-        return f"{self.names[0]}[{k}]" if self.array else self.names[int(k)]
+        return f"{self.names[0]}[{k}]" if self.is_array else self.names[int(k)]
 
 
 @record(frozen=True, slots=True)
@@ -83,13 +85,13 @@ class Scope:
     polls: Polls = field(default_factory=dict)  # loops that look for signals
     leave: str = "break"  # the C statement that leaves the loop around
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
-    region: Region | None = None  # the register being emitted; None: scalar code
+    region: VectorRegister | None = None  # the register being emitted; None: scalar code
     register: int | str = 0  # its index within the group, as a number or in C
     running: dict[str, ScanState] = field(default_factory=dict)  # scans, by accumulator
     loaded: dict[ir.Load, str] = field(default_factory=dict)  # loads that are in a C variable
     bits: frozenset[str] = frozenset()  # packed bool arrays
 
-    def inner(self, region: Region | None = None) -> Scope:
+    def inner(self, region: VectorRegister | None = None) -> Scope:
         """The scope of a C block within this one."""
         return replace(
             self,

@@ -138,7 +138,7 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
 def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
     """The mask of active lanes where `mask` is true; None: all lanes."""
     assert s.region
-    return mask_and((s.region.on, expr(mask, s) if mask else None), lanes, s.target)
+    return mask_and((s.region.active_mask, expr(mask, s) if mask else None), lanes, s.target)
 
 
 def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
@@ -226,7 +226,7 @@ def _check(n: ir.Check, s: Scope) -> str:
     assert isinstance(n.cond.lanes, int)
     lanes = n.cond.lanes
     failed = mask_not(expr(n.cond, s), lanes, s.target)
-    failed = mask_and((s.region.on, failed), lanes, s.target) or failed
+    failed = mask_and((s.region.active_mask, failed), lanes, s.target) or failed
     return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n)}"
 
 

@@ -46,7 +46,7 @@ from ..legalization.vector_cost_model import (
 )
 from .c_expressions import bit_index, element_pointer, expr, lane_stride, load_pair
 from .c_scans import declare_scan
-from .c_scope import AccumulatorRegisters, Region, Scope
+from .c_scope import AccumulatorRegisters, Scope, VectorRegister
 from .c_text import (
     c_type,
     force_computed,
@@ -108,9 +108,9 @@ def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> 
         s.loaded = {}
         yield from name_shared_loads(n, s)
         pred, lanes, active = expr(n.pred, s), s.region.lanes, s.fresh("on")
-        both_hold = mask_and((pred, s.region.live), lanes, s.target) or pred
+        both_hold = mask_and((pred, s.region.element_mask), lanes, s.target) or pred
         yield f"const {mask_type(s.target, lanes)} {active} = {strip_parens(both_hold)};"
-        inner = s.inner(Region(lanes, s.region.count, s.region.live, active))
+        inner = s.inner(VectorRegister(lanes, s.region.count, s.region.element_mask, active))
         inner_scopes.append(replace(inner, taken=s.taken))
         any_active = mask_op("or", (any_active, active), lanes, s.target) if any_active else active
     if n.skips:
@@ -149,9 +149,9 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
     """The new value of an accumulator; inactive lanes keep the previous one."""
     step, previous = expr(a.step, s), s.names[a.name]
-    if s.region is None or s.region.on is None or step == previous:
+    if s.region is None or s.region.active_mask is None or step == previous:
         return step
-    active, lanes, dtype = s.region.on, s.region.lanes, a.init.dtype
+    active, lanes, dtype = s.region.active_mask, s.region.lanes, a.init.dtype
     if dtype == "bool":
         return mask_op("select", (active, step, previous), lanes, s.target)
     mask = mask_to_width(active, lanes, DTYPES[dtype].bits, s.target)
@@ -360,7 +360,7 @@ class _VectorLoop:
             yield f"if ({has_vector}) for (;;) {{"
             yield from chunk_start(self.i, self.end, stop, self.group, poll)
         yield f"for (; {stop or self.end} - {self.i} >= {self.width}; {self.i} += {self.width}) {{"
-        yield from self._register(s, 0, self.i, Region(self.width, streamed=store))
+        yield from self._register(s, 0, self.i, VectorRegister(self.width, streamed=store))
         yield "}"
         if stop and poll is not None:
             yield from chunk_end(has_vector, poll)
@@ -450,7 +450,7 @@ class _VectorLoop:
         """`body` for all registers of a group, which share its inner loops or the branch around it.
         """
         first = outer.inner()
-        scopes = [replace(outer.inner(Region(self.width)), taken=first.taken, loaded={})
+        scopes = [replace(outer.inner(VectorRegister(self.width)), taken=first.taken, loaded={})
                   for _ in range(self.count)]
         yield "{"
         for k, s in enumerate(scopes):
@@ -533,13 +533,13 @@ class _VectorLoop:
         count, live = s.fresh("count"), s.fresh("live")
         yield f"const int64_t {count} = {stop} - {self.i};"
         yield f"const {kind} {live} = tp_first_{kind}({count});"
-        yield from self._register(s, r, self.i, Region(self.width, count, live, live))
+        yield from self._register(s, r, self.i, VectorRegister(self.width, count, live, live))
 
     def _register(
-        self, outer: Scope, r: str | int, at: str, region: Region | None = None
+        self, outer: Scope, r: str | int, at: str, region: VectorRegister | None = None
     ) -> Iterator[str]:
         """The body for register `r`, whose lane 0 is element `at`; in a block if it binds names."""
-        s = outer.inner(region or (Region(self.width) if self.width > 1 else None))
+        s = outer.inner(region or (VectorRegister(self.width) if self.width > 1 else None))
         s.register = r
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
         s.names[self.n.var] = at

@@ -78,7 +78,10 @@ def _rewritten_arrays(kernel: ir.Kernel) -> frozenset[str]:
 
 
 def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
-    """Names whose values may raise a flag and that are not read, or not on all paths."""
+    """Names whose values may raise a flag and that a C compiler need not compute: no effect depends
+    on them (`_live_names`), or they are read on some paths only: in a branch, as a side of a
+    select, as an operand that others make superfluous (`skippable_operands`).
+    """
     nodes = list(walk(kernel))
     raising = [n for n in nodes if isinstance(n, _Bound) and may_raise_flags(n)]
     if not raising:
@@ -129,7 +132,7 @@ def overwritten_stores(
 
 
 def _conditions(kernel: ir.Kernel) -> frozenset[str]:
-    """Names of conditions that are tested directly after their assignment."""
+    """Names of conditions that are tested directly after their assignment, and so on every path."""
     blocks = [kernel.body]
     for n in walk_statements(kernel):
         blocks += (n.then, n.orelse) if isinstance(n, ir.If) else (getattr(n, "body", ()),)
@@ -181,7 +184,13 @@ def _bound(block: Iterable[ir.Node], path: _Path) -> Iterator[tuple[str, _Path]]
 def _reads(
     block: Iterable[ir.Node], path: _Path, rewritten: Collection[str]
 ) -> Iterator[tuple[str, ir.Node, _Path]]:
-    """Triples (reader, code, path): which name reads what code, "" for code with an effect."""
+    """Triples (reader, code, path): which name reads what code, "" for code with an effect.
+
+    A read counts only as far as a C compiler must honour it. An exit condition is read by the
+    loop's accumulators alone, if the loop has no effect: without a user of these the whole loop may
+    go. The step of an accumulator of which only the last value matters reads nothing in earlier
+    iterations (`final_value_accumulators`).
+    """
     for n in block:
         match n:
             case ir.If(cond, then, orelse, yields):

@@ -4,8 +4,8 @@
     … --corpus [PACKAGE …]
 
 The promise: 1.05 times the undecorated time and 0.2 µs a call, at most. Measured are the everyday
-functions of `everyday.py`, every program of `tests/programs/run` at several sizes, the traps, and
-the bad programs of all diagnostic codes, of these one in ``--share``; everyday functions always.
+functions of `everyday.py` and `everyday_sizes.py`, and, one in ``--share`` of them, every program
+of `tests/programs/run` at several sizes, the traps, and the bad programs of all diagnostic codes.
 Decorated and undecorated calls are timed in turn, in batches of calls with fresh copies of their
 arguments; the best time of each counts. What is slower is measured again, as other work on the
 machine must not decide. Prints the worst five, and the share above the bound.
@@ -79,13 +79,15 @@ class Times(NamedTuple):
         return (self.fused - ADDED) / self.plain
 
 
-def everyday() -> Iterator[Case]:
-    """The functions of `everyday.py`, of two modules: one has all of them decorated."""
-    plain, fused = _module("everyday_plain"), _module("everyday_fused")
+def everyday(stem: str = "everyday") -> Iterator[Case]:
+    """The functions of `everyday.py` or `everyday_sizes.py` (its `stem`), of two modules: one has
+    all of them decorated, and the methods of its classes.
+    """
+    plain, fused = _module(stem, "everyday_plain"), _module(stem, "everyday_fused")
     for name, value in [*vars(fused).items()]:
         if getattr(value, "__module__", None) == fused.__name__ and callable(value):
             if isinstance(value, type):
-                value.deposit = fuse(value.deposit, on_reject="silent")
+                _decorate_methods(value)
             else:
                 setattr(fused, name, fuse(value, on_reject="silent"))
     for k, (name, _) in enumerate(plain.CALLS):
@@ -95,9 +97,15 @@ def everyday() -> Iterator[Case]:
         yield Case(label, functions[0], functions[1], lambda given=given: copy.deepcopy(given))
 
 
-def _module(name: str) -> ModuleType:
-    """`everyday.py` as a module of its own."""
-    path = Path(__file__).with_name("everyday.py")
+def _decorate_methods(decorated: type) -> None:
+    for name, value in [*vars(decorated).items()]:
+        if callable(value) and not name.startswith("__"):
+            setattr(decorated, name, fuse(value, on_reject="silent"))
+
+
+def _module(stem: str, name: str) -> ModuleType:
+    """The file of this stem beside this one, as a module of its own."""
+    path = Path(__file__).with_name(f"{stem}.py")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -169,6 +177,7 @@ def _compiled(name: str, text: str) -> Any:
 def cases() -> Iterator[Case]:
     """All of them, everyday functions first."""
     yield from everyday()
+    yield from everyday("everyday_sizes")
     yield from of_the_tests()
     yield from of_the_codes()
 
@@ -185,7 +194,7 @@ def measure(case: Case) -> Times | None:
     before = perf_counter()
     size = sum(_bytes(a) for a in case.given())
     copying = perf_counter() - before
-    calls = min(int(BATCH_SECONDS / one), int(COPYING_SECONDS / copying), MAX_BYTES // size)
+    calls = min(int(BATCH_SECONDS / one), int(COPYING_SECONDS / copying), MAX_BYTES // max(size, 1))
     calls = max(1, min(MAX_CALLS, calls))
     best = [math.inf, math.inf]
     for _ in range(ROUNDS):

@@ -9,6 +9,7 @@ import pytest
 from agree import assert_same, outcome
 
 from tests.bench.everyday import CALLS
+from tests.bench.everyday_sizes import CALLS as CALLS_OF_SIZES
 from tests.bench.never_slower import Case, everyday
 
 NUMBER_OF_CALLS = 300  # compiled, timed both ways, forwarded, looked at again
@@ -21,10 +22,29 @@ def by_number() -> Iterator[list[Case]]:
         yield [*everyday()]
 
 
+@pytest.fixture(scope="module")
+def of_sizes() -> Iterator[list[Case]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "TRANSPILE_SELECT", "time")
+        yield [*everyday("everyday_sizes")]
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda k: f"{CALLS[k][0]}-{k}")
 def test_it_answers_as_python(number: int, by_number: list[Case]) -> None:
-    case = by_number[number]
+    _assert_answers_as_python(by_number[number])
+
+
+@pytest.mark.share(60)
+@pytest.mark.parametrize(
+    "number", range(len(CALLS_OF_SIZES)), ids=lambda k: f"{CALLS_OF_SIZES[k][0]}-{k}"
+)
+def test_it_answers_as_python_at_each_size(number: int, of_sizes: list[Case]) -> None:
+    _assert_answers_as_python(of_sizes[number])
+
+
+def _assert_answers_as_python(case: Case) -> None:
+    """Some of `NUMBER_OF_CALLS` calls are compared."""
     ulps = 4
     is_small = len(str(case.given())) < 2000
     for k in range(NUMBER_OF_CALLS):

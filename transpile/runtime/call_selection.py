@@ -47,9 +47,10 @@ _PER_ITEM = 300
 call converts them, or builds its result of nested lists.
 """
 
-_KERNEL_SHARE = 200
+_KERNEL_SHARE, _KERNEL_SHARE_OF_SHORT, _QUITE_SHORT_CALL = 200, 20, 10_000_000
 """Python may be tried if the kernel takes less than this fraction of a call, the rest of which are
-conversions: Python takes some hundred times as long as a kernel, so about as long as the call.
+conversions: Python takes some hundred times as long as a kernel, so about as long as the call. A
+trial may take some five times as long as a call of less than ``_QUITE_SHORT_CALL`` nanoseconds.
 """
 
 _CONVERSION = 10
@@ -96,8 +97,11 @@ def _may_try_python(
     it (None: not measured). The first that holds allows it: the kernel is a small fraction of the
     call; the call is short; the call takes so long for each item that conversions are most of it.
     """
-    if kernel_time is not None and kernel_time * _KERNEL_SHARE < compiled_time:
-        return True
+    if kernel_time is not None:
+        is_quite_short = compiled_time < _QUITE_SHORT_CALL
+        share = _KERNEL_SHARE_OF_SHORT if is_quite_short else _KERNEL_SHARE
+        if kernel_time * share < compiled_time:
+            return True
     conversion = size * _CONVERSION if converts_lists else 0
     is_short = compiled_time < _LONG_CALL + conversion
     is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
@@ -118,7 +122,8 @@ class CallSelection:
     """What serves the calls of one variant, by their size.
 
     Sizes are compared by their bit length, the *bucket*. ``converts_lists``: a compiled call
-    converts lists, so that its time grows with their lengths whatever the loop does.
+    converts lists or builds them for its result, so that its time grows with their lengths whatever
+    the loop does.
     ``exact_up_to``: the largest size whose compiled results have Python's bits; None: any.
     ``varies``: calls of equal size may differ in work so much that a decision for compiled code
     must be looked at again.

@@ -22,6 +22,7 @@ from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import KernelInterface, ListItems
 from ..host_nodes import host_source
+from ..result_spec import builds_lists
 from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
@@ -94,8 +95,9 @@ class Variant:
         ``varies``: see `CallSelection`.
         """
         if self.selection is None:
+            takes_lists = any(isinstance(b, ListItems) for b in self.interface.bindings)
             self.selection = CallSelection(
-                converts_lists=any(isinstance(b, ListItems) for b in self.interface.bindings),
+                converts_lists=takes_lists or builds_lists(self.interface.returned),
                 varies=varies,
                 exact_up_to=self.interface.exact_up_to,
             )

@@ -20,7 +20,7 @@ from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
 
-from ..types.value_types import Constant, Function
+from ..types.value_types import Constant, Function, ObjectType
 from .stub_functions import Arguments, backoff_stub
 
 if TYPE_CHECKING:
@@ -154,7 +154,11 @@ class InstalledCall:
 def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:
     """The keys of a call with this signature and these arguments."""
     return tuple(
-        argument_key(value, by_identity=_is_given_by_identity(ty, value))
+        argument_key(
+            value,
+            by_identity=_is_given_by_identity(ty, value),
+            all_items=isinstance(ty, ObjectType),  # whose parts have types of their own
+        )
         for ty, value in zip(types, values, strict=True)
     )
 

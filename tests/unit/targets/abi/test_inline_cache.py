@@ -63,6 +63,15 @@ def test_a_row_is_for_arguments_with_its_key(own: int) -> None:
     assert sum(argument_key(value) == key for value in VALUES) == 1, "the values differ in kind"
 
 
+def test_the_key_of_a_tuple_may_count_all_items() -> None:
+    tuples: list[Any] = [(), (1,), (1, 2), (1, 2.0), (1.0, 2), (1.0, 2.0), (1.0, 2.0, 3.0), ((1,),)]
+    for own in tuples:
+        f = cache_of(CacheRow(one, (argument_key(own, all_items=True),)))
+        assert [f(t)[0] for t in [*tuples, [1], 1]] == [
+            "one" if t is own else "miss" for t in [*tuples, [1], 1]
+        ]
+
+
 def test_a_read_only_array_is_another_kind() -> None:
     frozen = np.ones(3)
     frozen.flags.writeable = False

@@ -152,10 +152,14 @@ def test_many_regions_leave_nothing_behind(calls: int) -> None:
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc")
     connect_harness(to_pool=True)
-    times(100, 1000, 0, is_connected=True)
+    with thread_pool.forced(2):
+        times(100, 1000, 0, is_connected=True)
     before, threads = memory(), threading.active_count()
     for _ in range(calls // 10_000):
         times(100, 10_000, 0, is_connected=True)
+    with thread_pool.forced(2):  # tiny ones are serial otherwise
+        for _ in range(calls // 50_000):
+            times(100, 5_000, 0, is_connected=True)
     assert memory() - before < 1 << 20
     assert threading.active_count() == threads
 

@@ -15,6 +15,7 @@ from targets.abi.inline_cache import SIZE_LIMIT
 from transpile import fuse
 from transpile.runtime import specialization
 from transpile.runtime.call_selection import CallSelection
+from transpile.runtime.dispatcher import Dispatcher
 
 Times = Callable[[int], int]
 
@@ -318,6 +319,42 @@ def test_a_builtin_sum_of_few_terms_may_be_pythons() -> None:
     (variant,) = spec.variants
     expected = 32 if sys.version_info < (3, 12) else -1  # there `sum` has an order of its own
     assert variant.interface.exact_up_to == expected
+
+
+def table_with_a_column(n: int) -> list[list[int]]:
+    table = [[0] * n for _ in range(n)]
+    for i in range(n):
+        table[i][0] = i
+    return table
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_decision_does_not_hold_for_much_longer_results() -> None:
+    f = fuse(table_with_a_column)
+    for n in (9, 100):
+        before = f.stats.replays.get("RUN_PYTHON_FASTER", 0)
+        for _ in range(20):
+            assert f(n) == table_with_a_column(n)
+        assert f.stats.replays.get("RUN_PYTHON_FASTER", 0) >= before + 2, "Python was timed, too"
+
+
+@pytest.mark.usefixtures("by_time")
+def test_tuples_of_several_lengths_have_rows_of_their_own() -> None:
+    f = fuse(total)
+    tuples: list[Any] = [(1.0,), (1.0, 2.0), (1, 2.0), (1.0, 2), (1.0, 2.0, 3.0)]
+
+    for t in tuples * 200:
+        assert f(t) == total(t)
+    dispatched: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        original = Dispatcher._specialization
+        patch.setattr(
+            Dispatcher, "_specialization",
+            lambda *args: (dispatched.append(args), original(*args))[1],
+        )
+        for t in tuples * 20:
+            f(t)
+    assert not dispatched, "a row for a tuple got another tuple"
 
 
 K = 2
