@@ -239,9 +239,9 @@ class MaskForm(Enum):
 
     No form stores back an element that it has read: another thread may have written it meanwhile.
     """
-    AVX512Mask = "AVX512Mask"
-    SelectBlend = "SelectBlend"
-    BranchPerLane = "BranchPerLane"
+    AVX512Mask = "AVX512Mask"  # a mask register: one bit a lane
+    SelectBlend = "SelectBlend"  # a vector of 0 and -1, as wide as the lanes
+    BranchPerLane = "BranchPerLane"  # an `if` around the code of each lane
 
 
 @record(frozen=True, slots=True)

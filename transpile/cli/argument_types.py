@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -13,24 +13,26 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ..types.aggregates import string_constants
 from ..types.typeof import type_of
-from ..types.value_types import ELEMENTS, ArgType, ArrayType, Opaque, ScalarType
+from ..types.value_types import ELEMENTS, ArgType, Opaque, ScalarType
 from .parameter_uses import ParameterUses
 from .static import makes_record
+from .static.annotation_types import (
+    SCALARS,
+    Uses,
+    annotated_type,
+    array_of,
+    leaves_dtype_open,
+    sample_of,
+)
 
 __all__ = ["ParameterTypes", "parse_type_spec", "infer_signature"]
 
-_SCALARS: dict[Callable[[Any], Any], ScalarType] = {
-    int: ScalarType("i64", weak=True),
-    float: ScalarType("f64", weak=True),
-    bool: ScalarType("bool", weak=True),
-    complex: ScalarType("c128", weak=True),
-}
-_FOREIGN = (str, list, tuple, dict, set)
-_BYTES: dict[Any, ArgType] = {bytes: type_of(b""), bytearray: type_of(bytearray())}
-_BY_NAME = {
-    kind.__name__: type_ for kind, type_ in (_SCALARS | _BYTES).items() if isinstance(kind, type)
-}
+_BY_NAME: dict[str, ArgType] = {
+    kind.__name__: type_ for kind, type_ in SCALARS.items() if isinstance(kind, type)
+} | {"bytes": type_of(b""), "bytearray": type_of(bytearray())}
+"""The types of Python's that ``--types`` spells by their names."""
 
 
 @record(frozen=True, slots=True)
@@ -92,20 +94,21 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     """
     hints = _evaluated_hints(function)
     uses = ParameterUses(tree, function.__globals__)
+    keys = sorted(string_constants(function.__code__))
     types: dict[str, ArgType] = {}
     assumed, objects = [], []
     for name, parameter in inspect.signature(function).parameters.items():
         is_first = not types and name in ("self", "cls")
         hint = hints.get(name) or (_class_of(function) if is_first and name == "self" else None)
         declared = (
-            _annotated_type(hint, uses.rank(name))
-            or _record_type(hint, name, uses)
+            annotated_type(hint, _uses_of(name, uses, keys), _type_in_string)
+            or _record_type(hint, name, uses, keys)
             or _default_type(parameter.default)
         )
         if declared is None and uses.has(name) and (is_first or uses.is_object(name)):
             objects.append(name)
             declared = Opaque("object")
-        elif declared is None and uses.has(name):
+        elif uses.has(name) and (declared is None or leaves_dtype_open(hint, _type_in_string)):
             assumed.append(name)
         types[name] = declared or _type_by_uses(name, uses)
     return ParameterTypes(types, tuple(assumed), tuple(objects))
@@ -123,7 +126,7 @@ def _parse_type(node: ast.expr) -> ArgType:
             lengths = [ast.unparse(axis) for axis in axes]
             if lengths and {*lengths} <= ({":", "1"} if len(lengths) > 1 else {":"}):
                 ones = tuple(k for k, n in enumerate(lengths) if n == "1")
-                return replace(_array(_dtype(name), len(axes)), ones=ones)
+                return replace(array_of(_dtype(name), len(axes)), ones=ones)
         case ast.Subscript(value=ast.Dict() as fields, slice=index):
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
             if axes and all(ast.unparse(axis) == ":" for axis in axes):
@@ -158,10 +161,6 @@ def _dtype_name(dtype: np.dtype) -> str | None:
     return next((name for name, d in ELEMENTS.items() if d.numpy == dtype), None)
 
 
-def _array(dtype: str, rank: int) -> ArrayType:
-    return ArrayType(dtype, rank, rank - 1)
-
-
 def _evaluated_hints(function: FunctionType) -> dict[str, Any]:
     """The evaluated annotations of `function`, by parameter."""
     hints = function.__annotations__.items()
@@ -177,50 +176,6 @@ def _evaluated_hint(annotation: object, names: dict[str, Any]) -> Any:
         return None
 
 
-def _annotated_type(hint: Any, rank: int) -> ArgType | None:
-    """The type of an annotation: ``float``, ``NDArray[np.float64]``, ``Annotated[…, "f64[:, :]"]``.
-
-    NumPy's annotations do not state a rank; `rank` is used then.
-    """
-    hint = _without_aliases(hint)
-    if isinstance(hint, type) and hint in _SCALARS:
-        return _SCALARS[hint]
-    if isinstance(hint, type) and hint in _BYTES:
-        return _BYTES[hint]
-    if isinstance(hint, type) and hint in _FOREIGN:
-        return Opaque(hint.__name__)
-    if element := _element(hint):
-        return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
-    if typing.get_origin(hint) is typing.Annotated:
-        for extra in hint.__metadata__:
-            if type_ := _type_in_string(extra):
-                return type_
-        return _annotated_type(hint.__origin__, rank)
-    if typing.get_origin(hint) is np.ndarray:
-        shape, dtype = (*typing.get_args(hint), None)[:2]
-        axes = typing.get_args(shape)
-        if element := _element((*typing.get_args(dtype), None)[0]):
-            is_supported = element in ELEMENTS
-            rank = max(rank, 0 if ... in axes else len(axes), 1)
-            return (
-                _array(element, rank)
-                if is_supported
-                else Opaque(f"array of {element}", "GUARD_DTYPE")
-            )
-    return None
-
-
-def _without_aliases(hint: Any) -> Any:
-    """What the alias of a ``type`` statement stands for; from NumPy 2.5 on ``NDArray`` is one."""
-    alias_type = getattr(typing, "TypeAliasType", ())
-    if isinstance(hint, alias_type):
-        return _without_aliases(hint.__value__)
-    origin = typing.get_origin(hint)
-    if isinstance(origin, alias_type):
-        return _without_aliases(origin.__value__[typing.get_args(hint)])
-    return hint
-
-
 def _class_of(function: FunctionType) -> Any:
     """The class that a method is defined in; None where it cannot be found."""
     found: Any = SimpleNamespace(**function.__globals__)
@@ -229,7 +184,14 @@ def _class_of(function: FunctionType) -> Any:
     return found if isinstance(found, type) else None
 
 
-def _record_type(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
+def _uses_of(name: str, uses: ParameterUses, keys: Sequence[str]) -> Uses:
+    """What `uses` says about the parameter `name`."""
+    return Uses(uses.rank(name), uses.has_integers(name), keys)
+
+
+def _record_type(
+    kind: Any, name: str, uses: ParameterUses, keys: Sequence[str]
+) -> ArgType | None:
     """The type of the parameter `name` whose class is a dataclass or named tuple, all of whose
     fields are numbers or arrays by their annotations; None for any other.
     """
@@ -238,22 +200,11 @@ def _record_type(kind: Any, name: str, uses: ParameterUses) -> ArgType | None:
     values = {}
     try:
         for field, hint in typing.get_type_hints(kind, include_extras=True).items():
-            values[field] = _sample(_annotated_type(hint, uses.rank(f"{name}.{field}")))
+            of_field = _uses_of(f"{name}.{field}", uses, keys)
+            values[field] = sample_of(annotated_type(hint, of_field, _type_in_string))
         return type_of(kind(**values))
     except Exception:
         return None
-
-
-def _sample(ty: ArgType | None) -> Any:
-    """A value of this type. Raises ValueError for one that is neither a number nor an array."""
-    match ty:
-        case ScalarType(weak=True):
-            return next(kind for kind, scalar in _SCALARS.items() if scalar == ty)(1)
-        case ScalarType(dtype=dtype):
-            return ELEMENTS[dtype].numpy.type(1)
-        case ArrayType(dtype=dtype, rank=rank):
-            return np.zeros((2,) * rank, ELEMENTS[dtype].numpy)
-    raise ValueError
 
 
 def _type_in_string(extra: object) -> ArgType | None:
@@ -266,20 +217,9 @@ def _type_in_string(extra: object) -> ArgType | None:
         return None
 
 
-def _element(hint: object) -> str | None:
-    """The dtype name of ``np.float64`` etc.: ours, or NumPy's where we have none."""
-    if not (isinstance(hint, type) and issubclass(hint, np.generic)):
-        return None
-    try:
-        dtype = np.dtype(hint)
-    except TypeError:  # an abstract class
-        return None
-    return _dtype_name(dtype) or dtype.name
-
-
 def _default_type(default: object) -> ArgType | None:
     """The type of a parameter with this default value; None if that is no scalar."""
-    return _SCALARS.get(type(default))
+    return SCALARS.get(type(default))
 
 
 def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
@@ -287,5 +227,5 @@ def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
     if not uses.has(name):
         return Opaque("object")
     if uses.rank(name):
-        return _array("i64" if uses.has_integers(name) else "f64", uses.rank(name))
-    return _SCALARS[int if uses.is_integer(name) else float]
+        return array_of("i64" if uses.has_integers(name) else "f64", uses.rank(name))
+    return SCALARS[int if uses.is_integer(name) else float]

@@ -25,6 +25,7 @@ from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
+from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
@@ -180,6 +181,9 @@ def _assign_new_array(
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
+    if in_f and any(integer_constant(n) == 1 for n in view.shape):
+        return None
+    unit_lengths = [test for n in view.shape if (test := _may_be_unit(n, cx)) is not None]
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return store_element(target_name, at, view.at(at), cx)
@@ -188,7 +192,18 @@ def _assign_new_array(
     lines += loop_nest(view.shape, body, cx, in_f)
     if target_name != name:
         lines += cx.code("NAME = NEW", NAME=name, NEW=target_name)
-    return guarded(view.checks, s, lines, cx)
+    return guarded([*view.checks, *(unit_lengths if in_f else ())], s, lines, cx)
+
+
+def _may_be_unit(length: ast.expr, cx: Context) -> ast.expr | None:
+    """The condition that an axis of a result in Fortran order has length 1: NumPy sorts the others
+    by their strides, and puts this one at its place in C order. None for an axis of an argument,
+    whose signature tells.
+    """
+    match length:
+        case ast.Subscript(ast.Attribute(ast.Name(name), "shape")) if name in cx.parameters:
+            return None
+    return cx.expr("N == 1", N=length)
 
 
 def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[ast.stmt]:

@@ -5,12 +5,12 @@ import ast
 import inspect
 import textwrap
 import typing
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, List, Literal, Optional, Tuple  # noqa: UP035
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from transpile.cli.argument_types import ParameterTypes, infer_signature, parse_type_spec
 from transpile.types.typeof import type_of
@@ -84,6 +84,41 @@ def test_annotated() -> None:
     }
     assert shown(f).assumed == ()
     assert shown(f).remark is None
+
+
+def test_annotated_containers() -> None:
+    def f(
+        a: list[int], b: list[list[float]], c: List[Tuple[float, float]],  # noqa: UP006
+        d: tuple[int, ...], e: tuple[float, int], g: Sequence[bool], h: dict[str, float],
+        i: float | None, j: Optional[list[float]], k: list[np.float32],  # noqa: UP045
+        m: dict[int, float], n: list[str], o: list, r: Literal["up"],
+    ):
+        return a, b, c, d, e, g, h["rate"] + h["bias"], i, j, k, m, n, o, r
+
+    assert types(f) == {
+        "a": "list[int]", "b": "list[list[float]]", "c": "list[tuple[float, ...]]",
+        "d": "tuple[int, ...]", "e": "(float, int)", "g": "list[bool]",
+        "h": str(type_of({"bias": 1.0, "rate": 1.0, "up": 1.0})), "i": "float", "j": "list[float]",
+        "k": "list[f32]", "m": "dict", "n": "list", "o": "list", "r": "'up'",
+    }
+    assert shown(f).assumed == ()
+
+
+def test_annotated_arrays() -> None:
+    def f(
+        a: np.ndarray, b: NDArray[np.floating], c: NDArray[np.integer], d: NDArray[Any],
+        e: ArrayLike, g: NDArray[np.float32] | float, h: np.ndarray[Any, Any],
+        k: Annotated[np.ndarray, "i32[:]"], m: NDArray[np.complexfloating], n: np.ndarray | None,
+    ):
+        for i in range(len(a)):
+            a[i, i] = b[i] + c[i] + d[i] + e[i] + h[k[i]] + m[i] + n[i, i]
+        return g
+
+    assert types(f) == {
+        "a": "f64[:, :]", "b": "f64[:]", "c": "i64[:]", "d": "f64[:]", "e": "f64[:]", "g": "f32[:]",
+        "h": "f64[:]", "k": "i32[:]", "m": "c128[:]", "n": "f64[:, :]",
+    }
+    assert shown(f).assumed == ("a", "b", "c", "d", "e", "h", "m", "n")
 
 
 def test_annotated_bytes() -> None:
@@ -225,8 +260,8 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         "c": "list",
         "d": "float",
         "e": "f32[:, :]",
-        "g": "object",
+        "g": "f64[:]",
         "h": "object",
         "unused": "object",
     }
-    assert shown(f).objects == ("g", "h")
+    assert shown(f).objects == ("h",)

@@ -160,3 +160,22 @@ def test_a_number_is_converted_once(f: Callable[..., Any], dtype: str) -> None:
     for s in NUMBERS:
         agree(fused, f, np.arange(4).astype(dtype), s)
     assert fused.stats.compiled
+
+
+def rows(x):
+    return x[::2] * 2, x[1:] + 1.0
+
+
+def columns(x):
+    return np.sqrt(x[:, ::2]), np.where(x > 0, x, 1.0)
+
+
+@pytest.mark.parametrize("function", [rows, columns], ids=lambda f: f.__name__)
+def test_axes_of_length_one_have_numpys_strides(function: Any) -> None:
+    fused = fuse(function, on_reject="silent")
+    for shape in ((4, 3), (2, 4), (4, 2), (1, 3), (3, 1), (2, 3, 4), (2, 3, 1)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        for array in (x, np.asfortranarray(x), x.T):
+            for got, wanted in zip(fused(array), function(array), strict=True):
+                assert (got.shape, got.strides) == (wanted.shape, wanted.strides), array.strides
+    assert fused.stats.compiled
