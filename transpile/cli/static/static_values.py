@@ -1,8 +1,8 @@
 """Static values: evaluates the expressions at the top of a module that run no code of the user's.
 
 Constants, displays, comprehensions, operators, subscripts and attributes of values of Python's and
-NumPy's own types; calls of functions that only compute (`type_probe.may_be_probed`), of some builtins,
-and of ``fuse``. All others raise `NotStatic`.
+NumPy's own types; calls of functions that only compute (`type_probe.may_be_probed`), of some
+builtins, and of ``fuse``. All others raise `NotStatic`.
 """
 from __future__ import annotations
 
