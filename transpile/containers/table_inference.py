@@ -273,7 +273,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
 
     ``iterated_at`` has the uses of all keys whose order can be told: a sort always; an iteration if
     no key is removed and it is no set; a return if no key is removed and Python's object has
-    nothing but its items (`_shows_its_source`). Not those during which the table grows.
+    nothing but its items (`_shows_more_than_items`). Not those during which the table grows.
     """
     initial_kinds = {
         tree_key(value): table_kind(value, cx)
@@ -292,7 +292,7 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
         return None
     removes = "remove" in use_of.values()
     compiled = {"order"} | ({"iterate"} if not removes and kind[0] != "set" else set())
-    compiled |= {"return"} if not removes and not _shows_its_source(name, tree) else set()
+    compiled |= {"return"} if not removes and not _shows_more_than_items(name, tree) else set()
     iterated = {n for n, use in use_of.items() if use in compiled}
     iterated -= _grown_while_returned(name, kind[0], tree, cx)
     iterated -= {
@@ -338,7 +338,7 @@ def _grown_while_returned(
     return returned
 
 
-def _shows_its_source(name: str, tree: ast.FunctionDef) -> bool:
+def _shows_more_than_items(name: str, tree: ast.FunctionDef) -> bool:
     """Whether the table, once returned, shows more than its items: the lambda of a ``defaultdict``,
     or the iteration order of a set that started as a display of more than two items.
     """
