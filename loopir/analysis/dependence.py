@@ -30,7 +30,11 @@ __all__ = [
 
 
 class Alias(Enum):
-    """The alias relation of two arrays."""
+    """The alias relation of two arrays of a kernel (LLVM: NoAlias, MustAlias, MayAlias).
+
+    Two arrays that overlap in part, one of which is written, are never in a kernel: its guards
+    turn such a call down.
+    """
 
     DISJOINT = "disjoint"
     SAME = "one array"
@@ -38,10 +42,10 @@ class Alias(Enum):
 
 
 class Overlap(Enum):
-    """The result of a dependence test that gives no constant distance."""
+    """The result of a dependence test of two accesses that gives no constant distance."""
 
-    NEVER = "no element"
-    UNKNOWN = "perhaps an element, in any two iterations"
+    NEVER = "no element"  # the accesses are independent
+    UNKNOWN = "perhaps an element, in any two iterations"  # the test proves nothing
 
 
 @record(frozen=True, slots=True)

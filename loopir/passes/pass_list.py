@@ -5,7 +5,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..ir_traversal import contains, contains_nest
@@ -27,6 +27,7 @@ from .loops.fission import fission
 from .loops.interchange_reductions import interchange_reductions
 from .loops.jam import jam
 from .loops.jam_rows import jam_rows
+from .loops.parallelize import parallelize
 from .loops.partition_loops import partition_loops
 from .loops.permute_loops import permute_loops
 from .loops.split_at_pivot import split_at_pivot
@@ -75,6 +76,7 @@ class Pass:
     reorders: bool = False  # takes `reassociate`, since it may change the order of folds
     fits: bool = False  # takes `machine`: registers and caches determine its tile sizes
     vectorizes: bool = False  # its result may have vector loops
+    protects: bool = False  # takes `private`, the arrays that only a finished call shows
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""
@@ -275,22 +277,30 @@ PASS_LIST = (
         run=pack_bools, fits=True,
         reason="duplicates loops, so no pass after it should process both copies",
     ),
+    Pass(
+        run=parallelize, needs=(Loop | VecLoop,), protects=True,
+        reason="the loops are final: what it marks is what threads run, whatever made the loops",
+    ),
 )
 
 
 def run_pass(
-    step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True
+    step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True,
+    threads: int = 0, private: Collection[str] = (),
 ) -> Kernel:
     """`kernel` after one pass, called with the arguments that its row requires; `kernel` itself if
-    it lacks what the pass needs.
+    it lacks what the pass needs. ``threads``: how many it may use; 0: any number. ``private``: the
+    arrays that the call makes, which nobody sees if it is replayed.
     """
-    if not step.may_change(kernel):
+    if not step.may_change(kernel) or (threads == 1 and step.run is parallelize):
         return kernel
     arguments: dict[str, object] = {}
     if step.reorders:
         arguments["reassociate"] = reassociate
     if step.fits:
         arguments["machine"] = machine
+    if step.protects:
+        arguments["private"] = private
     return step.run(kernel, **arguments)
 
 

@@ -90,6 +90,11 @@ class Scope:
     running: dict[str, ScanState] = field(default_factory=dict)  # scans, by accumulator
     loaded: dict[ir.Load, str] = field(default_factory=dict)  # loads that are in a C variable
     bits: frozenset[str] = frozenset()  # packed bool arrays
+    parameters: dict[str, str] = field(default_factory=dict)
+    """The declarations of the kernel's parameters, their lengths and strides, by IR name."""
+    params: tuple[ir.Param, ...] = ()  # the kernel's
+    functions: list[str] = field(default_factory=list)  # of parallel loops, see `c_regions`
+    threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
 
     def inner(self, region: VectorRegister | None = None) -> Scope:
         """The scope of a C block within this one."""

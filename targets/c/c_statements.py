@@ -18,6 +18,7 @@ from loopir.nodes import assert_never
 from ..isa.target import Vec, mask_type, storage_type
 from ..legalization.vector_cost_model import are_interleaved_stores
 from .c_expressions import bit_index, element, element_pointer, expr, lane_stride
+from .c_regions import can_emit_region, emit_region
 from .c_scans import emit_prefix
 from .c_scope import Scope
 from .c_text import (
@@ -254,6 +255,8 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
                 yield from (store_pair(statement, second, s) for s in scopes)
             case ir.If():
                 yield from _if(statement, scopes)
+            case ir.Loop() | ir.VecLoop() | ir.PredLoop() if can_emit_region(statement, scopes):
+                yield from emit_region(statement, scopes[0], emit_block)
             case ir.Loop():
                 yield from _counted_loop(statement, scopes)
             case ir.While():

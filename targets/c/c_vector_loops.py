@@ -353,7 +353,8 @@ class _VectorLoop:
         """Non-temporal stores, where the result exceeds half of the last cache and is aligned."""
         min_elements = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
         is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
-        yield f"if ({self.end} - {self.i} >= {min_elements} && {is_aligned}) {{"
+        length = s.names.get(f"{self.n.var}.whole", f"{self.end} - {self.i}")
+        yield f"if ({length} >= {min_elements} && {is_aligned}) {{"
         has_vector, poll, stop = f"{self.end} - {self.i} >= {self.width}", s.polls.get(self.n), ""
         if poll is not None:
             stop = s.fresh(f"{self.n.var}_stop")

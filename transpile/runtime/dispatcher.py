@@ -57,7 +57,7 @@ from .specialization import (
     needs_argument_check,
     total_stats,
 )
-from .stub_functions import Arguments, Timed, choosing_stub
+from .stub_functions import Arguments, Timed, choosing_stub, timed_call
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
@@ -315,7 +315,8 @@ class Dispatcher(WrappedFunction):
         if is_rebound and (actual is spec or not needs_argument_check(spec.types)):
             self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
-        return self._select_callee(values)[0]
+        target, timed = self._select_callee(values)
+        return target if timed is None else timed_call(target, timed)
 
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments

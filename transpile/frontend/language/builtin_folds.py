@@ -45,8 +45,9 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
                 _sum = _sum + _v * _v
         s = _sum
 
-    From Python 3.12 on, `sum` of Python floats (not of NumPy's) carries a correction along, where
-    folds are not reassociated.
+    From Python 3.12 on, Python's own `sum` of Python floats (not of NumPy's) is compensated: it
+    carries a correction along. The loop adds plainly. So it is marked as a fold in another order
+    (`Context.mark_folds`), which is compiled only where sums may be reassociated.
     """
     if cx.builtin(node) != "sum":
         return None

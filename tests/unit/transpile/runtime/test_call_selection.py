@@ -338,13 +338,27 @@ def test_a_decision_does_not_hold_for_much_longer_results() -> None:
         assert f.stats.replays.get("RUN_PYTHON_FASTER", 0) >= before + 2, "Python was timed, too"
 
 
-@pytest.mark.usefixtures("by_time")
-def test_tuples_of_several_lengths_have_rows_of_their_own() -> None:
-    f = fuse(total)
-    tuples: list[Any] = [(1.0,), (1.0, 2.0), (1, 2.0), (1.0, 2), (1.0, 2.0, 3.0)]
+def product(x: Any, y: Any) -> Any:
+    return x * y
 
-    for t in tuples * 200:
-        assert f(t) == total(t)
+
+_VECTOR = np.ones(3)
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (total, [((1.0,),), ((1.0, 2.0),), ((1, 2.0),), ((1.0, 2),), ((1.0, 2.0, 3.0),)]),
+        (product, [(2.0, 3.0), (np.float64(2), np.float64(3)), (2, 3.0), (np.float32(2), 3.0)]),
+        (total, [(_VECTOR,), (_VECTOR.astype(np.float32),), (np.ones(6)[::2],)]),
+    ],
+)
+def test_each_kind_of_arguments_is_decided_for(function: Any, calls: list[Any]) -> None:
+    """Whether they come one kind after the other, or in turn."""
+    f = fuse(function)
+    for args in [a for a in calls for _ in range(300)] + calls * 200:
+        assert f(*args) == function(*args)
     dispatched: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         original = Dispatcher._specialization
@@ -352,9 +366,9 @@ def test_tuples_of_several_lengths_have_rows_of_their_own() -> None:
             Dispatcher, "_specialization",
             lambda *args: (dispatched.append(args), original(*args))[1],
         )
-        for t in tuples * 20:
-            f(t)
-    assert not dispatched, "a row for a tuple got another tuple"
+        for args in calls * 20:
+            f(*args)
+    assert not dispatched
 
 
 K = 2
