@@ -33,6 +33,7 @@ handler (`targets/abi/signal_checks.py`).
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -46,7 +47,7 @@ from loopir.op_table import OPS, STATUS
 
 __all__ = [
     "Poll", "Polls", "chunk_end", "chunk_start", "copies_of_body", "declarations",
-    "count_down", "polls_of",
+    "count_down", "polls_in", "polls_of",
 ]
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
@@ -122,6 +123,13 @@ def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
             first = f"({large}) >> {_LARGE_LOG2} ? 1 : {poll.chunk}" if large else str(poll.chunk)
             lines.append(f"{poll.clock}.turns = {first};")
     return lines
+
+
+def polls_in(polls: Polls, text: str) -> Polls:
+    """Those of `polls` whose clocks the C code `text` names, each clock once."""
+    by_clock = {poll.clock: (loop, poll) for loop, poll in polls.items()}
+    named = set(re.findall(r"tp_clock_\d+", text))
+    return dict(pair for clock, pair in by_clock.items() if clock in named)
 
 
 def polls_of(body: Iterable[ir.Stmt]) -> Polls:
