@@ -6,6 +6,7 @@ they neither store, check, accumulate nor raise a floating-point flag.
 """
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -238,6 +239,8 @@ def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
 class _Interpreter(Evaluator):
     """Executes statements; one method for each kind, on the state of the Evaluator."""
 
+    shuffle = random.Random(0)
+
     def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
         """Whether the guard holds."""
         match guard:
@@ -344,7 +347,10 @@ class _Interpreter(Evaluator):
             while self.expr(s.cond) and not self.status & STATUS["replay"]:
                 yield
             return
-        for i in self.indices(s.range):
+        indices = self.indices(s.range)
+        if isinstance(s, ir.Loop) and s.parallel:
+            indices = iter(self.in_any_order([*indices]))
+        for i in indices:
             self.names[s.var] = i
             for x in s.streams if isinstance(s, ir.Zip) else ():
                 element = ir.Load(x.array, (ir.Var(s.var, INDEX),), x.dtype)
@@ -364,6 +370,11 @@ class _Interpreter(Evaluator):
                 return map(np.int64, range(int(self.expr(start)), int(self.expr(end)), by))
             case _:
                 return assert_never(rng)
+
+    def in_any_order(self, iterations: list[Any]) -> list[Any]:
+        """The iterations of a parallel loop, shuffled: whatever the order, the result is one."""
+        self.shuffle.shuffle(iterations)
+        return iterations
 
     def scan(self, s: ir.Scan) -> None:
         """Execute a scan one element at a time."""
@@ -386,7 +397,8 @@ class _Interpreter(Evaluator):
         vector_accs = [a.name for a in s.accs if a.name not in advanced_accums(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         self.names.update({n: np.full(group, self.names[n]) for n in vector_accs})
-        for base in range(lo, hi, group):
+        bases = range(lo, hi, group)
+        for base in self.in_any_order([*bases]) if s.parallel else bases:
             for first in range(0, min(group, hi - base), width):
                 lanes = np.arange(min(width, hi - base - first))
                 self.vector_iteration(s, np.int64(base + first), lanes, first + lanes, vector_accs)

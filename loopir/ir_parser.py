@@ -284,6 +284,8 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             return _if(s, env)
         case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _LOOPS:
             return _LOOPS[kind](s, head, env)
+        case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _PARALLEL:
+            return replace(_PARALLEL[kind](s, head, env), parallel=True)
         case ast.While(test=ast.Call(func=ast.Name(id="loop"), args=[cond]) as head):
             return _while(s, head, cond, env)
         case ast.Return(value=None):
@@ -426,6 +428,9 @@ def _scan(s: ast.For, head: ast.Call, env: Env) -> ir.Scan:
 
 _LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
     "loop": _loop, "zip": _zip, "vec": _vec, "pred": _vec, "scan": _scan,
+}
+_PARALLEL: dict[str, Callable[[ast.For, ast.Call, Env], ir.Loop | ir.VecLoop | ir.PredLoop]] = {
+    "parallel_loop": _loop, "parallel_vec": _vec, "parallel_pred": _vec,
 }
 
 

@@ -220,21 +220,23 @@ def _if(s: ir.If) -> list[TextLine]:
 
 def _loop(s: ir.LoopLike) -> list[TextLine]:
     """The lines of a loop: its head and its body."""
+    parallel = "parallel_" if getattr(s, "parallel", False) else ""
     match s:
         case ir.Loop(var, rng, _, accs):
-            head = f"for {var} in loop({_head((rng,), accs)}):"
+            head = f"for {var} in {parallel}loop({_head((rng,), accs)}):"
         case ir.Zip(var, streams, rng, _, accs):
             names = ", ".join([var, *(x.name for x in streams)])
             arguments = ", ".join([show(rng), *(x.array for x in streams), *map(show, accs)])
             head = f"for {names} in zip({arguments}):"
         case ir.VecLoop(var, rng, width, _, accs, group=group):
-            head = f"for {var} in vec({_head((rng,), accs, width=width, group=group)}):"
+            arguments = _head((rng,), accs, width=width, group=group)
+            head = f"for {var} in {parallel}vec({arguments}):"
         case ir.PredLoop(var, rng, width, pred, _, accs, form, group, skips):
             mask_options = {"form": form.value if form else None, "skips": skips or None}
             arguments = _head(
                 (rng,), accs, width=width, group=group, **mask_options, where=show(pred)
             )
-            head = f"for {var} in pred({arguments}):"
+            head = f"for {var} in {parallel}pred({arguments}):"
         case ir.Scan(var, rng, op, acc, init, value, array):
             step = ir.Call(op, (ir.Var(acc, value.dtype), value), value.dtype)
             head = f"for {var} in scan({show(rng)}, {acc}={show(init)}):"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from . import nodes as ir
+from .analysis.parallelism import parallel_obstacle
 from .dtypes import DTYPES, INDEX, MAX_RANK, converts_directly
 from .ir_printer import show
 from .ir_traversal import advanced_accums, children, range_bounds
@@ -36,7 +37,7 @@ class ExpressionVerifier:
     """Checks expressions against the names in scope."""
 
     def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
-        self.stage = stage
+        self.kernel, self.stage = kernel, stage
         self.arrays = {p.name: p for p in kernel.params if p.rank is not None}
         self.names: dict[str, tuple[str, ir.Lanes]] = {
             p.name: (p.dtype, 1) for p in kernel.params if p.rank is None
@@ -192,6 +193,9 @@ class LoopVerifier(ExpressionVerifier):
 
     def loop(self, s: ir.LoopLike) -> None:
         """Require a loop of any kind to be well-formed; its accumulators stay in scope."""
+        if isinstance(s, ir.Loop | ir.VecLoop | ir.PredLoop) and s.parallel:
+            reason = parallel_obstacle(s, self.kernel)
+            require(reason is None, s, f"the loop is not parallel: {reason}")
         match s:
             case ir.Loop():
                 self.range(s.range)

@@ -190,12 +190,17 @@ class VecAccum(Spanned):
 
 @record(frozen=True, slots=True)
 class Loop(Spanned):
-    """A counted loop; it ends after an iteration whose new accumulators make ``until`` true."""
+    """A counted loop; it ends after an iteration whose new accumulators make ``until`` true.
+
+    ``parallel``: its iterations, which have no accumulators and no ``until``, may run in any order,
+    and at the same time (`passes.loops.parallelize`); also of VecLoop and PredLoop, by groups.
+    """
     var: str
     range: Range
     body: tuple[Stmt, ...]
     accs: tuple[Accum, ...] = ()
     until: Expr | None = None
+    parallel: bool = False
 
 
 @record(frozen=True, slots=True)
@@ -231,6 +236,7 @@ class VecLoop(Spanned):
     accs: tuple[VecAccum, ...] = ()
     group: int | None = None
     until: Expr | None = None
+    parallel: bool = False
 
 
 class MaskForm(Enum):
@@ -259,6 +265,7 @@ class PredLoop(Spanned):
     form: MaskForm | None = None
     group: int | None = None
     skips: bool = False
+    parallel: bool = False
 
 
 @record(frozen=True, slots=True)

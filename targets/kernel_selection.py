@@ -85,14 +85,16 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
 
 
 def emit_translation_unit(
-    legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False
+    legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False,
+    threads: int = 0,
 ) -> str:
     """The C translation unit of `legal`, a kernel in legal form for `target`; with a `match`, the
     hand-written kernel beside it, and the choice between both by the size of the result.
 
-    `marked`: with comments ``/* line 5 */`` of the Python source lines.
+    `marked`: with comments ``/* line 5 */`` of the Python source lines. ``threads``: how many its
+    parallel loops may use; 0: no bound.
     """
-    text = emit_body(legal, target, marked=marked) + "\n"
+    text = emit_body(legal, target, marked=marked, threads=threads) + "\n"
     by_hand = ""
     if match:
         by_hand = (

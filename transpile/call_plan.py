@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Disjoint
 
 from .host_nodes import HostConst, HostExpr, HostItem, HostName
@@ -277,6 +277,10 @@ class Plan:
         states = {HostName(c.name) for c in self.captures if c.generator}
         parts = ((c.name, c.expr) for c in self.captures if isinstance(c.expr, HostItem))
         return frozenset(name for name, part in parts if part.of in states)
+
+    def without_arrays(self, removed: Collection[str]) -> Plan:
+        """This plan without the bindings of arrays that were ``removed`` from the kernel."""
+        return replace(self, bindings=tuple(b for b in self.bindings if b.name not in removed))
 
     @property
     def has_unknown_messages(self) -> bool:

@@ -28,7 +28,7 @@ class Options:
     target: TargetName = "auto"
     """The name of an instruction set; "auto": the best that this machine has."""
     threads: int | Literal["auto"] = "auto"
-    """How many threads a kernel may use."""
+    """How many threads a kernel may use, at most; "auto": as many as pay."""
     reassociate: bool = True
     """Whether float reductions may be evaluated in another order than the loop's, in vector lanes.
     If not, reductions whose order is NumPy's are refused.
@@ -58,6 +58,11 @@ class Options:
     def fma(self) -> bool:
         """Whether the C compiler may contract products and sums."""
         return self.contract or self.fast
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads a kernel may use; 0: any number."""
+        return 0 if self.threads == "auto" else self.threads
 
     def computes_as(self, other: Options) -> bool:
         """Whether compiled code has the same results, bit by bit, under `other` options."""

@@ -226,7 +226,7 @@ def _guard_bindings(s: Compilation) -> Compilation:
 
 def _scalarize(s: Compilation) -> Compilation:
     kernel, removed = scalarize_arrays(s.kernel, s.plan.temporaries)
-    plan = _without_arrays(s.plan, removed)
+    plan = s.plan.without_arrays(removed)
     return replace(s, kernel=kernel, plan=plan, scalarized=removed)
 
 
@@ -240,20 +240,19 @@ def _fuse(s: Compilation) -> Compilation:
         private=s.plan.fresh_arrays,
         drawn=s.plan.generator_parts,
     )
-    plan = replace(_without_arrays(s.plan, fusion.contracted), kernel=fusion.kernel)
+    plan = replace(s.plan.without_arrays(fusion.contracted), kernel=fusion.kernel)
     fusion = replace(fusion, contracted=s.scalarized + fusion.contracted)
     return replace(s, fusion=fusion, kernel=fusion.kernel, plan=plan)
-
-
-def _without_arrays(plan: Plan, removed: Collection[str]) -> Plan:
-    """`plan` without the bindings of arrays that were ``removed`` from the kernel."""
-    return replace(plan, bindings=tuple(b for b in plan.bindings if b.name not in removed))
 
 
 def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
     """The stage function that runs one pass."""
     def run(s: Compilation) -> Compilation:
-        kernel = run_pass(step, s.kernel, s.machine, reassociate=s.options.reassociate)
+        o = s.options
+        kernel = run_pass(
+            step, s.kernel, s.machine, reassociate=o.reassociate, threads=o.most_threads,
+            private=s.plan.fresh_arrays,
+        )
         if kernel is s.kernel:
             return s
         return replace(s, kernel=kernel, passes=(*s.passes, (step.name, kernel)))
@@ -300,7 +299,9 @@ def _select_kernel(s: Compilation) -> Compilation:
 
 
 def _emit(s: Compilation) -> Compilation:
-    text = emit_translation_unit(s.target_kernel, _target(s), s.match, marked=s.marked)
+    text = emit_translation_unit(
+        s.target_kernel, _target(s), s.match, marked=s.marked, threads=s.options.most_threads
+    )
     return replace(s, c_text=text)
 
 

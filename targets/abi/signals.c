@@ -82,7 +82,7 @@ static int64_t ask(tp_clock *c, void **raised)
 
 /* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so. */
 #if defined(__x86_64__) && defined(__ELF__)
-__asm__(".text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
+__asm__(".pushsection .text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
     "pushq %rbp\nmovq %rsp, %rbp\n"
     "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\npushq %r8\npushq %r9\npushq %r10\npushq %r11\n"
     "pushq $0\nandq $-64, %rsp\ncld\n"
@@ -99,7 +99,7 @@ __asm__(".text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
     "2: movq -72(%rbp), %rax\n"
     "3: leaq -64(%rbp), %rsp\n"
     "popq %r11\npopq %r10\npopq %r9\npopq %r8\npopq %rdi\npopq %rsi\npopq %rdx\npopq %rcx\npopq %rbp\nret\n"
-    ".size tp_goes_on, .-tp_goes_on\n");
+    ".size tp_goes_on, .-tp_goes_on\n.popsection\n");
 #else
 int64_t tp_goes_on(tp_clock *c, void **raised) { return is_early(c, raised) || ask(c, raised); }
 #endif

@@ -24,7 +24,7 @@ from .c_scope import Scope
 from .c_statements import emit_block, line_comment
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
-from .interrupt_polls import declarations, polls_of
+from .interrupt_polls import declarations, polls_in, polls_of
 from .vector_math import vector_math_source
 from .vector_ops import define_vector_op, parse_vector_type
 
@@ -91,13 +91,14 @@ def _typedef(name: str) -> str:
     return f"typedef {c} {name} __attribute__((vector_size({size}){attributes}));"
 
 
-def emit(kernel: ir.Kernel, target: Target) -> str:
+def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
     """The C translation unit of a legal kernel, with the entry point ``tp_kernel`` (see abi.h).
+    ``threads``: how many its parallel loops may use; 0: no bound.
 
     The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << 8`` when guard i
     failed, before anything was written.
     """
-    text = emit_body(kernel, target) + "\n" + emit_entry(kernel, target)
+    text = emit_body(kernel, target, threads=threads) + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
 
 
@@ -105,24 +106,31 @@ def translation_unit(text: str, target: Target) -> str:
     """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
     heads += read_header("stop.h") if "tp_clock" in text else ""
+    heads += read_header("parallel.h") if "tp_region" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
-def emit_body(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
-    """The function ``tp_body``, which does the work and returns the status of its checks.
+def emit_body(
+    kernel: ir.Kernel, target: Target, *, marked: bool = False, threads: int = 0
+) -> str:
+    """The function ``tp_body``, which does the work and returns the status of its checks; before it
+    those of parallel loops, which may use so many ``threads`` (0: any number).
 
     `marked`: with comments of the Python source lines.
     """
     kernel = name_raising_conditions(kernel)
     frame = _Frame(kernel, target, marked)
+    frame.scope.threads, frame.scope.params = threads, kernel.params
     statements = [
         *emit_block(kernel.body, frame.scope),
         *line_comment(None, frame.scope),
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    clock = declarations(frame.scope.polls, kernel.params)
-    return _c_function(head, [*frame.locals(), "int64_t status = 0;", *clock, *statements])
+    polls = polls_in(frame.scope.polls, "\n".join(statements))
+    clocks = declarations(polls, kernel.params)
+    lines = [*frame.locals(), "int64_t status = 0;", *clocks, *statements]
+    return "\n".join([*frame.scope.functions, _c_function(head, lines)])
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
@@ -232,7 +240,7 @@ class _Frame:
             target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked,
             polls=polls_of(kernel.body), is_large=sum(1 for _ in walk(kernel)) > _LARGE,
         )
-        self._values: dict[str, str] = {}
+        self._values = self.scope.parameters
         numbers = [0, 0]
         for p in kernel.params:
             index = numbers[p.rank is None]

@@ -33,6 +33,7 @@ handler (`targets/abi/signal_checks.py`).
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -46,7 +47,7 @@ from loopir.op_table import OPS, STATUS
 
 __all__ = [
     "Poll", "Polls", "chunk_end", "chunk_start", "copies_of_body", "declarations",
-    "count_down", "polls_of",
+    "count_down", "polls_in", "polls_of",
 ]
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
@@ -124,6 +125,13 @@ def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
     return lines
 
 
+def polls_in(polls: Polls, text: str) -> Polls:
+    """Those of `polls` whose clocks the C code `text` names, each clock once."""
+    by_clock = {poll.clock: (loop, poll) for loop, poll in polls.items()}
+    named = set(re.findall(r"tp_clock_\d+", text))
+    return dict(pair for clock, pair in by_clock.items() if clock in named)
+
+
 def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     """The loops of a kernel that poll, and how (`_add_polls` decides)."""
     found: dict[ir.Stmt, Poll] = {}
@@ -175,13 +183,11 @@ def _add_polls_of_body(
 
 def _bounding_arrays(loop: _Loop) -> tuple[str, ...]:
     """The arrays of which a loop, or nest, accesses another element in each iteration: it has no
-    more iterations than such an array has elements. Empty if there is none, if an iteration does
-    much, or if a ``while`` is in it.
+    more iterations than such an array has elements. Empty if there is none, or if an iteration does
+    much.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
-    if contains(loop, ir.While) or sum(map(_cost, calls)) >= _HEAVY_BODY:
-        return ()
-    return _traversed_arrays(loop, ())
+    return _traversed_arrays(loop, ()) if sum(map(_cost, calls)) < _HEAVY_BODY else ()
 
 
 def _cost(n: ir.Call) -> float:
@@ -194,29 +200,63 @@ def _traversed_arrays(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
     """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`.
 
     Each of these variables and that of the loop must have a dimension of the array for itself
-    (`_has_axis_for_each`). Left out are variables of loops with few iterations, and of a loop over
-    blocks whose inner loop runs over one block: together they go through the array once.
+    (`_traversed_array`). Left out are variables of loops with few iterations, and of a loop over
+    blocks whose inner loop runs over one block: together they go through the array once. The
+    variable of a ``while`` is a counter (`_counters`).
     """
-    if isinstance(loop, ir.While):
-        return ()
     inner = [*_loops_directly_in(loop)]
+    if isinstance(loop, ir.While):
+        arrays = (_traversed_array(loop, (*around, name)) for name in _counters(loop))
+        return () if inner else next(filter(None, arrays), ())
     names = around if _has_few_iterations(loop) else (*around, loop.var)
     found: list[str] = []
     for n in inner:
-        if isinstance(n, ir.While):
+        is_of_block = (
+            not isinstance(n, ir.While) and _start_value(n.range) == ir.Var(loop.var, INDEX)
+            and _max_trips(n.range) is not None
+        )
+        traversed = _traversed_arrays(n, around if is_of_block else names)
+        if not traversed:
             return ()
-        is_of_block = _start_value(n.range) == ir.Var(loop.var, INDEX) and _max_trips(n.range)
-        arrays = _traversed_arrays(n, around if is_of_block else names)
-        if not arrays:
-            return ()
-        found += arrays
+        found += traversed
     if inner:
         return tuple(found)
     if isinstance(loop, ir.Zip | ir.Scan) and names == (loop.var,):
         return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
-    values = {n.name: n.value for n in walk(loop) if isinstance(n, ir.Assign)}
-    accesses = (n for n in walk(loop) if isinstance(n, ir.Load | ir.Store))
-    return tuple(a.array for a in accesses if _has_axis_for_each(a.index, names, values))[:1]
+    return _traversed_array(loop, names)
+
+
+def _traversed_array(loop: _Loop, names: Collection[str]) -> tuple[str, ...]:
+    """An array of which each iteration of a loop without loops in it accesses an element, in no
+    branch, by an index in which each of these variables occurs in a subscript in which no other one
+    does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``.
+    """
+    parts = [part for part in children(loop) if not isinstance(part, ir.If)]
+    nodes = [n for part in parts for n in walk(part)]
+    values = {n.name: n.value for n in nodes if isinstance(n, ir.Assign)}
+    ops = _INJECTIVE if isinstance(loop, ir.While) else _INJECTIVE | _OF_CHECKS
+    for n in nodes:
+        if isinstance(n, ir.Load | ir.Store):
+            subscripts = {_computed_from(part, values, ops) & {*names} for part in n.index}
+            if all({name} in subscripts for name in names):
+                return (n.array,)
+    return ()
+
+
+_INJECTIVE = frozenset(("add", "sub", "mul"))
+_OF_CHECKS = frozenset(("select", "lt", "le", "gt", "ge", "and"))
+"""Operations by which an index differs in each iteration, and those that a check of the index adds,
+which ends a loop whose end is not known before."""
+
+
+def _counters(loop: ir.While) -> Iterator[str]:
+    """The accumulators that each iteration of a loop changes by a constant."""
+    values = {n.name: n.value for n in loop.body if isinstance(n, ir.Assign)}
+    for acc in loop.accs:
+        step = values.get(acc.step.name) if isinstance(acc.step, ir.Var) else acc.step
+        match step:
+            case ir.Call("add" | "sub", (ir.Var(name), ir.Const(by))) if name == acc.name and by:
+                yield acc.name
 
 
 def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
@@ -228,23 +268,16 @@ def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
             yield from _loops_directly_in(part)
 
 
-def _has_axis_for_each(
-    index: Iterable[ir.Expr], names: Collection[str], values: Mapping[str, ir.Expr]
-) -> bool:
-    """Whether each of the variables `names` occurs in a subscript of `index` in which no other one
-    does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``. ``values``: the values of other names.
+def _computed_from(
+    index: ir.Expr, values: Mapping[str, ir.Expr], ops: Collection[str]
+) -> frozenset[str]:
+    """The names that an index is computed from; none if it is by memory or by other operations.
+    ``values``: those of other names.
     """
-    wanted = frozenset(names)
-    found = {_computed_from(part, values) & wanted for part in index}
-    return all(frozenset((name,)) in found for name in names)
-
-
-def _computed_from(index: ir.Expr, values: Mapping[str, ir.Expr]) -> frozenset[str]:
-    """The names that an index is computed from, without memory."""
     names, waiting = set[str](), [index]
     while waiting:
         for n in walk(waiting.pop()):
-            if isinstance(n, ir.Load):
+            if isinstance(n, ir.Load) or (isinstance(n, ir.Call) and n.op not in ops):
                 return frozenset()
             if isinstance(n, ir.Var) and n.name not in names:
                 names.add(n.name)
@@ -311,12 +344,17 @@ def count_down(poll: Poll) -> Iterator[str]:
     yield "}"
 
 
-def chunk_start(i: str, end: str, stop: str, step: int, poll: Poll) -> Iterator[str]:
-    """The lines before the loop over one chunk, which runs from `i` to `stop`."""
+def chunk_start(
+    i: str, end: str, stop: str, step: int, poll: Poll, *, whole: bool = False
+) -> Iterator[str]:
+    """The lines before the loop over one chunk, which runs from `i` to `stop`; ``whole``: after a
+    whole number of steps.
+    """
     size = poll.turns + (f" * {abs(step)}" if abs(step) != 1 else "")
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
     further = f"{i} {'+' if step > 0 else '-'} {size}"
-    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {end};"
+    last = f"{i} + (int64_t)(({left}) / {step} * {step})" if whole else end
+    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {last};"
 
 
 def chunk_end(more: str, poll: Poll) -> Iterator[str]:

@@ -29,10 +29,11 @@ loopir.ir_traversal
 loopir.ir_names
 loopir.ir_parser
 loopir.ir_printer
-loopir.ir_verifier  loopir.ir_interpreter
+loopir.ir_interpreter
 loopir.statement_blocks
 loopir.algebra
 loopir.analysis
+loopir.ir_verifier
 loopir.passes.loop_splitting
 loopir.passes.canonical
 loopir.passes.vector

@@ -106,6 +106,10 @@ def table(t: Target, pairs: Pairs = PAIRS) -> str:
     )
 
 
+_OWN_NAMES = r"\b(tp_body|tp_kernel|tp_(?:part|rate|run|captured)_\d+)\b"
+"""What each kernel defines: with a number, several fit into one translation unit."""
+
+
 def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
     """An entry a pair, with its body; each under a name of its own."""
     found = []
@@ -117,7 +121,7 @@ def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
         else:
             text = emit_entry(legal, t).replace("tp_body(", f"{kernel_function_name(name, dtype)}(")
             number = k + len(pairs)
-        found.append(re.sub(r"\b(tp_body|tp_kernel)\b", rf"\1_{number}", text))
+        found.append(re.sub(_OWN_NAMES, rf"\1_{number}", text))
     return found
 
 

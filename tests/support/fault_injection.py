@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from forked_programs import with_bytecode
 
-from targets.abi import trampoline
+from targets.abi import thread_pool, trampoline
 from targets.build import object_cache
 from transpile import fuse
 from transpile.runtime.dispatcher import Dispatcher
@@ -217,6 +217,7 @@ def failing_call(
 def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
     """What a call has left open or on disk, that it should not."""
     trampoline._building.wait(SECONDS)
+    thread_pool._building.wait(SECONDS)
     gc.collect()
     faults = []
     kept = set(object_cache._private.values())  # until the process ends

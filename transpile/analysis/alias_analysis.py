@@ -56,9 +56,9 @@ class AliasAnalysis:
         self._writes = [(n, name) for n in walk_nodes(*tree.body) for name in self._written_by(n)]
 
     def is_never_written_after(self, e: ast.expr, at: ast.stmt) -> bool:
-        """Whether the array `e`, used by the statement `at`, is never written afterwards. Proved
-        only the array is new at `at`, or if neither it nor a view of it is written, except
-        between its creation and `at` where both are statements of one block.
+        """Whether the array `e`, used by the statement `at`, is never written afterwards: it
+        is made by `e` itself; or neither it nor an array that may share its memory is written,
+        other than by statements between its creation and `at`, all of one block. False: not proved.
         """
         if self.is_new(e):
             return True

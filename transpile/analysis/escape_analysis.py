@@ -138,15 +138,8 @@ class EscapeAnalysis:
                 items = index.elts if isinstance(index, ast.Tuple) else [index]
                 is_view = len(items) < rank or any(map(self._may_select_many, items))
                 return value is not n or not is_view or self._is_transient(view, rank)
-            case ast.Attribute(attr=attr) as attribute:
-                call = self._parent[attribute]
-                is_method = (
-                    isinstance(call, ast.Call) and call.func is attribute and not call.keywords
-                )
-                if attr in _VIEWS:
-                    return self._is_transient(attribute, rank)
-                row = method_row(attr) if is_method else None
-                return attr in _METADATA or (row is not None and row.result != "view")
+            case ast.Attribute() as attribute:
+                return self._is_transient_in_attribute(attribute, rank)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Slice() | ast.Expr():
                 return True
             case ast.If() | ast.While() | ast.Assert():
@@ -162,12 +155,7 @@ class EscapeAnalysis:
             case ast.Assign(targets=[ast.Tuple()]):
                 return rank == 1
             case ast.comprehension() as generator:
-                comprehension = self._parent[generator]
-                call = self._parent[comprehension]
-                runs_later = isinstance(comprehension, ast.GeneratorExp) and not (
-                    isinstance(call, ast.Call) and is_one_of(self._resolve(call.func), _BUILTINS)
-                )
-                return rank == 1 and not runs_later
+                return rank == 1 and not self._runs_later(self._parent[generator])
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
                 return self._is_array(name)
             case ast.For(iter=iterable, body=body, orelse=orelse):
@@ -175,6 +163,28 @@ class EscapeAnalysis:
                 names = {x.id for x in walk_nodes(iterable) if isinstance(x, ast.Name)}
                 return rank == 1 and names.isdisjoint(bound_names(*body, *orelse))
         return False
+
+    def _is_transient_in_attribute(self, attribute: ast.Attribute, rank: int) -> bool:
+        """Whether nothing refers to an array of `rank` after the statement that reads `attribute`
+        of it, or calls that method.
+        """
+        if attribute.attr in _VIEWS:
+            return self._is_transient(attribute, rank)
+        if attribute.attr in _METADATA:
+            return True
+        call = self._parent[attribute]
+        is_method = isinstance(call, ast.Call) and call.func is attribute and not call.keywords
+        row = method_row(attribute.attr) if is_method else None
+        return row is not None and row.result != "view"
+
+    def _runs_later(self, comprehension: ast.AST) -> bool:
+        """Whether `comprehension` is a generator that no builtin consumes at once: it retains what
+        it iterates over.
+        """
+        if not isinstance(comprehension, ast.GeneratorExp):
+            return False
+        call = self._parent[comprehension]
+        return not (isinstance(call, ast.Call) and is_one_of(self._resolve(call.func), _BUILTINS))
 
     def _is_transient_in_call(self, function: object, call: ast.Call, rank: int) -> bool:
         """Whether `call` of `function` retains no argument, an array of `rank`, and returns no view

@@ -64,7 +64,7 @@ from .type_probe import (
     Types,
     array_method,
     bounded_sample,
-    is_pure,
+    may_be_probed,
     probe_types,
     record_item_type,
 )
@@ -243,7 +243,7 @@ class CallFacts(ShapeFacts, TupleFacts):
             for k in e.keywords
             if k.arg
         }
-        if not callable(function) or not (target is None or is_pure(function)):
+        if not callable(function) or not (target is None or may_be_probed(function)):
             return None
         if len(named) < len(e.keywords):  # there is a **kwargs
             return None

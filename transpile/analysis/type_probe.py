@@ -2,7 +2,7 @@
 
 NumPy's promotion rules are not repeated here: `probe_types` calls the operation on samples of the
 operand types, ``probe_types(np.add, [[f32 array], [int]])`` → ``{f32 array}``. Only functions
-without effects may be called (`is_pure`), and sizes of new arrays are made small
+without effects may be called (`may_be_probed`), and sizes of new arrays are made small
 (`bounded_sample`).
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..types.result_types import SAMPLE_LENGTH, DisplaySample, ExactSample, Samp
 from ..types.value_types import ELEMENTS, ArrayType, RecordType, ScalarType
 
 __all__ = [
-    "OPERATORS", "Types", "probe_types", "is_pure", "array_method", "bounded_sample",
+    "OPERATORS", "Types", "probe_types", "may_be_probed", "array_method", "bounded_sample",
     "record_item_type",
 ]
 
@@ -57,7 +57,7 @@ def bounded_sample(function: object, sample: Sample) -> Sample:
     return sample
 
 
-def is_pure(function: object) -> bool:
+def may_be_probed(function: object) -> bool:
     """Whether `function` may be called on samples: it computes a result and has no other effect."""
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # the ufunc

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import bound_names, mentions_none, names_used
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
+from ..frontend.macros.bind_operands import bind_unless_repeatable
 from ..frontend.macros.list_kind import has_loops, is_list, is_number_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
-from ..frontend.macros.replay_guards import bind_fresh, guarded
+from ..frontend.macros.replay_guards import guarded
 from ..types.value_types import ScalarType
 from .list_construction import list_from_iterable
 from .method_table import LIST_METHODS, statement_rule
@@ -112,7 +112,7 @@ def _search_result(
     statement. `text` is the result as an expression of builtins (of X, the item W and a loop
     variable V); "" for ``index``, whose loop is `index_of_first` and which replays a missing item.
     """
-    operand = item if is_repeatable(item) else bind_fresh(item, "e", cx)
+    operand = bind_unless_repeatable(item, "e", cx)
     result = cx.fresh(hint)
     lines = index_of_first(result, container, operand, cx) if not text else cx.code(
         f"NAME = {text}", NAME=result, V=cx.fresh("v"), X=container, W=operand
@@ -387,7 +387,7 @@ def _remove_first(
     """Statements for ``list.remove(item)``: a search, and the removal. `original` is replayed for a
     missing item, and for a NaN, which Python finds by identity.
     """
-    operand = item if is_repeatable(item) else bind_fresh(item, "e", cx)
+    operand = bind_unless_repeatable(item, "e", cx)
     position = cx.expr("P", P=cx.fresh("place"))
     search = index_of_first(position, list_name, operand, cx)
     checks = [cx.expr("W != W", W=operand), cx.expr("P < 0", P=position)]

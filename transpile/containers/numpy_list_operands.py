@@ -26,6 +26,7 @@ from ..frontend.language.comprehensions import (
     repeated_list,
     with_fresh_variables,
 )
+from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.firing_conditions import (
     assigns_no_scalar,
     augments_no_scalar,
@@ -35,7 +36,7 @@ from ..frontend.macros.firing_conditions import (
 )
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
-from ..frontend.macros.replay_guards import bind_fresh, guarded
+from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array
 from ..numpy.call_arguments import numpy_function_name
 from ..numpy.function_table import FUNCTIONS

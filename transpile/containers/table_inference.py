@@ -13,7 +13,7 @@ uses of these names. A name is accepted if
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -31,7 +31,7 @@ from ..frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
-from .method_table import METHODS
+from .method_table import METHODS, TableUse
 from .table_kinds import (
     grown_while_iterated,
     local_tables,
@@ -270,43 +270,70 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
     - it is bound or deleted in another way;
     - no key is looked up, stored or removed, and it is not filled when it is made (`_is_filled`);
     - its values are lists, and keys are removed or the lists are not private.
-
-    ``iterated_at`` has the uses of all keys whose order can be told: a sort always; an iteration if
-    no key is removed and it is no set; a return if no key is removed and Python's object has
-    nothing but its items (`_shows_its_source`). Not those during which the table grows.
     """
-    initial_kinds = {
-        tree_key(value): table_kind(value, cx)
-        for value in values_bound_to(name, *walk_nodes(*tree.body))
-    }
-    kinds = {(k and k[0], k and k[1] and tree_key(k[1])): k for k in initial_kinds.values()}
-    (kind,) = kinds.values() if len(kinds) == 1 else (None,)
-    if kind is None:
+    kind_and_default = _kind_of_bindings(name, tree, cx)
+    if kind_and_default is None:
         return None
-    uses = (use for n in walk_nodes(*tree.body) for use in table_uses(n, kind[0], cx))
+    kind, missing_value = kind_and_default
+    uses = (use for n in walk_nodes(*tree.body) for use in table_uses(n, kind, cx))
     use_of = {table: use for table, use in uses if isinstance(table, ast.Name) and table.id == name}
     occurrences = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id == name]
     if any(not isinstance(n.ctx, ast.Load) and n not in use_of for n in occurrences):
         return None
-    if not {*use_of.values()} & {"lookup", "store", "remove"} and not _is_filled(name, tree):
-        return None
-    removes = "remove" in use_of.values()
-    compiled = {"order"} | ({"iterate"} if not removes and kind[0] != "set" else set())
-    compiled |= {"return"} if not removes and not _shows_its_source(name, tree) else set()
-    iterated = {n for n, use in use_of.items() if use in compiled}
-    iterated -= _grown_while_returned(name, kind[0], tree, cx)
-    iterated -= {
-        n for loop in walk_nodes(*tree.body) for n in grown_while_iterated(name, kind[0], loop, cx)
-    }
-    has_lists = has_list_values(name, kind[1], tree)
-    may_have_lists = kind[0] == "dict" or isinstance(kind[1], ast.List)
+    uses_keys = not {"lookup", "store", "remove"}.isdisjoint(use_of.values())
+    if not uses_keys and not _is_filled(name, tree):
+        return None  # always empty: nothing is gained
+    removes_keys = "remove" in use_of.values()
+    has_lists = has_list_values(name, missing_value, tree)
     if has_lists:
-        private = list_escapes(tree, cx).values_are_private(name)
-        if removes or not may_have_lists or not private:
+        may_have_lists = kind == "dict" or isinstance(missing_value, ast.List)
+        is_private = list_escapes(tree, cx).values_are_private(name)
+        if removes_keys or not may_have_lists or not is_private:
             return None
-    value_width = value_tuple_width(name, tree) if kind[0] == "dict" and not has_lists else 0
+    value_width = value_tuple_width(name, tree) if kind == "dict" and not has_lists else 0
+    iterated = _uses_in_known_order(name, kind, use_of, tree, cx)
     iterated_at = frozenset(map(source_position, iterated))
-    return _Uses(*kind, removes, has_lists, value_width, iterated_at)
+    return _Uses(kind, missing_value, removes_keys, has_lists, value_width, iterated_at)
+
+
+def _kind_of_bindings(
+    name: str, tree: ast.FunctionDef, cx: Context
+) -> tuple[Kind, ast.expr | None] | None:
+    """The kind of table that every binding of `name` makes, and the value of missing keys
+    (`table_kind`). None where one makes no table, or two make different ones.
+    """
+    bindings = values_bound_to(name, *walk_nodes(*tree.body))
+    found: dict[Hashable, tuple[Kind, ast.expr | None]] = {}
+    for value in bindings:
+        made = table_kind(value, cx)
+        if made is None:
+            return None
+        kind, missing_value = made
+        found[kind, None if missing_value is None else tree_key(missing_value)] = made
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _uses_in_known_order(
+    name: str, kind: Kind, use_of: Mapping[ast.Name, TableUse], tree: ast.FunctionDef, cx: Context
+) -> set[ast.Name]:
+    """The uses of all keys of the table `name` at once in which compiled code has Python's order:
+
+    - a sort, always;
+    - an iteration, if no key is removed and it is no set;
+    - a return, if no key is removed and Python's object shows nothing but its items.
+
+    Not those during which the table grows. ``use_of``: all uses of the name.
+    """
+    ordered: set[TableUse] = {"order"}
+    if "remove" not in use_of.values():
+        if kind != "set":
+            ordered.add("iterate")
+        if not _shows_more_than_items(name, tree):
+            ordered.add("return")
+    loops = walk_nodes(*tree.body)
+    growing = {n for loop in loops for n in grown_while_iterated(name, kind, loop, cx)}
+    growing |= _grown_while_returned(name, kind, tree, cx)
+    return {n for n, use in use_of.items() if use in ordered} - growing
 
 
 def _excluded_names(tree: ast.FunctionDef) -> set[str]:
@@ -338,7 +365,7 @@ def _grown_while_returned(
     return returned
 
 
-def _shows_its_source(name: str, tree: ast.FunctionDef) -> bool:
+def _shows_more_than_items(name: str, tree: ast.FunctionDef) -> bool:
     """Whether the table, once returned, shows more than its items: the lambda of a ``defaultdict``,
     or the iteration order of a set that started as a display of more than two items.
     """

@@ -46,7 +46,9 @@ class Origin:
     atomic: bool = False
     """Whether it is a loop that writes nothing if it raises, as NumPy's operations do."""
     fold: bool = False
-    """Whether it is a reduction that NumPy evaluates in another order than the loop."""
+    """Whether it is a reduction that NumPy, or Python's compensated ``sum``, evaluates in another
+    way than the loop; with ``reassociate=False`` it is refused (`lower_function`).
+    """
     search: bool | None = None
     """For a loop that evaluates nothing more once the bool that it carries has this value; None:
     it is no such loop.

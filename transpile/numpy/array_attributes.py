@@ -10,6 +10,7 @@ import ast
 from ..analysis.type_facts import FLAGS
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.type_tests import residual_checks, static_value
+from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.firing_conditions import (
     has_dtype_argument,
     reads_array_flag,
@@ -18,7 +19,6 @@ from ..frontend.macros.firing_conditions import (
 )
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
-from ..frontend.macros.replay_guards import bind_fresh, bind_operand
 from ..types.value_types import ELEMENTS
 from .array_nests import dtype_expr
 from .function_table import ALLOCATING, functions_where

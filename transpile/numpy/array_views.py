@@ -1,4 +1,4 @@
-"""Array expressions as index functions: shape, checks and the element at given subscripts.
+"""Array views: an array expression as a shape, checks, and a function from subscripts to elements.
 
 A `View` delays the computation of an array expression (as a ``Func`` of Halide): it computes no
 array, but gives for subscripts the scalar expression of the element there. A macro
@@ -29,8 +29,9 @@ from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_step
 from ..frontend.integer_constants import integer_constant
+from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.macro_context import Context
-from ..frontend.macros.replay_guards import bind_fresh, unique_nodes
+from ..frontend.macros.replay_guards import unique_nodes
 from ..host_nodes import to_ast
 from ..types.value_types import ELEMENTS, ScalarType
 

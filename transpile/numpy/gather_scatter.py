@@ -16,9 +16,10 @@ from typing import TypeAlias
 from ..analysis.alias_analysis import owners_may_alias
 from ..analysis.type_facts import UNKNOWN_ORDER
 from ..frontend.ast_walk import same_tree, tree_key
+from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
-from ..frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ..frontend.macros.replay_guards import guarded
 from ..types.value_types import ELEMENTS
 from .array_nests import loop_nest
 from .array_views import (

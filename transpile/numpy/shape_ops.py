@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from ..analysis.type_facts import UNKNOWN_ORDER
 from ..frontend.ast_walk import display_leaves, is_none, walk_nodes
 from ..frontend.integer_constants import integer_constant
+from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ..frontend.macros.macro_index import fires_on, numpy_callees
-from ..frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ..frontend.macros.replay_guards import guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
 from .function_table import FUNCTIONS, METHODS

@@ -116,6 +116,8 @@ class LoopInfo:
     bytes: int = 0  # moved per iteration
     unfused_bytes: int = 0  # moved per iteration if the loops were not fused
     flops: int = 0  # per iteration
+    several_threads: bool = False  # its iterations, or those of a loop around it, are independent
+    one_thread: str = ""  # why they are not; "" also where it does not matter
     notes: tuple[str, ...] = ()
 
     @property
@@ -248,7 +250,7 @@ def _summary_rows(report: Report) -> Iterator[StyledRow]:
     if report.assumed:
         yield styled_row("   ", (report.assumed, "faint"))
     yield _verdict(report)
-    yield from _loop_rows(report.loops)
+    yield from _loop_rows(report.loops, verbose=report.verbose)
     if report.names:
         yield styled_row(
             "   types: ", "; ".join(f"{name} {types}" for name, types in report.names.items())
@@ -292,10 +294,12 @@ def _number_of_loops(loops: Sequence[LoopInfo]) -> int:
     return len(loops) + len(around) + len(fused - lines - {span.line for span in around})
 
 
-def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
+def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[StyledRow]:
     """A row for each loop: its line, what it is, its vectors, and what fusion saves, as in
 
         line 6  map  8 lanes, avx512  one pass with line 8; 16 B instead of 32 and 1 flop an element
+
+    and whether several threads may run it; why not, if `verbose`.
     """
     digits = max((len(str(loop.line)) for loop in loops), default=0)
     words = max((len(loop.what) for loop in loops), default=0)
@@ -314,6 +318,10 @@ def _loop_rows(loops: tuple[LoopInfo, ...]) -> Iterator[StyledRow]:
             parts.insert(0, f"one pass with {_lines(loop.fused_with)}")
         if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
             parts.insert(0, f"in {_lines(outer)}")
+        if loop.several_threads:
+            parts.append("several threads")
+        elif loop.one_thread and verbose:
+            parts.append(f"one thread: {loop.one_thread}")
         yield styled_row(
             f"   line {loop.line:>{digits}}  {loop.what:<{words}}  ",
             (vector, "good" if loop.lanes else "bad"), "  ", "; ".join((*parts, *loop.notes)),

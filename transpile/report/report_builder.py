@@ -28,6 +28,7 @@ from loopir.nodes import (
     VecLoop,
     While,
 )
+from loopir.passes.loops.parallelize import loops_left_serial
 from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
 from targets.isa.target_registry import Target
 from targets.kernel_selection import match_kernel
@@ -75,14 +76,16 @@ def loop_infos(
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
+    in_parallel = {id(loop) for n in _parallel_loops(legal) for loop in _innermost_loops(n)}
     for loop in _innermost_loops(legal):
         own_span = [loop.span] if loop.span is not None and loop.span in spans else []
         if origins := _user_loops_run_by(loop, user_loops) or own_span:  # may have been unrolled
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
             info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
-            info = replace(info, around=tuple(outer))
             previous = by_span.get(info.span)
+            several = id(loop) in in_parallel or (previous is not None and previous.several_threads)
+            info = replace(info, around=tuple(outer), several_threads=several)
             if previous is None or (info.lanes or 0) > (previous.lanes or 0):
                 by_span[info.span] = info
     found = [*by_span, *(s for spans in around.values() for s in spans)]
@@ -91,6 +94,28 @@ def loop_infos(
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def _parallel_loops(n: Node) -> Iterator[LoopLike]:
+    """The loops in `n` whose iterations several threads may run."""
+    return (x for x in walk(n) if isinstance(x, LoopLike) and getattr(x, "parallel", False))
+
+
+def _with_serial_reasons(
+    loops: Sequence[LoopInfo], stages: Compilation, terms: UserTerms
+) -> Iterator[LoopInfo]:
+    """`loops`; those that one thread runs have the reason."""
+    reasons: dict[Span, str] = {}
+    several = {info.span for info in loops if info.several_threads}
+    for outermost, reason in loops_left_serial(stages.vector, stages.plan.fresh_arrays):
+        is_search = getattr(outermost, "until", None) is not None
+        for loop in _innermost_loops(outermost):
+            if loop.span is not None and not (is_search and loop.span in several):
+                reasons.setdefault(loop.span, terms.text(reason, loop.span, values=True))
+    for info in loops:
+        reason = reasons.get(info.span, "")
+        by_several = info.several_threads and not reason  # a loop may have become several loops
+        yield replace(info, several_threads=by_several, one_thread=reason)
 
 
 _NOTHING_LEFT = "unrolled, or computed without a loop"
@@ -286,6 +311,8 @@ def report_compiled(
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
+    if stages.options.threads != 1:
+        loops = tuple(_with_serial_reasons(loops, stages, terms))
     if handwritten := match_kernel(compiled, target):
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]

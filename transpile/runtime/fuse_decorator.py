@@ -86,7 +86,8 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     - ``target="auto"``: the instruction set, one of "scalar", "sse2", "avx2", "avx512" and "neon";
       "auto" takes the best that this machine has.
-    - ``threads="auto"``: how many threads a kernel may use, at least 1. So far each uses one.
+    - ``threads="auto"``: how many threads a kernel may use, at most; "auto": as many as pay. The
+      result has the same bits for any number.
     - ``reassociate=True``: float sums may be computed in vector lanes, in another order than the
       loop's. If False, sums whose order is NumPy's stay NumPy's.
     - ``contract=False``: ``a * b + c`` may become one fused multiply-add, rounded once.

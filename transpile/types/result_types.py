@@ -1,7 +1,7 @@
 """Result types by probing: an operation is run on small samples of its operand types.
 
 NumPy's promotion rules (NEP 50) are not tabulated: the NumPy in use answers. The caller must make
-sure that the operation has no effect (`analysis.type_probe.is_pure`). Results are cached.
+sure that the operation has no effect (`analysis.type_probe.may_be_probed`). Results are cached.
 """
 from __future__ import annotations
 

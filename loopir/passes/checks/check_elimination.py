@@ -13,6 +13,7 @@ from ...algebra.may_raise import answer_keeping_flags, may_raise_flags, may_repl
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.conditions import condition_terms
 from ...analysis.difference_bounds import IntegerFacts
+from ...analysis.float_signs import is_never_negative, names_never_negative
 from ...analysis.intervals import dtype_bounds
 from ...analysis.refine_facts import (
     assign_names,
@@ -107,29 +108,31 @@ def check_elimination(kernel: Kernel) -> Kernel:
     for g in kernel.guards:
         if isinstance(g, Guard):
             assume_condition(facts, g.cond)
-    body = _Prover(FreshNames(kernel)).block(kernel.body, facts)
+    body = _Prover(FreshNames(kernel), names_never_negative(kernel)).block(kernel.body, facts)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
 
 class _Prover:
     """A forward walk over the code that carries facts and removes what they imply.
 
-    ``in_counted_loop``: the enclosing loop is a counted loop, so that its branches may be
-    if-converted later. ``may_be_masked``: the code is in such a branch. Facts implied by its
-    condition then hold for checks, but must not simplify expressions: inactive lanes evaluate
-    these, too. ``ignores_conditions``: facts from conditions are not used at all, so that what is
-    proved holds in inactive lanes, too.
+    ``never_negative``: float names that are never less than zero. ``in_counted_loop``: the
+    enclosing loop is a counted loop, so that its branches may be if-converted later.
+    ``may_be_masked``: the code is in such a branch. Facts implied by its condition then hold for
+    checks, but must not simplify expressions: inactive lanes evaluate these, too.
+    ``ignores_conditions``: facts from conditions are not used at all, so that what is proved holds
+    in inactive lanes, too.
     """
 
     def __init__(
         self,
         fresh: FreshNames,
+        never_negative: frozenset[str],
         *,
         in_counted_loop: bool = False,
         may_be_masked: bool = False,
         ignores_conditions: bool = False,
     ) -> None:
-        self.fresh = fresh
+        self.fresh, self.never_negative = fresh, never_negative
         self.in_counted_loop, self.may_be_masked = in_counted_loop, may_be_masked
         self.ignores_conditions = ignores_conditions
 
@@ -167,13 +170,15 @@ class _Prover:
         cond = self.expr(s.cond, f)
         if self.in_counted_loop and not self.may_be_masked and _may_be_improved(s):
             # first what holds in all lanes, without the condition: that may simplify expressions
-            s = _Prover(self.fresh, ignores_conditions=True).branch(s, f.copy())
+            prover = _Prover(self.fresh, self.never_negative, ignores_conditions=True)
+            s = prover.branch(s, f.copy())
         if_true, if_false = f.copy(), f.copy()
         if not self.ignores_conditions:
             assume_condition(if_true, cond)
             assume_condition(if_false, cond, False)
         inside = _Prover(
             self.fresh,
+            self.never_negative,
             in_counted_loop=self.in_counted_loop,
             may_be_masked=self.may_be_masked or self.in_counted_loop,
             ignores_conditions=self.ignores_conditions,
@@ -196,7 +201,8 @@ class _Prover:
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
         inside = _Prover(
-            self.fresh, in_counted_loop=counted, may_be_masked=self.may_be_masked and counted
+            self.fresh, self.never_negative,
+            in_counted_loop=counted, may_be_masked=self.may_be_masked and counted,
         )
         return inside.rewrite_loop(s, inits, f)
 
@@ -288,6 +294,8 @@ class _Prover:
                 return n
             if (found := decided_answer(n, f)) is not None:
                 return answer_keeping_flags(n, found)
+            if _is_never_true(n, self.never_negative):
+                return answer_keeping_flags(n, False)
             if (
                 n.op == "mod"
                 and n.dtype == INDEX
@@ -299,6 +307,14 @@ class _Prover:
 
         rewritten: Expr = bottom_up(e, edit)
         return rewritten
+
+
+def _is_never_true(e: Call, never_negative: frozenset[str]) -> bool:
+    """Whether `e` asks whether a float is negative that never is: before a square root, say."""
+    match e:
+        case Call("lt", (x, Const(limit))) if DTYPES[x.dtype].kind == "f":
+            return limit <= 0 and is_never_negative(x, never_negative)
+    return False
 
 
 @memoized_per_node

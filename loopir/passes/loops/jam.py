@@ -102,7 +102,7 @@ MAX_ROW_SUMS = 2  # row sums jammed in the adjacent loop; more are jammed in the
 EXPENSIVE_WEIGHT = 3.0  # weight above which an operation takes longer than its loads
 
 
-def _vector_reductions(loop: Loop) -> Iterator[Loop | VecLoop]:
+def _vector_reduction_loops(loop: Loop) -> Iterator[Loop | VecLoop]:
     """The innermost loops in `loop` that carry vectors."""
     for n in (n for s in loop.body for n in walk_statements(s)):
         if isinstance(n, VecLoop) and n.accs and is_innermost(n):
@@ -115,7 +115,7 @@ def sums_only_rows(loop: Loop) -> bool:
     """Whether every reduction in `loop` is a cheap sum along vector lanes, and no other vectors are
     carried.
     """
-    inner_loops = list(_vector_reductions(loop))
+    inner_loops = list(_vector_reduction_loops(loop))
     return bool(inner_loops) and all(
         isinstance(n, VecLoop) and _is_plain_sum(n) for n in inner_loops
     )
@@ -134,7 +134,7 @@ def _is_plain_sum(n: VecLoop) -> bool:
 
 def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
     """Whether every reduction in `loop` loads something that is invariant in `loop`."""
-    inner_loops = list(_vector_reductions(loop))
+    inner_loops = list(_vector_reduction_loops(loop))
     return bool(inner_loops) and all(
         any(isinstance(n, Load) and not varying.varies(*n.index) for n in walk(inner))
         for inner in inner_loops
@@ -166,7 +166,7 @@ def _rows_of_sums(
     loop next to them (`is_adjacent`).
     """
     assert isinstance(loop.range, Interval)
-    inner_loops, max_count = list(_vector_reductions(loop)), max_trips_of_strip(loop.range)
+    inner_loops, max_count = list(_vector_reduction_loops(loop)), max_trips_of_strip(loop.range)
     has_vectors_of_sums = not any(isinstance(inner, VecLoop) for inner in inner_loops)
     if has_vectors_of_sums:
         accs_per_loop = max(sum(a.init.lanes != 1 for a in inner.accs) for inner in inner_loops)

@@ -1,8 +1,8 @@
 """Static values: evaluates the expressions at the top of a module that run no code of the user's.
 
 Constants, displays, comprehensions, operators, subscripts and attributes of values of Python's and
-NumPy's own types; calls of functions that only compute (`type_probe.is_pure`), of some builtins,
-and of ``fuse``. All others raise `NotStatic`.
+NumPy's own types; calls of functions that only compute (`type_probe.may_be_probed`), of some
+builtins, and of ``fuse``. All others raise `NotStatic`.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.type_probe import OPERATORS, is_pure
+from ...analysis.type_probe import OPERATORS, may_be_probed
 from ...expand import macro
 from ...runtime.fuse_decorator import Fused, fuse
 
@@ -92,7 +92,7 @@ _COMPUTING: tuple[Any, ...] = (
     *(np.dtype, np.finfo, np.iinfo, np.random.default_rng, np.random.RandomState, random.Random),
     *(namedtuple, typing.NewType, typing.TypeVar, enum.auto, defaultdict),
 )
-"""Callables that may be called with plain values, besides those that `is_pure` knows."""
+"""Callables that may be called with plain values, besides those that `may_be_probed` knows."""
 
 _DECORATING: tuple[Any, ...] = (
     *(fuse, staticmethod, classmethod, property, dataclasses.dataclass, dataclasses.field),
@@ -400,7 +400,7 @@ class Evaluator:
             return callee(*args, **named)
         if not all(map(_is_plain, given)):
             raise NotStatic
-        if is_pure(callee) or any(callee is known for known in _COMPUTING):
+        if may_be_probed(callee) or any(callee is known for known in _COMPUTING):
             _check_sizes(callee, given)
         elif is_method and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             if not _is_plain(getattr(callee, "__self__", NotStatic())):

@@ -11,9 +11,10 @@ import math
 from functools import reduce
 from textwrap import indent
 
+from ..macros.bind_operands import bind_fresh
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
-from ..macros.replay_guards import bind_fresh, guarded
+from ..macros.replay_guards import guarded
 from .scalar_calls import is_real
 
 __all__ = ["gamma_call"]

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.tuple_types import is_repeatable
 from ...types.value_types import ELEMENTS, ScalarType
 from ..ast_names import bound_names
 from ..core_nodes import copy_location
+from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
-from ..macros.replay_guards import bind_fresh, guarded
+from ..macros.replay_guards import guarded
 from .type_tests import residual_checks, static_value
 
 __all__ = ["assert_statement", "scalar_call", "in_constants", "is_real", "scalar_identity"]
@@ -99,7 +99,7 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
     is_weak = all(_is_python_scalar(a, cx) for a in node.args)
     if function is divmod and len(node.args) == 2 and is_weak:
         pair = [ast.Name(cx.fresh("t"), ast.Load()) for _ in range(2)]
-        a, b = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in node.args)
+        a, b = (bind_unless_repeatable(e, "t", cx) for e in node.args)
         cx.before(*cx.code("Q = A // B; R = A % B", Q=pair[0], R=pair[1], A=a, B=b))
         return copy_location(ast.Tuple([*pair], ast.Load()), node)
     if function is builtins.pow and len(node.args) == 2:
@@ -148,7 +148,7 @@ def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
                 return None
         case _:
             return None
-    x, *values = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in (left, *items))
+    x, *values = (bind_unless_repeatable(e, "t", cx) for e in (left, *items))
     tests = [cx.expr("X == V", X=x, V=v) for v in values]
     test = ast.BoolOp(ast.Or(), tests) if len(tests) > 1 else tests[0]
     text = "True if TEST else False" if isinstance(op, ast.In) else "False if TEST else True"
@@ -237,7 +237,7 @@ def scalar_identity(node: ast.AST, cx: Context) -> ast.expr | None:
             if function is math.isclose and len(rest) == 1:
                 return _isclose(a, rest[0], keywords, cx)
             if function is math.log and len(rest) == 1 and not keywords:
-                operands = (e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in (a, *rest))
+                operands = (bind_unless_repeatable(e, "t", cx) for e in (a, *rest))
                 parts = dict(zip("AB", operands, strict=True))
                 return cx.expr("LOG(A) / LOG(B)", LOG=func, **parts)
             if keywords or function is None:

@@ -18,6 +18,7 @@ from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
 from ..core_nodes import copy_location
 from ..integer_constants import integer_constant
+from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.firing_conditions import (
     assigns_known_tuple,
     has_known_tuple_argument,
@@ -29,7 +30,7 @@ from ..macros.firing_conditions import (
 )
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on, other_than
-from ..macros.replay_guards import bind_fresh, guarded
+from ..macros.replay_guards import guarded
 
 __all__ = [
     "indexable_tuple", "tuple_fold", "tuple_item", "constant_tuple", "tuple_assignment",
@@ -134,7 +135,7 @@ def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     if isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):
         # w[i][k] of a list of tuples is core Python for k >= 0
         return items[position] if position < 0 else None
-    return [e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in items][position]
+    return [bind_unless_repeatable(e, "t", cx) for e in items][position]
 
 
 def indexable_tuple(items: Sequence[ast.expr], cx: Context) -> ast.expr:
@@ -324,7 +325,7 @@ def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
 
     def lines() -> list[ast.stmt]:
         a, b = (
-            [e if is_repeatable(e) else bind_fresh(e, "t", cx) for e in x] for x in (first, second)
+            [bind_unless_repeatable(e, "t", cx) for e in x] for x in (first, second)
         )
         rewritten = cx.code("NAME = E", NAME=name, E=_compare_items(op, a, b, cx))
         comparison = ast.Compare(tuple_display(a, left), [op], [tuple_display(b, right)])

@@ -16,7 +16,7 @@ from ..ast_walk import tree_key
 from ..core_nodes import ReplayIf, copy_location
 from .macro_context import Context
 
-__all__ = ["guarded", "unique_nodes", "bind_fresh", "bind_operand"]
+__all__ = ["guarded", "unique_nodes"]
 
 
 def guarded(
@@ -39,18 +39,3 @@ def guarded(
 def unique_nodes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
     """`nodes` without those that are structurally equal to an earlier one."""
     return list({tree_key(n): n for n in nodes}.values())
-
-
-def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:
-    """Binds the value of `e` to a fresh name, by a statement before the current one (expanded);
-    returns the name.
-    """
-    name = cx.fresh(hint)
-    (binding,) = cx.code("NAME = E", NAME=name, E=e)
-    cx.before(*cx.expanded(binding))
-    return cx.expr("NAME", NAME=name)
-
-
-def bind_operand(e: ast.expr, cx: Context, hint: str = "a") -> ast.expr:
-    """`e` if it is a name, else a fresh name that is bound to its value before the statement."""
-    return e if isinstance(e, ast.Name) else bind_fresh(e, hint, cx)

@@ -16,9 +16,10 @@ import numpy as np
 
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...random_numbers import array_draw_of
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, named_array_view, scalar_view

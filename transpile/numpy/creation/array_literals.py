@@ -14,9 +14,10 @@ import numpy as np
 
 from ...frontend.ast_names import mentions_none
 from ...frontend.core_nodes import copy_location
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ..array_nests import allocate_array, loop_nest, store_element
 from ..array_views import View, broadcast_views, is_unit_length, view_of
 from ..call_arguments import numpy_function_name

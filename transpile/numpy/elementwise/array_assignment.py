@@ -26,10 +26,11 @@ from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS, ArrayType
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
 from ..array_views import (
@@ -238,29 +239,23 @@ def store_elements(
         return None
     target_fact, value_fact = cx.fact(target), cx.fact(value)
     ty = target_fact.array
-    if (
-        isinstance(target, ast.Subscript)
-        and target_fact.owner == ""
-        and not (
-            is_gathered(target, cx)
-            and stores_in_order(target, cx, value_fact.rank == 0 and op is None)
-        )
-    ):
+    is_one_value = value_fact.rank == 0 and op is None
+    if _stores_to_copy(target, is_one_value, cx):
         return None
-    read = ast.Subscript(target.value, target.slice, ast.Load()) if isinstance(
-        target, ast.Subscript) else target
     if ty is None or not converts_elementwise(target_fact, op, value_fact, cx):
         return None
-    stored, values = view_of(read, cx), view_of(value, cx)
-    if stored is None or values is None or len(values.shape) > len(stored.shape):
+    read = target
+    if isinstance(target, ast.Subscript):
+        read = ast.Subscript(target.value, target.slice, ast.Load())
+    stored = view_of(read, cx)
+    values = None if stored is None else _stored_operand(value, stored, target_fact.owner, cx)
+    if stored is None or values is None:
         return None
-    if _reads_other_elements(stored, values, target_fact.owner, cx):
-        values = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=value), cx)
-    mask = scalar_view(ast.Constant(True), cx) if where is None else view_of(where, cx)
-    if mask is None or len(mask.shape) > len(stored.shape):
+    mask: View | None = scalar_view(ast.Constant(True), cx)
+    if where is not None:
+        mask = _stored_operand(where, stored, target_fact.owner, cx)
+    if mask is None:
         return None
-    if where is not None and _reads_other_elements(stored, mask, target_fact.owner, cx):
-        mask = materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=where), cx)
     cx.mark_atomic()
     full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
     exact_shape = stored.shape[:exact]
@@ -292,6 +287,28 @@ def store_elements(
     lines = loop_nest(_constant_lengths(stored, values), body, cx, fortran_order)
     overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
     return guarded([*overflows, *broadcast.checks, *mismatches], s, lines, cx)
+
+
+def _stores_to_copy(target: ast.expr, is_one_value: bool, cx: Context) -> bool:
+    """Whether `target` is a subscript whose value is a copy, so that no loop can store to its
+    elements in NumPy's order. ``is_one_value``: one scalar is stored, in any order.
+    """
+    if not isinstance(target, ast.Subscript) or cx.fact(target).owner != "":
+        return False
+    return not (is_gathered(target, cx) and stores_in_order(target, cx, is_one_value))
+
+
+def _stored_operand(e: ast.expr, stored: View, owner: str | None, cx: Context) -> View | None:
+    """The view of the value or mask `e` of a store to `stored`, elements of the array of `owner`;
+    that of a copy of `e` if the store could overwrite what is still to be read. None if `e` has no
+    view or a higher rank.
+    """
+    view = view_of(e, cx)
+    if view is None or len(view.shape) > len(stored.shape):
+        return None
+    if _reads_other_elements(stored, view, owner, cx):
+        return materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=e), cx)
+    return view
 
 
 def _with_exact_lengths(view: View, stored: View, exact: int) -> View:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 
 from ... import ops
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ScalarType
 from ..array_views import view_of
 

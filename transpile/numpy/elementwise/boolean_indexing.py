@@ -20,6 +20,7 @@ import numpy as np
 from ...frontend.ast_walk import same_tree, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.firing_conditions import (
     assigns_item_of_call,
     has_several_subscripts,
@@ -27,7 +28,7 @@ from ...frontend.macros.firing_conditions import (
 )
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
 from ..array_views import element_at, length_mismatches, may_read_array, view_of

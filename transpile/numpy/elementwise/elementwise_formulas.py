@@ -23,9 +23,9 @@ from loopir.lazy_dataclass import record
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh
 from ...types.value_types import ELEMENTS, PARTS, ScalarType
 from ..array_nests import dtype_expr
 from ..array_views import View, broadcast_views, is_viewable, operands_by_index, recomputed_operands

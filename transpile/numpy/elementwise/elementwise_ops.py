@@ -17,8 +17,9 @@ from ... import ops
 from ...analysis.shape_rules import reshaping
 from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
-from ...frontend.macros.replay_guards import bind_fresh, unique_nodes
+from ...frontend.macros.replay_guards import unique_nodes
 from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import product_of, row_major_index

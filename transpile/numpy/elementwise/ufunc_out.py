@@ -12,10 +12,10 @@ import numpy as np
 
 from ...frontend.ast_walk import is_none
 from ...frontend.core_nodes import copy_location
+from ...frontend.macros.bind_operands import bind_operand
 from ...frontend.macros.firing_conditions import has_out_argument
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_operand
 from ...types.value_types import ELEMENTS
 from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name

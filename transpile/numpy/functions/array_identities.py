@@ -1,4 +1,4 @@
-"""Identities: functions that make new arrays, rewritten as concatenation, slices and sums.
+"""Array identities: ``np.delete``, ``insert``, ``diff`` … as concatenations, slices and sums.
 
 Rules (column ``view`` of `function_table`, applied by `view_identities`) for ``np.delete``,
 ``insert``, ``diff``, ``roll``, ``trapezoid``, ``compress``, ``take`` and window functions; for
@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, constant_flag

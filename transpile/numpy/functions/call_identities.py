@@ -1,4 +1,4 @@
-"""Identities of calls: functions of whole arrays defined by other NumPy functions, a row each.
+"""Call identities: a table of NumPy functions that other NumPy functions define (``nansum`` …).
 
 A row of `IDENTITIES` is a definition: the signature of a call, conditions on its arguments, and the
 expression that replaces it, with a capitalised hole for each parameter. For example ::
@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from loopir.lazy_dataclass import record
 
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, bind_arguments, numpy_function_name

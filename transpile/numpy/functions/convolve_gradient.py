@@ -9,8 +9,9 @@ import ast
 from collections.abc import Sequence
 
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr
 from ..call_arguments import BoundArguments

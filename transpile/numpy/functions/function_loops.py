@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 
 from ...frontend.ast_walk import is_none
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, loop_nest
 from ..array_views import element_at, is_viewable, view_of

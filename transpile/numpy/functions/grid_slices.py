@@ -14,10 +14,11 @@ from loopir.lazy_dataclass import record
 
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_operand
 from ...frontend.macros.firing_conditions import slices_grid
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...frontend.macros.bind_operands import bind_operand
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at

@@ -18,8 +18,9 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of
 from ..array_views import View, element_at, view_of

@@ -1,4 +1,4 @@
-"""Identities of views: flips, permutations and reshapes in canonical form, as subscripts.
+"""View identities: ``np.flip``, ``transpose``, ``reshape`` … as subscripts and attributes.
 
 `view_identity` is the macro that applies the rules of column ``view`` of `function_table`, those
 of this module and of `array_identities`: from the arguments of a call to an expression of the same
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from ...frontend.ast_walk import same_tree
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand
 from ...types.value_types import PARTS
 from ..call_arguments import BoundArguments, bind_arguments
 from ..function_table import expansion_rule, signatures

@@ -16,10 +16,11 @@ from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.macro_index import fires_on
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ..array_views import (
     View,
     element_at,
@@ -227,21 +228,21 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
             axes.append(None)
             continue
         length = next(lengths)
-        if isinstance(item, ast.Slice):
-            subscripts.append(len(axes))
-            slice_length, at_index = _slice_axis(item, length, cx)
-            outside = unit_slice_out_of_bounds(item, length, cx)
-            if outside is not None and len(source.shape) > 1:
-                checks.append(outside)
-                slice_length = ast.Constant(1)
-            axes.append((slice_length, at_index))
-        else:
+        if not isinstance(item, ast.Slice):
             constant = integer_constant(item, None)
             if constant is None:
                 ints.append(item)
             else:
                 checks.append(_index_out_of_bounds(constant, length, cx))
             subscripts.append(_invariant_subscript(item, cx))
+            continue
+        subscripts.append(len(axes))
+        slice_length, at_index = _slice_axis(item, length, cx)
+        outside = unit_slice_out_of_bounds(item, length, cx)
+        if outside is not None and len(source.shape) > 1:
+            checks.append(outside)
+            slice_length = ast.Constant(1)
+        axes.append((slice_length, at_index))
 
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return source.at(

@@ -15,9 +15,10 @@ from ...frontend.ast_names import bound_names, names_used, rename_names
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.integer_constants import integer_constant
 from ...frontend.language.iterables import clamped_length
+from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, guarded
+from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import product_of
 from ..array_views import element_at

@@ -15,9 +15,10 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.integer_constants import integer_constant
+from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import bind_fresh, bind_operand, guarded, unique_nodes
+from ...frontend.macros.replay_guards import guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopir import nodes as ir
 from loopir.ir_printer import parse
 from targets.c import interrupt_polls
 from targets.c.interrupt_polls import (
@@ -378,6 +379,8 @@ def test_which_loops_poll() -> None:
         # an index that is computed first; one that is read from memory; few iterations
         ("t", "for i in loop(0, n):\n k = i + 3\n x[k] = 1.0"),
         ("t i", "for i in loop(0, n):\n k = p[0] + i * 0\n x[p[0]] = 1.0"),
+        ("t i", "for i in loop(0, n):\n x[i % 8] = 1.0"),
+        ("t i", "for i in loop(0, n):\n if x[0] > 0.0:\n  x[i] = 1.0"),
         ("t", "for i in loop(0, n):\n for c in loop(0, 3):\n  a[i, c] = 1.0"),
         ("t", "for c in loop(0, 3):\n for i in loop(0, n):\n  x[i] = 1.0"),
     ],
@@ -390,6 +393,27 @@ def test_loops_that_memory_bounds_do_not_poll(polled: str, loops: str) -> None:
         f"    for t in loop(0, n):\n{body}"
     )
     assert [loop.var for loop in polls_of(kernel.body)] == polled.split()
+
+
+@pytest.mark.parametrize(
+    ("polls", "body"),
+    [
+        (False, "x[k] = s\n k = step(k + 1)"),
+        (True, "x[k] = s\n k = step(k * 2)"),
+        (True, "if s > 0.0:\n  x[k] = s\n k = step(k + 1)"),
+        (True, "x[select(k < n, k, 0)] = s\n k = step(k + 1)"),
+        (True, "for j in loop(0, n):\n  x[j] = s\n k = step(k + 1)"),
+    ],
+)
+def test_a_while_in_a_loop_that_memory_bounds_does_not_poll(polls: bool, body: str) -> None:
+    lines = "".join(f"        {line.replace(' ', '    ', len(line) - len(line.lstrip()))}\n"
+                    for line in f" {body}".splitlines())
+    kernel = parse(
+        "def k(x: f64[:], s: f64, n: i64):\n"
+        f"    for t in loop(0, n):\n        while loop(x[0] > s, k=0):\n{lines}"
+    )
+    found = polls_of(kernel.body)
+    assert any(isinstance(loop, ir.While) for loop in found) == polls
 
 
 def test_a_loop_of_few_iterations_leaves_the_polls_to_those_in_it() -> None:

@@ -246,6 +246,7 @@ def test_a_low_recursion_limit(tmp_path: Path) -> None:
 def test_kernels_of_dropped_functions_are_unloaded(tmp_path: Path) -> None:
     program = HEAD + (
         "import gc\n"
+        "from targets.abi import thread_pool\n"
         "def loaded():\n"
         "    return len({s.split()[-1] for s in open('/proc/self/maps') if '/kernels/' in s})\n"
         "def make(k):\n"
@@ -255,7 +256,7 @@ def test_kernels_of_dropped_functions_are_unloaded(tmp_path: Path) -> None:
         "        for v in x: s += v * n\n"
         "        return s\n"
         "    return g\n"
-        "f(x); base = loaded()\n"
+        "f(x); thread_pool.wait_until_ready(); base = loaded()\n"
         "kept = [make(k) for k in range(3)]\n"
         "for g in kept: g(x, 2.0); g(x, 3)\n"
         "call = kept[0].__call__\n"

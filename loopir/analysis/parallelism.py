@@ -1,0 +1,375 @@
+"""Parallelism: whether the iterations of a loop are independent, or else what stands in the way.
+
+    for i: b[i, j] = a[i + 1, j]       independent: iteration i alone touches row i of `b`
+    for i: x[i + 1] = x[i] * 0.5       not: iteration i reads what iteration i - 1 has written
+
+Independent iterations may run in any order and at the same time, in other threads or on other
+machines: the answer has the same bits. The question is asked of loops in their final form, scalar
+or vector; a vector loop runs its iterations in groups of lanes.
+
+The proof for an array (Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001,
+call it a dependence distance of 0): there is an axis along which every access of iteration i stays
+within ``c * i + r``, for a stretch of values of r that is shorter than what c advances in an
+iteration. Then no two iterations touch one element. An extent is that stretch of subscripts: bounds
+that are affine in the loop's variable, once the variables of inner loops have been replaced by
+their first and last values.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from ..dtypes import INDEX
+from ..ir_names import names_read
+from ..ir_traversal import contains, walk, walk_statements
+from ..lazy_dataclass import record
+from ..nodes import (
+    Append,
+    Assign,
+    Bits,
+    Break,
+    Call,
+    Const,
+    Dim,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    PredLoop,
+    Prefix,
+    Range,
+    RangeDesc,
+    Return,
+    Scan,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+    While,
+    Zip,
+)
+from ..statement_blocks import evaluated_by
+from .affine import Affine, constant_form, variable_form
+from .dependence import Alias, alias_table
+
+__all__ = ["Splittable", "parallel_obstacle"]
+
+Splittable = Loop | VecLoop | PredLoop
+"""The kinds of loops whose iterations may be distributed."""
+
+_MAX_BOUNDS = 4
+"""Alternative bounds of one expression that are kept: ``min(a, b)`` has two upper bounds."""
+
+
+def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
+    """Why the iterations of `loop` are not independent, for a report; None if they are.
+
+    In this order: an append, a value that is carried from iteration to iteration, an exit, memory.
+    """
+    statements = [n for part in loop.body for n in walk_statements(part)]
+    for s in statements:
+        if isinstance(s, Append):
+            return f"it appends to `{s.array}`"
+    if loop.accs:
+        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+    if getattr(loop, "until", None) is not None or _leaves(loop.body):
+        return "it may end before its last iteration"
+    for s in statements:
+        if isinstance(s, Bits):
+            return f"several iterations write into one byte of `{s.array}`"
+    return _memory_obstacle(loop, kernel)
+
+
+def _leaves(body: Iterable[Stmt]) -> bool:
+    """Whether a statement of `body` leaves the loop around it, or the kernel."""
+    for s in body:
+        match s:
+            case Break():
+                return True
+            case If(then=then, orelse=orelse):
+                if _leaves((*then, *orelse)):
+                    return True
+        if contains(s, Return):
+            return True
+    return False
+
+
+def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
+    """The first array of which iterations may touch the same element, one of them writing."""
+    collector = _ExtentCollector(loop)
+    collector.block(loop.body)
+    extents = collector.extents
+    written = dict.fromkeys(e.array for e in extents if e.is_write)
+    aliases = alias_table(kernel)
+    for array in written:
+        together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
+        if not any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
+            other = next((e.array for e in together if e.array != array), array)
+            if other != array:
+                return f"`{array}` and `{other}` may be the same array"
+            return f"iterations may touch the same element of `{array}`"
+    return None
+
+
+@record(frozen=True, slots=True)
+class _Bounds:
+    """Lower and upper bounds of an integer, each of which holds; empty where none is known."""
+
+    lows: tuple[Affine, ...] = ()
+    highs: tuple[Affine, ...] = ()
+
+    def __add__(self, other: _Bounds) -> _Bounds:
+        return _Bounds(_sums(self.lows, other.lows), _sums(self.highs, other.highs))
+
+    def __mul__(self, k: int) -> _Bounds:
+        lows, highs = (self.lows, self.highs) if k >= 0 else (self.highs, self.lows)
+        return _Bounds(tuple(f * k for f in lows), tuple(f * k for f in highs))
+
+
+_UNKNOWN = _Bounds()
+
+
+def _sums(a: Sequence[Affine], b: Sequence[Affine]) -> tuple[Affine, ...]:
+    return tuple(x + y for x, y in product(a, b))[:_MAX_BOUNDS]
+
+
+def _exactly(form: Affine) -> _Bounds:
+    return _Bounds((form,), (form,))
+
+
+@record(frozen=True, slots=True)
+class _Extent:
+    """The elements that one load or store touches in an iteration: bounds of each subscript."""
+
+    array: str
+    axes: tuple[_Bounds, ...]
+    is_write: bool
+
+
+class _ExtentCollector:
+    """A walk over the body of a loop that records the extent of each access.
+
+    ``bounds``: of the integer names that the body has bound so far; those of inner loop variables
+    are the variables themselves, whose first and last values are in ``spans``.
+    """
+
+    def __init__(self, loop: Splittable) -> None:
+        self.extents: list[_Extent] = []
+        self.ranks: dict[str, int] = {}
+        self.variable = loop.var
+        self.bounds: dict[str, _Bounds] = {loop.var: _exactly(variable_form(loop.var))}
+        self.spans: dict[str, _Bounds] = {}
+        self.lanes_of = loop.var if isinstance(loop, VecLoop | PredLoop) else None
+        self.private: set[str] = set()
+        if isinstance(loop, PredLoop):
+            self.loads(loop.pred)
+
+    def block(self, body: Iterable[Stmt]) -> None:
+        """Record the accesses of `body`."""
+        for s in body:
+            self.statement(s)
+
+    def statement(self, s: Stmt) -> None:
+        """Record the accesses of `s`, and the bounds of what it binds."""
+        match s:
+            case Assign(name, value):
+                self.loads(value)
+                self.bounds[name] = self.of(value)
+            case Local(name):
+                self.private.add(name)
+            case Store(array, index, value, mask, axis, step):
+                self.loads(*index, value, mask)
+                self.access(array, index, value.lanes != 1, axis, step, is_write=True)
+            case If(cond, then, orelse, yields):
+                self.loads(cond)
+                for block, results in (
+                    (then, (y.then for y in yields)), (orelse, (y.orelse for y in yields))
+                ):
+                    self.block(block)
+                    self.loads(*results)
+                self.bounds.update((y.name, _UNKNOWN) for y in yields)
+            case Loop() | VecLoop() | PredLoop() | Zip() | Scan() | While():
+                self.loop(s)
+            case _:
+                self.loads(*_evaluated(s))
+                if isinstance(s, Prefix):
+                    self.bounds |= dict.fromkeys((s.name, s.acc, s.before or s.name), _UNKNOWN)
+
+    def loop(self, s: LoopLike) -> None:
+        """Record the accesses of an inner loop."""
+        self.loads(*_evaluated(s))
+        outer_lanes = self.lanes_of
+        if not isinstance(s, While):
+            self.bounds[s.var] = _exactly(variable_form(s.var))
+            self.spans.pop(s.var, None)
+            self.spans[s.var] = self.span(s.range)
+        if isinstance(s, VecLoop | PredLoop):
+            self.lanes_of = s.var
+        names = [s.acc] if isinstance(s, Scan) else [a.name for a in s.accs]
+        self.bounds.update(dict.fromkeys(names, _UNKNOWN))
+        match s:
+            case Zip(streams=streams):
+                for stream in streams:
+                    self.access(stream.array, (Var(s.var, INDEX),), False, 0, 1, is_write=False)
+                    self.bounds[stream.name] = _UNKNOWN
+            case Scan(array=array):
+                self.access(array, (Var(s.var, INDEX),), False, 0, 1, is_write=True)
+        if not isinstance(s, Scan):
+            self.block(s.body)
+            self.loads(*(a.step for a in s.accs))
+            self.loads(getattr(s, "until", None))
+        self.lanes_of = outer_lanes
+
+    def span(self, r: Range) -> _Bounds:
+        """The first and the last value of the variable of a loop over `r` that is not empty."""
+        match r:
+            case Interval(lo, hi):
+                start, end = self.of(lo), self.of(hi)
+            case RangeDesc(lo, hi, step) if step > 0:
+                start, end = self.of(lo), self.of(hi)
+            case RangeDesc(lo, hi):
+                start, end = self.of(hi) + _exactly(constant_form(1)), self.of(lo)
+                return _Bounds(start.lows, end.highs)
+        return _Bounds(start.lows, (end + _exactly(constant_form(-1))).highs)
+
+    def loads(self, *exprs: Expr | None) -> None:
+        """Record the loads in `exprs`."""
+        for e in exprs:
+            for n in walk(e) if e is not None else ():
+                if isinstance(n, Load):
+                    self.access(n.array, n.index, n.lanes != 1, n.axis, n.step, is_write=False)
+
+    def access(
+        self, array: str, index: tuple[Expr, ...], is_vector: bool, axis: int, step: int, *,
+        is_write: bool,
+    ) -> None:
+        """Record an access: at ``index``; of a vector, lane k is ``k * step`` further on `axis`."""
+        if array in self.private:  # declared in the body: each iteration has its own
+            return
+        self.ranks[array] = len(index)
+        axes = tuple(
+            self.subscript(e, (step if k == axis else 0) if is_vector else None)
+            for k, e in enumerate(index)
+        )
+        self.extents.append(_Extent(array, axes, is_write))
+
+    def subscript(self, e: Expr, lane_step: int | None) -> _Bounds:
+        """The bounds of a subscript in terms of the loop's variable. ``lane_step``: how far the
+        lanes of a vector access go along this axis; None for a scalar access.
+
+        Lane k belongs to the element k iterations further: the subscript is that of a scalar loop
+        if the lanes advance as the variable does.
+        """
+        found = self.of(e)
+        if lane_step is not None and self.lanes_of is not None:
+            forms = {*found.lows, *found.highs}
+            if any(f.coefficient(self.lanes_of) != lane_step for f in forms):
+                return _UNKNOWN
+        return _Bounds(
+            tuple(self.outer(found.lows, highest=False)),
+            tuple(self.outer(found.highs, highest=True)),
+        )
+
+    def outer(self, forms: Iterable[Affine], *, highest: bool) -> Iterator[Affine]:
+        """The bounds `forms` with the variables of inner loops replaced by their extreme values."""
+        found = [*forms]
+        for var in reversed(self.spans):
+            found = [g for f in found for g in self.at_extreme(f, var, highest)][:_MAX_BOUNDS]
+        yield from found
+
+    def at_extreme(self, form: Affine, var: str, highest: bool) -> Iterator[Affine]:
+        """`form` with `var` at the end of its span that makes it greatest (or least)."""
+        c = form.coefficient(var)
+        if not c:
+            yield form
+            return
+        span = self.spans[var]
+        for end in span.highs if (c > 0) == highest else span.lows:
+            yield form.substitute(var, end)
+
+    def of(self, e: Expr) -> _Bounds:
+        """Bounds of the integer `e`, affine in loop variables and in what the loop does not change.
+        """
+        match e:
+            case _ if e.lanes != 1 or e.dtype != INDEX:
+                return _UNKNOWN
+            case Const(value):
+                return _exactly(constant_form(int(value)))
+            case Var(name) if name in self.bounds:
+                return self.bounds[name]
+            case Call("add", (a, b)):
+                return self.of(a) + self.of(b)
+            case Call("sub", (a, b)):
+                return self.of(a) + self.of(b) * -1
+            case Call("neg", (a,)):
+                return self.of(a) * -1
+            case Call("mul", (Const(k), a) | (a, Const(k))):
+                return self.of(a) * int(k)
+            case Call("cast", (a,)) if a.dtype == INDEX:
+                return self.of(a)
+            case Call("min" | "max" as op, (a, b)):
+                return self.extremum(op, self.of(a), self.of(b))
+        return self.invariant(e)
+
+    def extremum(self, op: str, a: _Bounds, b: _Bounds) -> _Bounds:
+        """The bounds of a minimum: it is at most each operand, and at least what both are."""
+        if op == "max":
+            return self.extremum("min", a * -1, b * -1) * -1
+        either = (*a.highs, *b.highs)[:_MAX_BOUNDS]
+        both = [
+            x if (y - x).constant >= 0 else y
+            for x, y in product(a.lows, b.lows) if (y - x).number is not None
+        ]
+        return _Bounds(tuple(both[:_MAX_BOUNDS]), either)
+
+    def invariant(self, e: Expr) -> _Bounds:
+        """`e` as one symbol, if the loop does not change it; else unknown."""
+        if isinstance(e, Var | Dim):
+            return _exactly(Affine({e: 1}))
+        if contains(e, Load) or not self.bounds.keys().isdisjoint(names_read(e)):
+            return _UNKNOWN
+        return _exactly(Affine({e: 1}))
+
+
+def _evaluated(s: Stmt) -> Iterator[Expr]:
+    """The expressions that `s` itself evaluates, once or in each iteration."""
+    yield from evaluated_by(s)
+    match s:
+        case PredLoop(pred=pred):
+            yield pred
+        case While(cond=cond):
+            yield cond
+        case Scan(value=value):
+            yield value
+
+
+def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
+    """Whether the accesses of different iterations differ in the subscript at `axis`."""
+    bounds = [e.axes[axis] for e in extents if axis < len(e.axes)]
+    if len(bounds) < len(extents) or not all(b.lows and b.highs for b in bounds):
+        return False
+    advance = loop.range.step if isinstance(loop.range, RangeDesc) else 1
+    return any(
+        _stays_within(bounds, first, loop.var, abs(advance)) for first in bounds[0].lows
+    )
+
+
+def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: int) -> bool:
+    """Whether all `bounds` are `first` plus a number, from a stretch that is shorter than what
+    `first` advances in an iteration.
+    """
+    lows = [[*_distances(b.lows, first)] for b in bounds]
+    highs = [[*_distances(b.highs, first)] for b in bounds]
+    if not all(lows) or not all(highs):
+        return False
+    stretch = max(map(min, highs)) - min(map(max, lows))
+    return stretch < abs(first.coefficient(var)) * advance
+
+
+def _distances(forms: Iterable[Affine], first: Affine) -> Iterator[int]:
+    """How far `forms` are from `first`, of those that are so by a number."""
+    return (d for f in forms if (d := (f - first).number) is not None)

@@ -1,0 +1,405 @@
+"""Parallelize: marks the loops whose iterations several threads may run, and makes loops so."""
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from ...algebra.constant_folding import index_const, neutral_element
+from ...algebra.index_builder import index_add, index_min
+from ...analysis.loop_set import constant_max_trips
+from ...analysis.parallelism import Splittable, parallel_obstacle
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_traversal import bottom_up, contains, walk
+from ...lazy_dataclass import replace
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Expr,
+    HReduce,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    Node,
+    PredLoop,
+    RangeDesc,
+    Stmt,
+    Store,
+    Var,
+    VecAccum,
+    VecLoop,
+    While,
+)
+from ...op_table import OPS
+
+__all__ = ["BLOCKS_AT_ONCE", "loops_left_serial", "parallelize"]
+
+BLOCKS_AT_ONCE = 64
+"""Blocks whose results are kept before they are combined, in the order of the blocks."""
+
+_BLOCK = 512
+"""The least step of a loop over blocks, whose results are worth keeping."""
+
+_EXACT_BLOCK = 16384
+"""Elements of a block whose integers are reduced."""
+
+_BRIEF = 20_000
+"""Additions, some microseconds of work: less is not worth a thread."""
+
+
+def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
+    """Mark each outermost loop whose iterations are independent (`analysis.parallelism`) as
+    ``parallel``; in a loop that is not, the loops inside it.
+
+    A loop over blocks whose accumulators only combine what each block has computed is distributed:
+    the blocks run in any order and keep their results, then the accumulators take these in the
+    order of the blocks. So a sum has the same bits whoever computed its blocks.
+
+    In a kernel that stops at a failed check, a loop that checks may write to ``private`` arrays
+    alone, those that the call has made: of others the caller would see, when Python has raised at
+    the first failure, what later iterations have written. Before::
+
+        def k(x: f64[::1], total: mut(f64[()])):
+            for i in loop(range(0, min(x.shape[0], 262144), 4096), s=0.0):
+                for j in vec(i, min(i + 4096, x.shape[0]), width=W, group=32, t=-0.0):
+                    t = step(t + x[j:W])
+                s = step(s + hreduce("add", t))
+            total[()] = s
+
+    after::
+
+        def k(x: f64[::1], total: mut(f64[()])):
+            blocks = (min(x.shape[0], 262144) + 4095) // 4096
+            kept = local(f64, 64)
+            for block in parallel_loop(0, blocks):
+                i = block * 4096
+                for j in vec(i, min(i + 4096, x.shape[0]), width=W, group=32, t=-0.0):
+                    t = step(t + x[j:W])
+                result = hreduce("add", t)
+                kept[block] = result
+            for block_1 in loop(0, blocks, s=0.0):
+                result_1 = kept[block_1]
+                s = step(s + result_1)
+            total[()] = s
+    """
+    marker = _Marker(kernel, frozenset(private))
+    body = marker.block(kernel.body)
+    if body is kernel.body:
+        return kernel
+    totals = marker.totals
+
+    def with_total(e: Expr) -> Expr:
+        """The total in place of a horizontal reduction of a loop that has become one over blocks.
+        """
+        return totals.get(e, e) if isinstance(e, HReduce) else e
+
+    new = replace(kernel, body=body)
+    return bottom_up(new, with_total) if totals else new
+
+
+def loops_left_serial(
+    kernel: Kernel, private: Collection[str] = ()
+) -> Iterator[tuple[Splittable, str]]:
+    """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason;
+    not those that are too brief to matter. ``private``: as of `parallelize`.
+    """
+
+    def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
+        """Those among `body`."""
+        for s in body:
+            match s:
+                case If(then=then, orelse=orelse):
+                    yield from visit((*then, *orelse))
+                case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s):
+                    pass
+                case Loop(body=inside) | While(body=inside) if any(map(_has_parallel, inside)):
+                    yield from visit(inside)
+                case Loop() | VecLoop() | PredLoop():
+                    if (reason := _obstacle(s, kernel, private)) is not None:
+                        yield s, reason
+
+    yield from visit(kernel.body)
+
+
+def _has_parallel(n: Node) -> bool:
+    """Whether a loop in `n` is parallel."""
+    return any(getattr(x, "parallel", False) for x in walk(n))
+
+
+def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | None:
+    """Why several threads must not run `s`; None if they may."""
+    if (reason := parallel_obstacle(s, kernel)) is not None:
+        return reason
+    if kernel.stops and any(isinstance(n, Check) and n.code == "replay" for n in walk(s)):
+        parameters = {p.name for p in kernel.params} - {*private}
+        for n in walk(s):
+            if isinstance(n, Store) and n.array in parameters:
+                return f"one iteration may raise, after which no other may write to `{n.array}`"
+    return None
+
+
+class _Marker:
+    """The walk over a kernel from the outside in."""
+
+    def __init__(self, kernel: Kernel, private: frozenset[str]) -> None:
+        self.kernel, self.private = kernel, private
+        self.fresh = FreshNames(kernel)
+        self.totals: dict[HReduce, Var] = {}
+
+    def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """`body` with its parallel loops marked; the same object if there are none."""
+        new = tuple(x for s in body for x in self.statement(s))
+        same = len(new) == len(body) and all(a is b for a, b in zip(new, body, strict=True))
+        return body if same else new
+
+    def statement(self, s: Stmt) -> tuple[Stmt, ...]:
+        """What takes the place of `s`."""
+        match s:
+            case If(then=then, orelse=orelse):
+                sides = self.block(then), self.block(orelse)
+                same = sides[0] is then and sides[1] is orelse
+                return (s if same else replace(s, then=sides[0], orelse=sides[1]),)
+            case Loop() | VecLoop() | PredLoop():
+                return self.loop(s)
+            case While(body=body) if (new := self.block(body)) is not body:
+                return (replace(s, body=new),)
+        return (s,)
+
+    def loop(self, s: Splittable) -> tuple[Stmt, ...]:
+        """`s` as a parallel loop; with parallel loops inside; or distributed. Of blocks of blocks
+        the inner ones are distributed.
+        """
+        if s.parallel or _is_brief(s):
+            return (s,)
+        if _obstacle(s, self.kernel, self.private) is None:
+            return (replace(s, parallel=True),)
+        if isinstance(s, VecLoop):
+            return self.exact_reductions_by_block(s) or (s,)
+        if not isinstance(s, Loop):
+            return (s,)
+        body = self.block(s.body)
+        if body is not s.body:
+            return (replace(s, body=body),)
+        return self.distributed(s) or (s,)
+
+    def distributed(self, s: Loop) -> tuple[Stmt, ...] | None:
+        """The loop over blocks `s`, whose steps combine the blocks' results in order, distributed;
+        None if it is no such loop, or its blocks are not independent.
+        """
+        r = s.range
+        if not isinstance(r, RangeDesc) or r.step < _BLOCK or not contains(s, LoopLike):
+            return None
+        if s.until is not None or any(a.init.lanes != 1 for a in s.accs):
+            return None
+        s = self.with_named_reductions(s)
+        work, combining = _partition(s.body, {a.name for a in s.accs})
+        results = _results(work, [*combining, *(a.step for a in s.accs)])
+        if work is None or not results:
+            return None
+        alone = Loop(s.var, r, tuple(work), span=s.span)
+        if _obstacle(alone, self.kernel, self.private) is not None:
+            return None
+        return self.over_blocks(alone, combining, results, s.accs)
+
+    def exact_reductions_by_block(self, s: VecLoop) -> tuple[Stmt, ...] | None:
+        """`s`, all of whose accumulators are reductions of integers or bools, as a distributed loop
+        over blocks; None if it has others. The order of such terms does not matter.
+
+        After a vector loop an accumulator is a vector, which code reduces; this loop has scalars,
+        which ``totals`` puts in the place of what was reduced.
+        """
+        uses = {a.name: _horizontal_reduction(a, self.kernel) for a in s.accs}
+        if s.until is not None or not names_read(*s.body).isdisjoint(uses):
+            return None
+        reductions: list[tuple[VecAccum, HReduce]] = []
+        for a in s.accs:
+            use = uses[a.name]
+            if use is None or not _is_exact(use, a):
+                return None
+            reductions.append((a, use))
+        assert isinstance(s.range, Interval)
+        start = Var(self.fresh.name(s.var), INDEX)
+        end = index_min(index_add(start, index_const(_EXACT_BLOCK)), s.range.hi)
+        names = {a.name: self.fresh.name(a.name) for a in s.accs}
+        inner = rename_names(replace(s, range=Interval(start, end)), names)
+        accs: list[Accum] = []
+        for a, use in reductions:
+            total = Var(self.fresh.name(a.name), use.dtype)
+            of_block = HReduce(use.op, rename_names(use.value, names))
+            accs.append(Accum(total.name, a.init, Call(use.op, (total, of_block), use.dtype)))
+        strips = RangeDesc(s.range.lo, s.range.hi, _EXACT_BLOCK)
+        blocks = Loop(start.name, strips, (inner,), tuple(accs), span=s.span)
+        if (distributed := self.distributed(blocks)) is not None:
+            self.totals |= {use: a.current for (_, use), a in zip(reductions, accs, strict=True)}
+        return distributed
+
+    def with_named_reductions(self, s: Loop) -> Loop:
+        """`s` with a name for each horizontal reduction in the steps, which is a block's result."""
+        named: dict[HReduce, Var] = {}
+
+        def name(e: Expr) -> Expr:
+            """The name of a horizontal reduction; other expressions as they are."""
+            if not isinstance(e, HReduce):
+                return e
+            return named.setdefault(e, Var(self.fresh.name("result"), e.dtype))
+
+        accs = tuple(replace(a, step=bottom_up(a.step, name)) for a in s.accs)
+        assigned = (Assign(v.name, e) for e, v in named.items())
+        return replace(s, body=(*s.body, *assigned), accs=accs)
+
+    def over_blocks(
+        self, alone: Loop, combining: list[Stmt], results: list[Var], accs: tuple[Accum, ...]
+    ) -> tuple[Stmt, ...]:
+        """`alone`, which keeps the `results` of each block, and the loop that combines these; in a
+        loop over `BLOCKS_AT_ONCE` blocks at a time, where there may be more.
+        """
+        r = alone.range
+        assert isinstance(r, RangeDesc)
+        if _most_trips(alone) <= BLOCKS_AT_ONCE:
+            return self.keep_and_combine(alone, r.start, r.end, combining, results, accs)
+        first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * BLOCKS_AT_ONCE
+        end = index_min(index_add(first, index_const(at_once)), r.end)
+        body = self.keep_and_combine(alone, first, end, combining, results, accs)
+        names = {n: self.fresh.name(n) for a in accs if (n := a.name)}
+        body = tuple(rename_names(x, names) for x in body)
+        combine = body[-1]
+        assert isinstance(combine, Loop)
+        inner = tuple(
+            replace(a, init=old.current) for a, old in zip(combine.accs, accs, strict=True)
+        )
+        outer = tuple(replace(a, step=Var(names[a.name], a.init.dtype)) for a in accs)
+        body = (*body[:-1], replace(combine, accs=inner))
+        strips = RangeDesc(r.start, r.end, at_once)
+        return (Loop(first.name, strips, body, outer, span=alone.span),)
+
+    def keep_and_combine(
+        self, alone: Loop, first: Expr, end: Expr, combining: list[Stmt], results: list[Var],
+        accs: tuple[Accum, ...],
+    ) -> tuple[Stmt, ...]:
+        """At most `BLOCKS_AT_ONCE` blocks from `first` to `end`: how many there are, room for their
+        `results`, the parallel loop over them, and the loop with the accumulators.
+        """
+        assert isinstance(alone.range, RangeDesc)
+        step = alone.range.step
+        count, block, next_ = (Var(self.fresh.name(n), INDEX) for n in ("blocks", "block", "block"))
+        rounded_up = index_add(Call("sub", (end, first), INDEX), index_const(step - 1))
+        counted = Assign(count.name, Call("floordiv", (rounded_up, index_const(step)), INDEX))
+        blocks = Interval(index_const(0), count)
+
+        def start_of(number: Var) -> Assign:
+            """The loop variable of a block, by its number."""
+            offset = Call("mul", (number, index_const(step)), INDEX)
+            return Assign(alone.var, index_add(first, offset))
+
+        kept = {v: self.fresh.name("kept") for v in results}
+        rooms = (Local(name, v.dtype, BLOCKS_AT_ONCE) for v, name in kept.items())
+        stores = (Store(name, (block,), v) for v, name in kept.items())
+        body = (start_of(block), *alone.body, *stores)
+        work = Loop(block.name, blocks, body, parallel=True, span=alone.span)
+        loads = [Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in kept.items()]
+        if alone.var in names_read(*combining, *(a.step for a in accs)):
+            loads.append(start_of(next_))
+        combine = Loop(next_.name, blocks, (*loads, *combining), accs)
+        inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
+        combine = rename_names(combine, {n: self.fresh.name(n) for n in sorted(inside)})
+        return counted, *rooms, work, combine
+
+
+def _horizontal_reduction(a: VecAccum, kernel: Kernel) -> HReduce | None:
+    """The one horizontal reduction by which `kernel` uses the vector `a` after its loop; None if
+    it uses it in another way, too.
+    """
+    reduced = {n for n in walk(kernel) if isinstance(n, HReduce) and _is_named(n.value, a.name)}
+    uses = sum(_is_named(n, a.name) for n in walk(kernel))
+    reads = sum(_is_named(n, a.name) for n in walk(a))
+    [only] = reduced if len(reduced) == 1 else [None]
+    count = sum(isinstance(n, HReduce) and n == only for n in walk(kernel))
+    return only if uses == reads + count else None
+
+
+def _is_named(n: Node, name: str) -> bool:
+    return isinstance(n, Var) and n.name == name
+
+
+def _is_exact(use: HReduce, a: VecAccum) -> bool:
+    """Whether blocks, each of which starts as `a` does, may be reduced in any order."""
+    if DTYPES[use.dtype].kind == "f":
+        return False
+    return use.op in _IDEMPOTENT or a.init == neutral_element(use.op, use.dtype)
+
+
+_IDEMPOTENT = frozenset(("min", "max", "and", "or", "bitand", "bitor"))
+"""Operations that give the same, however often a term is repeated."""
+
+
+def _partition(
+    body: Iterable[Stmt], carried: set[str]
+) -> tuple[list[Stmt] | None, list[Stmt]]:
+    """The statements of `body` that compute without the accumulators `carried`, and the assignments
+    that use these; None for the first if other statements do.
+    """
+    work: list[Stmt] = []
+    combining: list[Stmt] = []
+    dependent = set(carried)
+    for s in body:
+        if dependent.isdisjoint(names_read(s)):
+            work.append(s)
+        elif isinstance(s, Assign) and s.value.lanes == 1 and not contains(s, Load):
+            combining.append(s)
+            dependent.add(s.name)
+        else:
+            return None, []
+    return work, combining
+
+
+def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
+    """The names that `work` binds and `code` reads; none if one is no scalar, or `code` loads."""
+    bound = bound_names(*work) if work else frozenset()
+    found: dict[str, Var] = {}
+    for part in code:
+        for n in walk(part):
+            if isinstance(n, Load):
+                return []
+            if isinstance(n, Var) and n.name in bound:
+                if n.lanes != 1:
+                    return []
+                found[n.name] = n
+    return [*found.values()]
+
+
+def _is_brief(s: Splittable) -> bool:
+    """Whether `s` surely does so little that no other thread can help."""
+    return 0 <= _most_operations(s) < _BRIEF
+
+
+def _most_operations(s: Stmt) -> float:
+    """The most additions that `s` may take; infinite where that is not known."""
+    inner = sum(_most_operations(x) for x in getattr(s, "body", ()))
+    if isinstance(s, If):
+        return max(sum(map(_most_operations, side)) for side in (s.then, s.orelse))
+    if not isinstance(s, LoopLike):
+        return 1.0 + sum(OPS[n.op].weight for n in walk(s) if isinstance(n, Call))
+    trips = _most_trips(s)
+    steps = sum(OPS[n.op].weight for a in s.accs for n in walk(a) if isinstance(n, Call)) if (
+        not isinstance(s, While) and hasattr(s, "accs")
+    ) else 0
+    return trips * (inner + steps + 1)
+
+
+def _most_trips(s: LoopLike) -> float:
+    match getattr(s, "range", None):
+        case Interval() as r:
+            trips = constant_max_trips(r, {})
+        case RangeDesc(start, end, step):
+            span = constant_max_trips(Interval(start, end), {})
+            trips = None if span is None else -(-span // abs(step))
+        case _:
+            trips = None
+    return float("inf") if trips is None else float(trips)
+
+

@@ -1,0 +1,266 @@
+"""Parallel loops as C: a function for a part of the range, which the thread pool may run.
+
+    for i in parallel_loop(lo, hi): …      →      a struct with what the loop captures,
+                                                  tp_part_0(captured, first, last): the loop,
+                                                  and in the body of the kernel
+
+    const int64_t lo = …, hi = …;
+    const double units = …;                       the work of all iterations, in additions
+    if (units * tp_rate_0 >= TP_WORTH && tp_run_region) {
+        …                                         the pool runs tp_part_0, in chunks (thread_pool.c)
+    } else {
+        …                                         the loop itself, or for a long one tp_part_0
+    }
+
+`tp_rate_0` is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
+that does little costs a comparison more than without threads.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from loopir import nodes as ir
+from loopir.analysis.loop_set import constant_max_trips
+from loopir.dtypes import DTYPES, INDEX
+from loopir.ir_names import bound_names, names_read
+from loopir.ir_traversal import contains, walk
+from loopir.lazy_dataclass import replace
+from loopir.op_table import OPS, STATUS
+
+from .c_expressions import expr
+from .c_scope import Scope
+from .c_text import c_type, strip_parens
+from .interrupt_polls import declarations, polls_in
+
+__all__ = ["ParallelLoop", "can_emit_region", "emit_region"]
+
+ParallelLoop = ir.Loop | ir.VecLoop | ir.PredLoop
+
+_FIRST_RATE = 1.0
+"""Nanoseconds of an addition, until calls were measured: rather too many, since the pool measures
+the calls that seem worth it, and no others."""
+
+_SHORT = 40
+"""Lines of C up to which a loop is printed twice: a call of its function costs more than it saves.
+"""
+
+_GUESSED_TRIPS = 64.0
+"""Trip count where none is known at the start of the loop."""
+
+_FIRST, _LAST = "#first", "#last"
+"""The names of the ends of a part, which no other name can be."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def can_emit_region(n: ParallelLoop, scopes: tuple[Scope, ...]) -> bool:
+    """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
+    vectors nor packed bools.
+    """
+    s, *others = scopes
+    if others or not n.parallel or s.vector is not None:
+        return False
+    if isinstance(n.range, ir.RangeDesc) and n.range.step < 0:
+        return False
+    bound = bound_names(n)
+    captured = [x for x in walk(n) if isinstance(x, ir.Var) and x.name not in bound]
+    if any(x.lanes != 1 or x.name in s.registers for x in captured if x.name != n.var):
+        return False
+    return s.bits.isdisjoint(_arrays_of(n))
+
+
+def emit_region(
+    n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
+) -> Iterator[str]:
+    """The lines for the parallel loop `n` in the body of a kernel; its function goes to
+    ``s.functions``. ``block``: `c_statements.emit_block`.
+    """
+    number, serial = len(s.functions), replace(n, parallel=False)
+    scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
+    part, captured = _part(number, n, scope, block)
+    s.functions.append(part)
+    lo, hi, units, region = (s.fresh(x) for x in ("first", "last", "units", "region"))
+    start, end = _ends(n.range)
+    yield "{"
+    yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
+    yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
+    yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
+    yield f"if ({units} * tp_rate_{number} >= TP_WORTH && tp_run_region) {{"
+    yield from _region(number, n, captured, (lo, hi, units, region), s)
+    yield f"status |= tp_run_region(&{region}.region);"
+    yield f"if (status & {STATUS['replay']}) return status;"
+    yield "} else {"
+    if part.count("\n") <= _SHORT:
+        yield from block((serial,), scope.inner())
+    else:
+        yield from _region(number, n, captured, (lo, hi, units, region), s)
+        yield f"status |= tp_part_{number}(&{region}, {lo}, {hi});"
+        yield f"if (status & {STATUS['replay']}) return status;"
+    yield "}"
+    yield "}"
+
+
+def _region(
+    number: int, n: ParallelLoop, captured: dict[str, str], names: tuple[str, str, str, str],
+    s: Scope,
+) -> Iterator[str]:
+    """The struct that describes the region; ``names``: of both ends, of the work, of itself."""
+    lo, hi, units, region = names
+    is_uneven = int(contains(n, ir.While) or any(
+        isinstance(x, ir.Loop | ir.VecLoop) and x.until is not None for x in walk(n)
+    ))
+    values = ", ".join((
+        f"tp_run_{number}", "arrays", "scalars", lo, hi, str(_grain(n)), units,
+        f"&tp_rate_{number}", str(STATUS["replay"]), str(is_uneven), str(s.threads),
+        "TP_POLLS",
+    ))
+    rest = "".join(f", {c}" for c in captured)
+    yield f"struct tp_captured_{number} {region} = {{{{{values}}}{rest}}};"
+
+
+def _grain(n: ParallelLoop) -> int:
+    """Chunks begin at multiples of it: a register, or a cache line of bytes."""
+    if isinstance(n.range, ir.RangeDesc):
+        return n.range.step
+    if isinstance(n, ir.Loop):
+        return 1
+    assert isinstance(n.width, int)
+    return max(n.group or n.width, 64)
+
+
+def _part(
+    number: int, n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
+) -> tuple[str, dict[str, str]]:
+    """The text of the function for a part of the range, with its struct; and what it captures: the
+    type of each C name.
+    """
+    inner = s.inner()
+    ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
+    inner.names.update({
+        _FIRST: "tp_first", _LAST: "tp_last",
+        f"{n.var}.whole": "tp_captured->region.last - tp_captured->region.first",
+    })
+    rng = (
+        ir.Interval(*ends) if isinstance(n.range, ir.Interval)
+        else ir.RangeDesc(*ends, n.range.step)
+    )
+    loop = replace(n, range=rng, parallel=False)
+    if n in s.polls:
+        inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
+    lines = [*block((loop,), inner)]
+    body = "\n".join(lines)
+    used = set(_IDENTIFIER.findall(body))
+    captured = _captured(n, s, used)
+    parameters = [
+        text for name, text in s.parameters.items() if s.names.get(name) in used
+    ]
+    struct = [f"struct tp_captured_{number} {{", "tp_region region;"]
+    struct += [f"{kind}{c};" for c, kind in captured.items()]
+    head = f"int64_t tp_part_{number}(const struct tp_captured_{number} *tp_captured, "
+    text = [
+        f"static float tp_rate_{number} = {_FIRST_RATE}f;",
+        *struct, "};",
+        f"static __attribute__((noinline)) {head}int64_t tp_first, int64_t tp_last)", "{",
+        "const tp_array *const arrays = tp_captured->region.arrays;",
+        "const tp_scalar *const scalars = tp_captured->region.scalars;",
+        *parameters,
+        *(f"{kind}const {c} = tp_captured->{c};" for c, kind in captured.items()),
+        "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
+        *lines, "return status;", "}",
+        f"static void tp_run_{number}(tp_region *region, int64_t first, int64_t last, "
+        "int64_t *status)", "{",
+        f"*status |= tp_part_{number}((struct tp_captured_{number} *)region, first, last);", "}",
+    ]
+    return _indented(text), captured
+
+
+def _captured(n: ParallelLoop, s: Scope, used: set[str]) -> dict[str, str]:
+    """The C names that the body of the kernel has bound and the loop uses, with their types."""
+    bound, found = bound_names(n), dict[str, str]()
+    for x in walk(n):
+        if isinstance(x, ir.Var) and x.name not in bound and x.name not in s.parameters:
+            c = s.names.get(x.name)
+            if c in used and c is not None:
+                found[c] = c_type(x, s.target) + " "
+    for name in sorted(_arrays_of(n)):
+        c = s.names.get(name)
+        if name not in s.parameters and c in used and c is not None:
+            found[c] = f"{DTYPES[s.arrays[name].dtype].c} *"
+    return found
+
+
+def _arrays_of(n: ir.Node) -> set[str]:
+    """The arrays that `n` reads or writes."""
+    return {x.array for x in walk(n) if isinstance(x, ir.Load | ir.Store | ir.Append)}
+
+
+def _indented(lines: Iterable[str]) -> str:
+    depth, out = 0, []
+    for line in lines:
+        depth -= line.startswith("}")
+        if line:
+            out.append("    " * depth + line)
+        depth += line.endswith("{")
+    return "\n".join(out) + "\n"
+
+
+def _ends(r: ir.Range) -> tuple[ir.Expr, ir.Expr]:
+    return (r.lo, r.hi) if isinstance(r, ir.Interval) else (r.start, r.end)
+
+
+# -- the work of a loop, in additions
+
+
+def _work_of_range(n: ParallelLoop, lo: str, hi: str, s: Scope) -> str:
+    """The work of all iterations from `lo` to `hi`, as a C double."""
+    step = n.range.step if isinstance(n.range, ir.RangeDesc) else 1
+    if not isinstance(n, ir.Loop) and isinstance(n.width, int):
+        step = n.width
+    inside = _work(n.body, bound_names(n) | {n.var}, s)
+    return f"(double)({hi} - {lo}) * ({inside}) * {1 / step!r}"
+
+
+def _work(body: Iterable[ir.Stmt], local: frozenset[str], s: Scope) -> str:
+    """The work of the statements in C; ``local``: names that are bound in the region."""
+    constant, terms = 1.0, []
+    for part in body:
+        match part:
+            case ir.If(cond, then, orelse):
+                constant += _cost(cond)
+                terms += [_work((*then, *orelse), local, s)]
+            case ir.While():
+                steps = sum(_cost(a.step) for a in part.accs) + _cost(part.cond)
+                terms.append(f"{_GUESSED_TRIPS} * ({steps} + {_work(part.body, local, s)})")
+            case ir.Loop() | ir.VecLoop() | ir.PredLoop():
+                steps = sum(_cost(a.step) for a in part.accs)
+                inside = _work(part.body, local, s)
+                terms.append(f"{_trips(part, local, s)} * ({steps} + {inside})")
+            case _:
+                constant += _cost(part)
+    return " + ".join([repr(constant), *terms])
+
+
+def _cost(n: ir.Node) -> float:
+    """The cost of what `n` computes once, in additions; a load or store counts one."""
+    weights = (
+        OPS[x.op].weight if isinstance(x, ir.Call) else isinstance(x, ir.Load | ir.Store)
+        for x in walk(n)
+    )
+    return float(sum(weights))
+
+
+def _trips(n: ParallelLoop, local: frozenset[str], s: Scope) -> str:
+    """The trip count of a loop in the region as a C double, or an upper bound or a guess."""
+    start, end = _ends(n.range)
+    step = n.range.step if isinstance(n.range, ir.RangeDesc) else 1
+    if not isinstance(n, ir.Loop) and isinstance(n.width, int):
+        step = n.width
+    most = constant_max_trips(ir.Interval(start, end), {}) if step > 0 else None
+    if most is not None:
+        return repr(most / step)
+    reads_memory = contains(start, ir.Load) or contains(end, ir.Load)
+    if local.isdisjoint(names_read(start, end)) and not reads_memory and step > 0:
+        return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / step!r}"
+    return repr(_GUESSED_TRIPS)
+

@@ -1,0 +1,199 @@
+"""Programs and folds by one thread and by several: the same bits, whoever ran which chunk."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from example_counts import hurried_flags
+from program_runs import PROGRAMS, arguments
+from run.programs import Program
+
+from targets.abi import thread_pool
+from transpile import fuse
+
+THREADS = (1, 2, 3, 7, 64)
+LARGE = 150
+"""A size of programs at which vector loops have several chunks."""
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool runs what would be too little work, too."""
+    monkeypatch.setenv("TRANSPILE_CFLAGS", " ".join(("-DTP_WORTH=0", *hurried_flags())))
+
+
+def assert_one_result(f: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -> None:
+    """`f` gives the same bits for each of the `calls` however many threads run its loops; a call
+    must not be changed by being made.
+    """
+    serial = fuse(f, on_reject="silent", threads=1)
+    parallel = fuse(f, on_reject="silent")
+    for args in calls:
+        def fresh(args: tuple[Any, ...] = args) -> tuple[Any, ...]:
+            return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+
+        wanted = outcome(serial, fresh())
+        for threads in THREADS:
+            with thread_pool.forced(threads):
+                assert_same(outcome(parallel, fresh()), wanted, f"{threads} threads")
+
+
+@pytest.mark.share(40)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
+def test_programs(program: Program) -> None:
+    serial = fuse(program.function, on_reject="silent", threads=1)
+    parallel = fuse(program.function, on_reject="silent")
+    for n in (program.sizes[-1], LARGE):
+        wanted = outcome(serial, arguments(program, n))
+        for threads in THREADS:
+            with thread_pool.forced(threads):
+                got = outcome(parallel, arguments(program, n))
+            assert_same(got, wanted, f"{threads} threads, size {n}")
+
+
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+
+def moments(x):
+    return x.sum(), x.mean(), (x * x).sum()
+
+
+def product(x):
+    p = 1.0
+    for v in x:
+        p *= 1.0 + v * 1e-6
+    return p
+
+
+def extremes(x):
+    return x.min(), x.max(), x.argmin(), x.argmax()
+
+
+def least(x):
+    best, at = math.inf, -1
+    for i in range(len(x)):
+        if x[i] < best:
+            best, at = x[i], i
+    return best, at
+
+
+def counts(x):
+    return np.count_nonzero(x > 0), (x > 3).any(), (x == x).all()
+
+
+def map_and_total(x):
+    y = x * 2 + 1
+    return y, y.sum()
+
+
+def rows(x):
+    z = x[: len(x) // 8 * 8].reshape(-1, 8)
+    return z.sum(axis=0), z.sum(axis=1), z.max(axis=1)
+
+
+FOLDS = [total, moments, product, extremes, least, counts, map_and_total, rows]
+
+
+def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
+    """Arrays of less than a block to some blocks of blocks; of floats also with NaN, infinities and
+    zeros of both signs.
+    """
+    rng = np.random.default_rng(0)
+    for n in (1, 63, 4096, 4097, 70_001, 300_003):
+        x = (rng.standard_normal(n) * 100).astype(dtype)
+        yield (x,)
+        if dtype[0] == "f":
+            zeros = np.where(rng.random(n) < 0.5, 0.0, -0.0).astype(dtype)
+            yield (zeros,)
+            odd = x.copy()
+            odd[rng.integers(0, n, 3)] = np.inf, -np.inf, np.nan
+            yield (odd,)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+@pytest.mark.parametrize("fold", FOLDS)
+def test_folds(fold: Callable[..., Any], dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        assert_one_result(fold, numbers(dtype))
+
+
+def test_several_threads_did_run() -> None:
+    f, x = fuse(total, on_reject="raise"), np.ones(300_000)
+    f(x)
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts()
+        assert f(x) == 300_000.0
+        after = thread_pool.pool_counts()
+    assert before is not None
+    assert after is not None
+    assert after.parallel > before.parallel
+
+
+def roots(x, out, more):
+    for i in range(len(x)):
+        more[i] = x[i] + 1.0
+        out[i] = math.sqrt(x[i])
+
+
+def divided(x, out, more):
+    for i in range(len(x)):
+        out[i] = 1 // int(x[i] + 1)
+
+
+def new_array(x, out, more):
+    y = np.empty(len(x))
+    for i in range(len(x)):
+        y[i] = math.sqrt(x[i])
+    return y
+
+
+@pytest.mark.parametrize("f", [roots, divided, new_array])
+def test_exception_in_mid_loop(f: Callable[..., Any]) -> None:
+    """What was written before it, and what was not, is as Python leaves it."""
+    parallel = fuse(f, on_reject="silent")
+    for n in (700, 20_000):
+        for bad in (None, 0, n // 3, n - 1):
+            x = np.arange(n) % 97 + 1.0
+            if bad is not None:
+                x[bad] = -1.0
+            made = [(x, np.full(n, 5.0), np.full(n, 7.0)) for _ in range(2)]
+            for threads in THREADS[1:]:
+                with thread_pool.forced(threads):
+                    got = outcome(parallel, made[0])
+                assert_same(got, outcome(f, made[1]), f"{threads} threads, {bad} of {n}", 2)
+                np.testing.assert_array_equal(made[0], made[1])
+    assert parallel.stats.compiled
+
+
+def test_reports_say_which_loops_several_threads_may_run() -> None:
+    def mixed(x, k, out):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i]
+        counts = np.zeros(10)
+        for i in range(len(x)):
+            counts[k[i]] += 1.0
+        for i in range(1, len(x)):
+            out[i] = out[i - 1] * 0.5 + x[i]
+        positive = []
+        for v in x:
+            if v > 0.0:
+                positive.append(v)  # noqa: PERF401
+        return total, counts, positive
+
+    text = str(fuse(mixed).report(np.ones(9), np.arange(9), np.ones(9), verbose=True))
+    rows = [line for line in text.splitlines() if line.lstrip().startswith("line ")]
+    assert "several threads" in rows[0]
+    for reason in ("the same element of `counts`", "`out` is carried", "appends to `positive`"):
+        assert any("one thread: " in row and reason in row for row in rows), reason
+    assert "may raise" in str(fuse(roots).report(*[np.ones(9)] * 3, verbose=True))
+    alone = fuse(mixed, threads=1).report(np.ones(9), np.arange(9), np.ones(9))
+    assert "several thread" not in str(alone)

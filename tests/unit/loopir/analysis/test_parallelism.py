@@ -1,0 +1,123 @@
+"""Independence of iterations: what is proved, what is refused and why; no false proof at random."""
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from example_counts import examples
+
+from loopir.analysis.parallelism import parallel_obstacle
+from loopir.ir_interpreter import run_kernel
+from loopir.ir_parser import parse
+from loopir.lazy_dataclass import replace
+from loopir.nodes import Loop, PredLoop, VecLoop
+
+INDEPENDENT = {
+    "a map": "for i in loop(0, n):\n    y[i] = x[i]",
+    "in place": "for i in loop(0, n):\n    y[i] = y[i] * 2.0",
+    "a vector map": "for i in vec(0, n, width=W, group=32):\n    y[i:W] = x[i:W]",
+    "a stride": "for i in loop(0, n // 2):\n    y[2 * i] = y[2 * i + 1]",
+    "reversed": "for i in loop(0, n):\n    y[n - 1 - i] = x[i]",
+    "an offset that does not change": "for i in loop(0, n - m):\n    y[i + m] = y[i + m] + x[i]",
+    "groups of four": "for i in loop(range(0, n - 3, 4)):\n    y[i + 3] = y[i] + y[i + 2]",
+    "a block": "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 64, n)):\n"
+    "        y[i] = x[i]",
+    "a block with a name": "for b in loop(range(0, n, 64)):\n    end = min(n, b + 64)\n"
+    "    for i in vec(b, end, width=W, group=32):\n        y[i:W] = x[i:W]",
+    "rows": "for i in loop(0, n):\n    for j in loop(0, m):\n        z[i, j] = z[i, j + 1]",
+    "columns": "for j in vec(0, m, width=W, group=32):\n    for i in loop(1, n):\n"
+    "        z[i, j:W] = z[i - 1, j:W]",
+    "a row from elsewhere": "for i in loop(0, n):\n    z[i, k[i]] = 1.0",
+    "an inner sum": "for i in loop(0, n):\n    for j in loop(0, m, s=0.0):\n"
+    "        s = step(s + z[i, j])\n    y[i] = s",
+    "an array of its own": "for i in loop(0, n):\n    t = local(f64, 8)\n"
+    "    for j in loop(0, 8):\n        t[j] = x[i]\n    y[i] = t[3]",
+    "a while": "for i in loop(0, n):\n    while loop(v < 9.0, v=x[i]):\n"
+    "        v = step(v * 2.0 + 1.0)\n    y[i] = v",
+}
+REFUSED = {
+    "for i in loop(0, n, s=0.0):\n    s = step(s + x[i])": "`s` is carried",
+    "for i in loop(1, n):\n    y[i] = y[i - 1]": "element of `y`",
+    "for i in loop(0, n):\n    y[0] = x[i]": "element of `y`",
+    "for i in loop(0, n):\n    y[k[i]] = x[i]": "element of `y`",
+    "for i in loop(0, n):\n    y[i // 2] = x[i]": "element of `y`",
+    "for i in loop(range(0, n - 4, 4)):\n    y[i + 4] = y[i]": "element of `y`",
+    "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 65, n)):\n"
+    "        y[i] = x[i]": "element of `y`",
+    "for i in vec(0, n, width=W, group=32):\n    y[i] = x[i + 1]": None,
+    "for i in loop(0, n):\n    z[i, 0] = z[0, i]": "element of `z`",
+    "for i in loop(0, n):\n    for j in loop(0, i):\n        z[i, j] = z[j, i]": "element of `z`",
+    "for i in loop(0, n):\n    y[i] = w[i + 1]": "`y` and `w` may be the same array",
+    "for i in loop(0, n):\n    if x[i] > 0.0: break\n    y[i] = 1.0": "may end",
+    "t = local(f64, 8)\nfor i in loop(0, n):\n    t[0] = x[i]\n    y[i] = t[0]": "element of `t`",
+}
+HEAD = """
+def k(n: i64, m: i64, x: f64[::1], w: f64[::1], k: i64[::1], y: mut(f64[::1]), z: mut(f64[:, ::1])):
+    disjoint(x, y)
+    disjoint_or_same(w, y)
+    disjoint(x, z)
+"""
+
+
+def obstacle(body: str) -> str | None:
+    kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
+    loop = kernel.body[-1]
+    assert isinstance(loop, Loop | VecLoop | PredLoop)
+    return parallel_obstacle(loop, kernel)
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_independent(name: str) -> None:
+    assert obstacle(INDEPENDENT[name]) is None
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_refused_with_the_reason(body: str) -> None:
+    reason = REFUSED[body]
+    if reason is None:
+        assert obstacle(body) is None  # lane 0 alone: another one of each group
+    else:
+        assert reason in (obstacle(body) or "")
+
+
+def random_subscript(r: random.Random, names: list[str]) -> str:
+    terms = [f"{r.choice((1, 1, 1, 2, 3, 4))} * {v}" for v in names if r.random() < 0.8]
+    text = " + ".join([*terms, str(r.randint(0, 6))])
+    return f"min({text}, {r.randint(4, 60)})" if r.random() < 0.2 else text
+
+
+def random_loop(r: random.Random) -> str:
+    """A nest of a loop with a step over a block, with accesses of two arrays."""
+    step = r.choice((1, 1, 2, 4))
+    lines = [f"for i in loop(range(0, {r.randint(4, 16) * step}, {step})):"]
+    names, indent = ["i"], "    "
+    if r.random() < 0.6:
+        end = r.choice((f"i + {r.randint(1, 5)}", f"min(i + {r.randint(1, 5)}, 40)", "3"))
+        start = "i" if "i" in end else "0"
+        lines.append(f"{indent}for j in loop({start}, {end}):")
+        names, indent = ["i", "j"], indent + "    "
+    for _ in range(r.randint(1, 3)):
+        target, source = random_subscript(r, names), random_subscript(r, names)
+        lines.append(f"{indent}y[{target}] = {r.choice('xy')}[{source}] + 1.0")
+    return "\n".join(lines)
+
+
+def test_no_false_proof_at_random() -> None:
+    proved = 0
+    for seed in range(examples(400)):
+        body = random_loop(random.Random(seed))
+        kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
+        loop = kernel.body[-1]
+        assert isinstance(loop, Loop)
+        if parallel_obstacle(loop, kernel) is not None:
+            continue
+        proved += 1
+        results = []
+        for parallel in (False, True, True, True):
+            arrays = {c: np.arange(600.0) for c in "xwy"} | {"z": np.zeros((9, 9))}
+            changed = replace(kernel, body=(replace(loop, parallel=parallel),))
+            run_kernel(changed, {"n": 9, "m": 8, "k": np.zeros(9, np.int64), **arrays})
+            results.append(arrays["y"].tobytes())
+        assert len({*results}) == 1, body
+    assert proved > 50
