@@ -18,6 +18,8 @@ from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopir.nodes import Kernel
 
     from .diagnostics import InlinedAt

@@ -89,8 +89,8 @@ def _in_order(kernel: Kernel) -> Kernel:
     vectors or tiles.
     """
     for step in PASS_LIST:
-        if not step.vectorizes and not step.fits:
-            kernel = run_pass(step, kernel, reassociate=False)
+        if not step.vectorizes and not step.takes_machine:
+            kernel = run_pass(step, kernel, reassociate=False, threads=1)
     return kernel
 
 
