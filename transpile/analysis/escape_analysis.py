@@ -385,9 +385,9 @@ class ListEscapes:
         yield from self._numpy_arguments(n)
         match n:
             case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
-                _value_of(receiver) == name
+                _value_of(receiver) == name and not _is_get(receiver, name)
             ):
-                yield receiver
+                yield receiver  # of ``get``, macros make a copy
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
                 yield call  # its result, the list, is not used
 
