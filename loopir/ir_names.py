@@ -48,18 +48,13 @@ from .nodes import (
 
 __all__ = [
     "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
-    "own_bindings", "rename_names", "substitute_bounded", "substitute", "used_names",
+    "own_bindings", "rename_names", "substitute_bounded", "substitute",
 ]
 
 
 def bound_names(*nodes: Node) -> frozenset[str]:
     """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
     return _union_of([], [_bound_and_used(n)[0] for n in nodes])
-
-
-def used_names(*nodes: Node) -> frozenset[str]:
-    """Every scalar name that is read somewhere in `nodes`, including names that `nodes` bind."""
-    return _union_of([], [_bound_and_used(n)[1] for n in nodes])
 
 
 def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -148,7 +143,9 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
 
 
 def names_read(*code: Node | None) -> frozenset[str]:
-    """Every name that `code` reads; parts that are None are skipped."""
+    """Every scalar name that is read somewhere in `code`, including names that `code` binds; parts
+    that are None are skipped.
+    """
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
@@ -179,7 +176,7 @@ class FreshNames:
         if self._names is None:
             kernel = self._kernel
             params = {p.name for p in kernel.params}
-            self._names = params | bound_names(kernel) | used_names(kernel)
+            self._names = params | bound_names(kernel) | names_read(kernel)
         return self._names
 
     def name(self, like: str) -> str:

@@ -1,6 +1,6 @@
 """Machine model: registers, latencies, caches; the tile sizes and interleaving that fit them.
 
-No instruction set is named here: `targets` fills in the numbers; passes marked ``fits`` in
+No instruction set is named here: `targets` fills in the numbers; passes marked ``takes_machine`` in
 `passes.pass_list` use them.
 """
 from __future__ import annotations

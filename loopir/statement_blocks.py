@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .ir_names import used_names
+from .ir_names import names_read
 from .ir_traversal import contains, map_children, range_bounds
 from .lazy_dataclass import record, replace
 from .nodes import (
@@ -147,11 +147,11 @@ def map_statements(
 
 def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
     """The assignments of `body`, in order, that `code`, evaluated at its end, depends on."""
-    names = set(used_names(*code))
+    names = set(names_read(*code))
     needed: list[Assign] = []
     for s in reversed(tuple(body)):
         if isinstance(s, Assign) and s.name in names:
-            names |= used_names(s.value)
+            names |= names_read(s.value)
             needed.append(s)
     return tuple(reversed(needed))
 

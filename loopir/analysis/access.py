@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..dtypes import INDEX
-from ..ir_names import names_read, substitute_bounded, used_names
+from ..ir_names import names_read, substitute_bounded
 from ..ir_printer import show
 from ..ir_traversal import (
     advanced_accums,
@@ -100,7 +100,7 @@ def accesses(
         return _collect_accesses(stmts, loops, bindings or {})
     [s] = stmts
     if bindings:  # bindings that `s` does not read are left out: they would split the cache
-        relevant = tuple((name, bindings[name]) for name in used_names(s) if name in bindings)
+        relevant = tuple((name, bindings[name]) for name in names_read(s) if name in bindings)
     else:
         relevant = ()
     return [*_accesses_of_statement(s, loops, relevant)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from ..algebra.constant_folding import index_const
 from ..dtypes import DTYPES, INDEX
-from ..ir_names import used_names
+from ..ir_names import names_read
 from ..ir_printer import show
 from ..ir_traversal import contains
 from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
@@ -322,7 +322,7 @@ def _unclamped(n: Expr, least: int) -> Expr:
 
 def _opaque_symbol(expr: Expr, forms: AffineBindings) -> Affine | None:
     """`expr` as one atom, if it is loop-invariant and reads no memory; else None."""
-    is_invariant = all(_is_invariant(n, forms) for n in used_names(expr))
+    is_invariant = all(_is_invariant(n, forms) for n in names_read(expr))
     return AffineForm({expr: 1}) if is_invariant and not contains(expr, Load) else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..dtypes import INDEX
-from ..ir_names import bound_names, multiply_bound_names, used_names
+from ..ir_names import bound_names, multiply_bound_names, names_read
 from ..ir_traversal import counted_range, range_bounds, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
@@ -93,7 +93,7 @@ class _TestFinder:
 
     def _is_invariant(self, form: Affine) -> bool:
         """Whether `form` is loop-invariant and small enough that adding to it does not overflow."""
-        names = (name for symbol, _ in form.symbols for name in used_names(symbol))
+        names = (name for symbol, _ in form.symbols for name in names_read(symbol))
         return abs(form.constant) < _MAX_BOUND and all(name not in self._forms for name in names)
 
     def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:

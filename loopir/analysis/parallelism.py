@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from ..dtypes import INDEX
-from ..ir_names import used_names
+from ..ir_names import names_read
 from ..ir_traversal import contains, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import (
@@ -330,7 +330,7 @@ class _ExtentCollector:
         """`e` as one symbol, if the loop does not change it; else unknown."""
         if isinstance(e, Var | Dim):
             return _exactly(Affine({e: 1}))
-        if contains(e, Load) or not self.bounds.keys().isdisjoint(used_names(e)):
+        if contains(e, Load) or not self.bounds.keys().isdisjoint(names_read(e)):
             return _UNKNOWN
         return _exactly(Affine({e: 1}))
 

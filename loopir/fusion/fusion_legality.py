@@ -28,7 +28,7 @@ from itertools import chain
 from ..algebra.may_raise import replay_checks
 from ..analysis.access import Access, accesses
 from ..analysis.dependence import Overlap, may_alias
-from ..ir_names import used_names
+from ..ir_names import names_read
 from ..ir_traversal import contains, is_innermost, ops_within, walk
 from ..nodes import (
     Break,
@@ -267,7 +267,7 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
 
 def scalar_live(p: LoopPair) -> Iterator[Rejection]:
     """The second loop must not read a value that is final only after the first loop has ended."""
-    for name in sorted(p.between.unfinished & used_names(p.second)):
+    for name in sorted(p.between.unfinished & names_read(p.second)):
         spans = (n.span for n in walk(p.second) if isinstance(n, Var) and n.name == name)
         span = next((s for s in spans if s), None)
         reason = f"`{name}` is known only when the first loop has ended"

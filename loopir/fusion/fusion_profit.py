@@ -9,7 +9,7 @@ from ..analysis.access import Access, accesses, has_unit_stride
 from ..analysis.dependence import dependence_distance, dependences
 from ..analysis.loop_reductions import reduction_of
 from ..analysis.mod_ref import AliasInfo
-from ..ir_names import names_read, used_names
+from ..ir_names import names_read
 from ..ir_traversal import children, is_innermost, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
@@ -250,7 +250,7 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
 
     def names_read_by(n: Node) -> frozenset[str]:
         """The accumulators that `n` reads; a loop that defines them is not entered."""
-        if names.isdisjoint(used_names(n)):
+        if names.isdisjoint(names_read(n)):
             return frozenset()
         if isinstance(n, Loop) and names & {a.name for a in n.accs}:
             return frozenset()

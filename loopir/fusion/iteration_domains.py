@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
-from ..ir_names import rename_names, used_names
+from ..ir_names import names_read, rename_names
 from ..ir_traversal import walk_statements
 from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 
@@ -142,7 +142,7 @@ def _guard_clauses(cond: Expr, bindings: AffineBindings) -> tuple[_Clause, ...]:
     """The conjunctive normal form of `cond`: its clauses, without the parts that have no affine
     form, and of an ``or`` at most the first `_MAX_CLAUSES`.
     """
-    if bindings.keys().isdisjoint(used_names(cond)):
+    if bindings.keys().isdisjoint(names_read(cond)):
         return _entry_clauses(cond)
     return _clauses(cond, bindings)
 

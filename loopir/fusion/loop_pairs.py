@@ -22,7 +22,7 @@ from ..analysis.affine import AffineBindings
 from ..analysis.dependence import Alias, affine_trip_count, alias_relation
 from ..analysis.mod_ref import arrays_read, arrays_written
 from ..dtypes import DTYPES
-from ..ir_names import bound_names, used_names
+from ..ir_names import bound_names, names_read
 from ..ir_traversal import contains
 from ..lazy_dataclass import record
 from ..nodes import Break, Kernel, Loop, Return, Span, Stmt
@@ -107,7 +107,7 @@ def _result_names(s: Stmt) -> frozenset[str]:
 def _names_not_final(unfinished: frozenset[str], below: Iterable[Stmt]) -> frozenset[str]:
     """`unfinished` and all names that statements of `below` compute from them."""
     for s in below:
-        if used_names(s) & unfinished:
+        if names_read(s) & unfinished:
             unfinished |= bound_names(s)
     return unfinished
 
@@ -117,7 +117,7 @@ def _effects_of(s: Stmt) -> _Effects:
     return _Effects(
         arrays_read((s,)),
         arrays_written((s,)),
-        used_names(s) - bound_names(s),
+        names_read(s) - bound_names(s),
         bound_names(s),
         contains(s, (Break, Return)),
     )

@@ -74,18 +74,18 @@ class Pass:
     run: Callable[..., Kernel]  # returns the same object where it changes nothing
     reason: str  # why it stands at this position
     reorders: bool = False  # takes `reassociate`, since it may change the order of folds
-    fits: bool = False  # takes `machine`: registers and caches determine its tile sizes
+    takes_machine: bool = False  # takes `machine`: registers and caches determine its tile sizes
     vectorizes: bool = False  # its result may have vector loops
     protects: bool = False  # takes `private`, the arrays that only a finished call shows
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""
-    nest: bool = False  # as `needs`: a loop in a loop must occur
+    needs_nest: bool = False  # as `needs`: a loop in a loop must occur
 
     def may_change(self, kernel: Kernel) -> bool:
         """False if `kernel` contains nothing that the pass rewrites."""
         has_needed_nodes = all(contains(kernel, types) for types in self.needs)
-        return has_needed_nodes and (contains_nest(kernel) or not self.nest)
+        return has_needed_nodes and (contains_nest(kernel) or not self.needs_nest)
 
     @property
     def name(self) -> str:
@@ -116,9 +116,9 @@ PASS_LIST = (
         run=partition_loops,
         reason="the interior loop has no position tests and is matched by later passes",
     ),
-    Pass(run=fission, nest=True, reason="permute_loops needs perfect nests", reorders=True),
+    Pass(run=fission, needs_nest=True, reason="permute_loops needs perfect nests", reorders=True),
     Pass(
-        run=permute_loops, nest=True, reorders=True,
+        run=permute_loops, needs_nest=True, reorders=True,
         reason="promote keeps a sum in a register only if it is innermost",
     ),
     Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
@@ -181,7 +181,7 @@ PASS_LIST = (
         reason="the loops that it creates are optimised by all later passes",
     ),
     Pass(
-        run=interchange_reductions, nest=True,
+        run=interchange_reductions, needs_nest=True,
         reason="blocking and vectorisation need loops with unit stride",
     ),
     Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
@@ -194,7 +194,7 @@ PASS_LIST = (
         reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
     ),
     Pass(
-        run=vectorize_divergent, nest=True, fits=True, vectorizes=True,
+        run=vectorize_divergent, needs_nest=True, takes_machine=True, vectorizes=True,
         reason="takes nests with inner exits, which no other vectorising pass accepts",
     ),
     Pass(
@@ -210,7 +210,7 @@ PASS_LIST = (
         reason="decides which reductions one lane runs, before later passes reorder reductions",
     ),
     Pass(
-        run=vectorize_outer, nest=True, reorders=True, vectorizes=True,
+        run=vectorize_outer, needs_nest=True, reorders=True, vectorizes=True,
         reason="before blocked_summation, which would split the reductions of these loops",
     ),
     Pass(
@@ -219,11 +219,11 @@ PASS_LIST = (
         " blocks",
     ),
     Pass(
-        run=peel_store_forward, nest=True, reorders=True,
+        run=peel_store_forward, needs_nest=True, reorders=True,
         reason="the outer vector loops are chosen; before blocked_summation splits the sums",
     ),
     Pass(
-        run=distribute, reorders=True, fits=True,
+        run=distribute, reorders=True, takes_machine=True,
         reason="the loops that remain scalar are known only now",
     ),
     Pass(
@@ -248,21 +248,27 @@ PASS_LIST = (
         reason="the widest lanes determine a loop's width; here its counter's lanes",
     ),
     Pass(
-        run=pack_operands, nest=True,
+        run=pack_operands, needs_nest=True,
         reason="its row loops are jammed; its sums are too short for block_cache",
     ),
     Pass(
-        run=pack_gathers, needs=(Loop, VecLoop), nest=True,
+        run=pack_gathers, needs=(Loop, VecLoop), needs_nest=True,
         reason="as pack_operands, for a vector loop around the rows",
     ),
     Pass(
-        run=block_cache, needs=(Loop, VecLoop), fits=True,
+        run=block_cache, needs=(Loop, VecLoop), takes_machine=True,
         reason="jam then works on the rows of one strip",
     ),
-    Pass(run=block_rows, nest=True, reason="jam then works on the rows of one block", fits=True),
-    Pass(run=jam, reason="lanes are final, so fused reductions keep their order", fits=True),
     Pass(
-        run=jam_rows, nest=True, fits=True,
+        run=block_rows, needs_nest=True, takes_machine=True,
+        reason="jam then works on the rows of one block",
+    ),
+    Pass(
+        run=jam, takes_machine=True,
+        reason="lanes are final, so fused reductions keep their order",
+    ),
+    Pass(
+        run=jam_rows, needs_nest=True, takes_machine=True,
         reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
         " their loads",
     ),
@@ -274,7 +280,7 @@ PASS_LIST = (
     Pass(run=simplify, reason="removes names that only scalar code used"),
     Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
     Pass(
-        run=pack_bools, fits=True,
+        run=pack_bools, takes_machine=True,
         reason="duplicates loops, so no pass after it should process both copies",
     ),
     Pass(
@@ -297,7 +303,7 @@ def run_pass(
     arguments: dict[str, object] = {}
     if step.reorders:
         arguments["reassociate"] = reassociate
-    if step.fits:
+    if step.takes_machine:
         arguments["machine"] = machine
     if step.protects:
         arguments["private"] = private

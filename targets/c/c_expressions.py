@@ -107,8 +107,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
             return f"tp_{'fill' if e.dtype == 'bool' else 'splat'}_{kind}({expr(value, s)})"
         case ir.Ramp():
             return _ramp(e, s)
-        case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.region and lanes == s.region.lanes:
-            active = mask_and((expr(mask, s), s.region.element_mask), lanes, s.target)
+        case ir.HReduce("or", ir.Var(lanes=lanes) as mask) if s.vector and lanes == s.vector.lanes:
+            active = mask_and((expr(mask, s), s.vector.element_mask), lanes, s.target)
             return any_lane(str(active), lanes, s.target)
         case ir.HReduce("or", ir.Var(name, "bool", 1)) if name not in s.registers:
             return s.use(name)
@@ -223,7 +223,7 @@ def _load(e: ir.Load, s: Scope) -> str:
 def _bits_from(e: ir.Load, s: Scope) -> str:
     """The lanes of a packed bool array, as an integer."""
     address = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
-    count = s.region.count if s.region else None
+    count = s.vector.count if s.vector else None
     if (stride := lane_stride(e.array, e.axis, e.step, s)) != "1":
         return f"tp_gatherbits_bool({address}, {stride}, {e.lanes}, {count or e.lanes})"
     if count:
@@ -236,7 +236,7 @@ def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
     remainder only as many as there are.
     """
     address = element_pointer(e.array, e.index, s)
-    count = s.region.count if s.region else None
+    count = s.vector.count if s.vector else None
     if s.arrays[e.array].unit == e.axis and e.step == 1:
         return (
             f"tp_loadpart_{v.name}({address}, {count})"
@@ -261,8 +261,8 @@ def load_pair(e: ir.Load, names: tuple[str, str], s: Scope) -> str:
         strip_parens(element_pointer(e.array, e.index, s)),
     )
     to = ", ".join(f"&{c}" for c in names)
-    if s.region and s.region.count:
-        return f"tp_bothpart_{kind}({address}, {s.region.count}, {to});"
+    if s.vector and s.vector.count:
+        return f"tp_bothpart_{kind}({address}, {s.vector.count}, {to});"
     return f"tp_both_{kind}({address}, {to});"
 
 
@@ -363,9 +363,9 @@ def _ramp(e: ir.Ramp, s: Scope) -> str:
     first = f"tp_splat_{v.name}({expr(e.base, s)})"
     steps = ", ".join(str(k * e.step) for k in range(v.lanes))
     text = f"({first} + ({v.name}){{{steps}}})"
-    if not (s.region and s.region.element_mask):
+    if not (s.vector and s.vector.element_mask):
         return text
-    live = mask_to_width(s.region.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
+    live = mask_to_width(s.vector.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
     return vector_op("select", v, (live, text, first), s.target)
 
 

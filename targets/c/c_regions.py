@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from loopir import nodes as ir
 from loopir.analysis.loop_set import constant_max_trips
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_names import bound_names, used_names
+from loopir.ir_names import bound_names, names_read
 from loopir.ir_traversal import contains, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS, STATUS
@@ -59,7 +59,7 @@ def can_emit_region(n: ParallelLoop, scopes: tuple[Scope, ...]) -> bool:
     vectors nor packed bools.
     """
     s, *others = scopes
-    if others or not n.parallel or s.region is not None:
+    if others or not n.parallel or s.vector is not None:
         return False
     if isinstance(n.range, ir.RangeDesc) and n.range.step < 0:
         return False
@@ -260,7 +260,7 @@ def _trips(n: ParallelLoop, local: frozenset[str], s: Scope) -> str:
     if most is not None:
         return repr(most / step)
     reads_memory = contains(start, ir.Load) or contains(end, ir.Load)
-    if local.isdisjoint(used_names(start, end)) and not reads_memory and step > 0:
+    if local.isdisjoint(names_read(start, end)) and not reads_memory and step > 0:
         return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / step!r}"
     return repr(_GUESSED_TRIPS)
 

@@ -34,9 +34,9 @@ def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope)
     element is needed.
     """
     text = expr(e, s)
-    if not (s.region and s.region.element_mask) or neutral is None:
+    if not (s.vector and s.vector.element_mask) or neutral is None:
         return text
-    live = mask_to_width(s.region.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
+    live = mask_to_width(s.vector.element_mask, v.lanes, DTYPES[v.dtype].bits, s.target)
     neutral_vector = f"tp_splat_{v.name}({expr(neutral, s)})"
     return vector_op("select", v, (live, text, neutral_vector), s.target)
 
@@ -183,8 +183,8 @@ def emit_prefix(n: ir.Prefix, s: Scope) -> Iterator[str]:
         yield next_carry
     if width == 1:
         yield f"{acc} = {name};"
-    elif isinstance(s.register, str) or (s.region and s.region.count):
-        active_count = s.region.count if s.region and s.region.count else str(width)
+    elif isinstance(s.register, str) or (s.vector and s.vector.count):
+        active_count = s.vector.count if s.vector and s.vector.count else str(width)
         yield f"{acc} = {name}[{active_count} - 1];"
 
 

@@ -85,7 +85,7 @@ class Scope:
     polls: Polls = field(default_factory=dict)  # loops that look for signals
     leave: str = "break"  # the C statement that leaves the loop around
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
-    region: VectorRegister | None = None  # the register being emitted; None: scalar code
+    vector: VectorRegister | None = None  # the register being emitted; None: scalar code
     register: int | str = 0  # its index within the group, as a number or in C
     running: dict[str, ScanState] = field(default_factory=dict)  # scans, by accumulator
     loaded: dict[ir.Load, str] = field(default_factory=dict)  # loads that are in a C variable
@@ -96,14 +96,14 @@ class Scope:
     functions: list[str] = field(default_factory=list)  # of parallel loops, see `c_regions`
     threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
 
-    def inner(self, region: VectorRegister | None = None) -> Scope:
+    def inner(self, vector: VectorRegister | None = None) -> Scope:
         """The scope of a C block within this one."""
         return replace(
             self,
             names=dict(self.names),
             taken=set(self.taken),
             registers=dict(self.registers),
-            region=region or self.region,
+            vector=vector or self.vector,
         )
 
     def failed(self, check: ir.Check) -> str:

@@ -138,8 +138,8 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
 
 def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
     """The mask of active lanes where `mask` is true; None: all lanes."""
-    assert s.region
-    return mask_and((s.region.active_mask, expr(mask, s) if mask else None), lanes, s.target)
+    assert s.vector
+    return mask_and((s.vector.active_mask, expr(mask, s) if mask else None), lanes, s.target)
 
 
 def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
@@ -179,7 +179,7 @@ def _store(n: ir.Store, s: Scope) -> str:
     if is_unit_axis and n.step == 1 and active:
         mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
         return f"tp_storemask_{v.name}({address}, {text}, {mask});"
-    if is_unit_axis and n.step == 1 and s.region and s.region.streamed == n:
+    if is_unit_axis and n.step == 1 and s.vector and s.vector.streamed == n:
         output, input_ = (
             f'"=m"(*({v.name} *)({address}))',
             f'"{s.target.register}"({strip_parens(text)})',
@@ -223,11 +223,11 @@ def _append(n: ir.Append, s: Scope) -> str:
 
 def _check(n: ir.Check, s: Scope) -> str:
     """A check that sets the status if it fails in an active lane."""
-    assert s.region
+    assert s.vector
     assert isinstance(n.cond.lanes, int)
     lanes = n.cond.lanes
     failed = mask_not(expr(n.cond, s), lanes, s.target)
-    failed = mask_and((s.region.active_mask, failed), lanes, s.target) or failed
+    failed = mask_and((s.vector.active_mask, failed), lanes, s.target) or failed
     return f"if ({any_lane(failed, lanes, s.target)}) {s.failed(n)}"
 
 

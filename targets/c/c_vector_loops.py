@@ -84,7 +84,7 @@ def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
     """The body for the register that `s` describes."""
-    if isinstance(n, ir.PredLoop) and s.region is not None:
+    if isinstance(n, ir.PredLoop) and s.vector is not None:
         yield from predicated_bodies(n, (s,), block)
         return
     s.loaded = {}
@@ -104,13 +104,13 @@ def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> 
     assert isinstance(n.width, int)
     inner_scopes, any_active = [], ""
     for s in scopes:
-        assert s.region
+        assert s.vector
         s.loaded = {}
         yield from name_shared_loads(n, s)
-        pred, lanes, active = expr(n.pred, s), s.region.lanes, s.fresh("on")
-        both_hold = mask_and((pred, s.region.element_mask), lanes, s.target) or pred
+        pred, lanes, active = expr(n.pred, s), s.vector.lanes, s.fresh("on")
+        both_hold = mask_and((pred, s.vector.element_mask), lanes, s.target) or pred
         yield f"const {mask_type(s.target, lanes)} {active} = {strip_parens(both_hold)};"
-        inner = s.inner(VectorRegister(lanes, s.region.count, s.region.element_mask, active))
+        inner = s.inner(VectorRegister(lanes, s.vector.count, s.vector.element_mask, active))
         inner_scopes.append(replace(inner, taken=s.taken))
         any_active = mask_op("or", (any_active, active), lanes, s.target) if any_active else active
     if n.skips:
@@ -136,7 +136,7 @@ def _body_and_updates(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
     """Assign the accumulators' new values."""
-    width = s.region.lanes if s.region else 1
+    width = s.vector.lanes if s.vector else 1
     accs = vector_accumulators(n)
     types = [accumulator_type(a, width, s) for a in accs]
     new = [
@@ -149,9 +149,9 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
     """The new value of an accumulator; inactive lanes keep the previous one."""
     step, previous = expr(a.step, s), s.names[a.name]
-    if s.region is None or s.region.active_mask is None or step == previous:
+    if s.vector is None or s.vector.active_mask is None or step == previous:
         return step
-    active, lanes, dtype = s.region.active_mask, s.region.lanes, a.init.dtype
+    active, lanes, dtype = s.vector.active_mask, s.vector.lanes, a.init.dtype
     if dtype == "bool":
         return mask_op("select", (active, step, previous), lanes, s.target)
     mask = mask_to_width(active, lanes, DTYPES[dtype].bits, s.target)
@@ -537,10 +537,10 @@ class _VectorLoop:
         yield from self._register(s, r, self.i, VectorRegister(self.width, count, live, live))
 
     def _register(
-        self, outer: Scope, r: str | int, at: str, region: VectorRegister | None = None
+        self, outer: Scope, r: str | int, at: str, vector: VectorRegister | None = None
     ) -> Iterator[str]:
         """The body for register `r`, whose lane 0 is element `at`; in a block if it binds names."""
-        s = outer.inner(region or (VectorRegister(self.width) if self.width > 1 else None))
+        s = outer.inner(vector or (VectorRegister(self.width) if self.width > 1 else None))
         s.register = r
         s.names.update((a.name, s.registers[a.name][r]) for a in self.vectors)
         s.names[self.n.var] = at

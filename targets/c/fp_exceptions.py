@@ -19,7 +19,7 @@ from typing import get_args
 
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
-from loopir.ir_names import FreshNames, used_names
+from loopir.ir_names import FreshNames, names_read
 from loopir.ir_traversal import EXPRESSIONS, children, contains, walk, walk_statements
 from loopir.lazy_dataclass import replace
 
@@ -90,8 +90,8 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
     yielded = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
     selected = (e for n in calls if n.op == "select" for e in n.args[1:])
-    maybe_unread = used_names(*branches, *yielded, *selected) - _conditions(kernel)
-    maybe_unread |= used_names(*(e for n in calls for e in skippable_operands(n.op, n.args)))
+    maybe_unread = names_read(*branches, *yielded, *selected) - _conditions(kernel)
+    maybe_unread |= names_read(*(e for n in calls for e in skippable_operands(n.op, n.args)))
     live = _live_names(kernel, _rewritten_arrays(kernel))
     return frozenset(
         n.name
@@ -105,11 +105,11 @@ def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
     these alone.
     """
     exit_condition = loop.cond if isinstance(loop, ir.While) else loop.until
-    body = used_names(*loop.body, *([exit_condition] if exit_condition is not None else []))
+    body = names_read(*loop.body, *([exit_condition] if exit_condition is not None else []))
     needed, previous_count = list(loop.accs), -1
     while len(needed) != previous_count:
         previous_count = len(needed)
-        read_names = body | used_names(*(a.step for a in needed))
+        read_names = body | names_read(*(a.step for a in needed))
         needed = [a for a in needed if a.name in read_names]
     return frozenset(a.name for a in loop.accs) - {a.name for a in needed}
 
@@ -125,7 +125,7 @@ def overwritten_stores(
     for n in block:
         if not contains(n, ir.Store):
             continue
-        if isinstance(n, ir.Store) and not {*around} <= used_names(*n.index):
+        if isinstance(n, ir.Store) and not {*around} <= names_read(*n.index):
             yield n
         inner = (*around, getattr(n, "var", "")) if hasattr(n, "body") else around
         yield from overwritten_stores(children(n), inner)

@@ -36,7 +36,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.analysis.dependence import may_alias
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_names import used_names
+from loopir.ir_names import names_read
 from loopir.ir_traversal import advanced_accums, map_children, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.statement_blocks import backward_slice
@@ -76,7 +76,7 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
         return False
     names = {a.name for a in loop.accs}
     return all(
-        names & used_names(a.step, *backward_slice(loop.body, a.step)) <= {a.name}
+        names & names_read(a.step, *backward_slice(loop.body, a.step)) <= {a.name}
         for a in loop.accs
     )
 

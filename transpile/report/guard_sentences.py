@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
-from loopir.ir_names import used_names
+from loopir.ir_names import names_read
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
 from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
@@ -130,7 +130,7 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
             return f"{first} and {second} share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
             text = source_segment(span, terms.lines) if span else None
-            used = sorted(filter(None, {terms.variable(name) for name in used_names(cond)}))
+            used = sorted(filter(None, {terms.variable(name) for name in names_read(cond)}))
             cited = f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
             phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
             return phrase[failed].format(cited)

@@ -14,7 +14,7 @@ from operator import is_
 from ...algebra.constant_folding import is_lossless_cast
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo
-from ...ir_names import multiply_bound_names, names_read, substitute, used_names
+from ...ir_names import multiply_bound_names, names_read, substitute
 from ...ir_traversal import (
     EXPRESSIONS,
     advanced_accums,
@@ -71,7 +71,7 @@ def propagate_copies(kernel: Kernel) -> Kernel:
                 out[i] = x[i] * 2.0
     """
     memory, changing = AliasInfo(kernel), _changing_names(kernel)
-    body = tuple(_propagated(s, memory, changing & used_names(s)) for s in kernel.body)
+    body = tuple(_propagated(s, memory, changing & names_read(s)) for s in kernel.body)
     new = _propagated_here(Block(body), memory, changing).stmts
     is_unchanged = len(new) == len(kernel.body) and all(map(is_, new, kernel.body))
     return kernel if is_unchanged else replace(kernel, body=new)
@@ -93,7 +93,7 @@ def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
 
     def within(b: Block) -> Block:
         """`b` after copy propagation, inner blocks first."""
-        stmts = tuple(_propagated(x, memory, changing & used_names(x)) for x in b.stmts)
+        stmts = tuple(_propagated(x, memory, changing & names_read(x)) for x in b.stmts)
         is_unchanged = all(map(is_, stmts, b.stmts))
         return _propagated_here(b if is_unchanged else replace(b, stmts=stmts), memory, changing)
 

@@ -8,7 +8,7 @@ from ...algebra.index_builder import index_add, index_min
 from ...analysis.loop_set import constant_max_trips
 from ...analysis.parallelism import Splittable, parallel_obstacle
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read, rename_names, used_names
+from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -302,7 +302,7 @@ class _Marker:
         body = (start_of(block), *alone.body, *stores)
         work = Loop(block.name, blocks, body, parallel=True, span=alone.span)
         loads = [Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in kept.items()]
-        if alone.var in used_names(*combining, *(a.step for a in accs)):
+        if alone.var in names_read(*combining, *(a.step for a in accs)):
             loads.append(start_of(next_))
         combine = Loop(next_.name, blocks, (*loads, *combining), accs)
         inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
@@ -347,7 +347,7 @@ def _partition(
     combining: list[Stmt] = []
     dependent = set(carried)
     for s in body:
-        if dependent.isdisjoint(used_names(s)):
+        if dependent.isdisjoint(names_read(s)):
             work.append(s)
         elif isinstance(s, Assign) and s.value.lanes == 1 and not contains(s, Load):
             combining.append(s)

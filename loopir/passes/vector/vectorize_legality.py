@@ -175,6 +175,9 @@ def _check_carried(case: _Candidate) -> Rejection | None:
         reduction = reduction_of(acc, loop)
         if reduction is None and running_reduction_of(acc, loop, AliasInfo(case.kernel)):
             continue
+        if reduction is None and (array := _array_filled_at(acc.name, loop)) is not None:
+            text = f"where items of `{array}` are stored depends on the iteration before"
+            return Rejection("VECTOR_CARRIED", text, acc.span or loop.span, help=_FIXED_PLACES)
         if reduction is None:
             text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
         elif checks_narrow_overflow(acc, loop):
@@ -191,6 +194,19 @@ def _check_carried(case: _Candidate) -> Rejection | None:
             continue
         return Rejection("VECTOR_CARRIED", text, acc.span or loop.span)
     return None
+
+
+_FIXED_PLACES = (
+    "store one item an iteration, at a subscript that the loop's variable gives, in an array that "
+    "is made before"
+)
+"""The help where accumulators are subscripts of stores."""
+
+
+def _array_filled_at(name: str, loop: Loop) -> str | None:
+    """An array that `loop` stores to at a subscript that mentions `name`; None if there is none."""
+    stores = (n for s in loop.body for n in walk(s) if isinstance(n, Store))
+    return next((s.array for s in stores if any(_mentions(i, name) for i in s.index)), None)
 
 
 def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:

@@ -11,7 +11,7 @@ from kernels_strategy import cases
 from paths import GOLDEN
 
 from loopir import nodes as ir
-from loopir.ir_names import substitute, used_names
+from loopir.ir_names import names_read, substitute
 from loopir.ir_printer import parse
 from loopir.ir_traversal import (
     bottom_up,
@@ -61,7 +61,7 @@ def test_tuples_are_spliced_in() -> None:
 @settings(max_examples=25, deadline=None)
 @given(cases())
 def test_substitution_reaches_every_use(case: Case) -> None:
-    names = sorted(used_names(case.kernel))
+    names = sorted(names_read(case.kernel))
     done = substitute(case.kernel, {name: ir.Const(0, "i64") for name in names[::2]})
     read = {n.name for n in walk(done) if isinstance(n, ir.Var)}
     assert read == {n.name for n in walk(case.kernel) if isinstance(n, ir.Var)} - {*names[::2]}

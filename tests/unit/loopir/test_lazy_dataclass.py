@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loopir.dtypes import DTYPES
-from loopir.ir_names import used_names
+from loopir.ir_names import names_read
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Var
 
@@ -121,13 +121,13 @@ def test_what_is_kept_with_an_object_goes_nowhere() -> None:
     x = Var("x", "f64")
     total = Call("add", (x, x), "f64")
     hash(total)
-    assert used_names(total) == {"x"}
+    assert names_read(total) == {"x"}
     assert repr(total) == repr(Call("add", (x, x), "f64"))
     for other in (copy.copy(total), pickle.loads(pickle.dumps(total)), dataclasses.replace(total)):
         assert other == total
         assert not hasattr(other, "_hash")
         assert not hasattr(other, "_kept")
-    assert used_names(dataclasses.replace(total, args=(Var("y", "f64"), x))) == {"x", "y"}
+    assert names_read(dataclasses.replace(total, args=(Var("y", "f64"), x))) == {"x", "y"}
 
 
 def test_pickled() -> None:

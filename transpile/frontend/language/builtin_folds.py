@@ -156,7 +156,10 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
             function in EMPTY and _is_number(default)
         ):
             items = fold_items(a, cx)
-            return None if items is None else _minmax_with_flag(function, items, cx, default)
+            if items is None:
+                return None
+            peeled = _minmax_from_first(function, items, cx, default)
+            return peeled or _minmax_with_flag(function, items, cx, default)
     return None
 
 
@@ -233,10 +236,12 @@ def _element_test(e: ast.expr, ifs: list[ast.expr], is_any: bool, cx: Context) -
 
 
 def _minmax_from_first(
-    function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context
+    function: str, items: ast.GeneratorExp | ast.ListComp, cx: Context,
+    default: ast.expr | None = None,
 ) -> ast.expr | None:
     """``min`` or ``max`` over one ``for`` clause without ``if``: the first element before the loop,
-    then the others. None for other clauses and iterables.
+    then the others. Without any, the result is `default`, or ValueError is raised if that is None.
+    None for other clauses and iterables.
     """
     match items.generators:
         case [ast.comprehension(target=target, iter=it, ifs=[])]:
@@ -256,11 +261,21 @@ def _minmax_from_first(
         for I in range(1, N):
             REST
             BEST = MINMAX(BEST, E)
+    """ if default is None else """
+        if N < 1:
+            BEST = DEFAULT
+        else:
+            FIRST
+            BEST = E
+            for I in range(1, N):
+                REST
+                BEST = MINMAX(BEST, E)
     """
     lines = cx.code(
         text,
         N=s.length,
         EMPTY=ast.Constant(EMPTY[function]),
+        DEFAULT=default or ast.Constant(None),
         FIRST=_assignments(first, cx),
         BEST=best,
         I=index,

@@ -101,7 +101,8 @@ def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     if type(node.op) not in BINARY:
         refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
-    left, right = lower_scalar(ctx, node.left), lower_scalar(ctx, node.right)
+    left = lower_scalar(ctx, node.left, operand_of=node)
+    right = lower_scalar(ctx, node.right, operand_of=node)
     return operate_on_pair(ctx, operate, node, left, right)
 
 
@@ -110,7 +111,8 @@ def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
     if isinstance(node.op, ast.Not):
         return Num(bool_op("not", lower_test(ctx, node.operand)), weak="bool")
     operate = partial(_UNARY[type(node.op)], ctx, node=node)
-    return for_each_case(ctx, operate, node, lower_scalar(ctx, node.operand))
+    operand = lower_scalar(ctx, node.operand, operand_of=node)
+    return for_each_case(ctx, operate, node, operand)
 
 
 def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:

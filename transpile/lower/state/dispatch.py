@@ -12,16 +12,20 @@ from typing import Any, NoReturn
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
+from ...types.value_types import ELEMENTS
 from .lowering_state import Lowering
 from .symbol_values import ArrayRef, RecordArrayRef, Scalar, UnionValue
 
 __all__ = ["lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_expression"]
 
 
-def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
+def lower_scalar(
+    ctx: Lowering, node: ast.expr, *, operand_of: ast.BinOp | ast.UnaryOp | None = None
+) -> Scalar:
     """`node` as a scalar: a number, a complex number, or a union of numbers, None and unbound.
 
-    Raises Refused for a node of any other kind or value.
+    Raises Refused for a node of any other kind or value. If that is an array, and `node` an operand
+    of ``operand_of``, it is that operation which no macro has made a loop of.
     """
     rule = ctx.rules.expressions.get(type(node))
     value = refuse_expression(node) if rule is None else rule(ctx, node)
@@ -29,8 +33,22 @@ def lower_scalar(ctx: Lowering, node: ast.expr) -> Scalar:
         return value
     if isinstance(value, RecordArrayRef):
         refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
+    if operand_of is not None and isinstance(value, ArrayRef) and not value.kinds:
+        _refuse_array_operation(value, operand_of)
     reason = f"but an array with {value.rank} axes" if isinstance(value, ArrayRef) else "here"
     return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not a number {reason}", node)
+
+
+def _refuse_array_operation(array: ArrayRef, node: ast.BinOp | ast.UnaryOp) -> NoReturn:
+    """Refuses the operation `node` of whole arrays, with `array` as an operand."""
+    is_complex_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and (
+        ELEMENTS[array.dtype].kind == "c"
+    )
+    refuse(
+        "LOWER_UNSUPPORTED", f"`{source_text(node)}` of whole arrays is not compiled here", node,
+        help="write the exponent as a number: by it NumPy selects among several functions"
+        if is_complex_power else None,
+    )
 
 
 def lower_value(ctx: Lowering, node: ast.expr) -> Any:

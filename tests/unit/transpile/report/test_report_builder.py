@@ -156,3 +156,45 @@ def test_it_says_where() -> None:
     assert report.source[report.line].strip() == "@fuse"
     assert report.function.endswith("test_it_says_where.<locals>.f")
     assert report.signature == "(x: f64[:])"
+
+
+def test_lists_of_lists_are_said_to_be_filled_in_turn() -> None:
+    def pairs(a):
+        return [[v] * 2 for v in a]
+
+    def filled(a, out):
+        k = 0
+        for v in a:
+            out[k] = v
+            k = (k * 3 + 1) % 7
+        return k
+
+    for function, args, array in (
+        (pairs, ([1, 2, 3],), "[[v] * 2 for v in a]"), (filled, (F64, F64.copy()), "out"),
+    ):
+        (reason,) = fuse(function).report(*args).rejections
+        assert reason.code == "VECTOR_CARRIED"
+        said = f"where items of `{array}` are stored depends on the iteration before"
+        assert reason.message == f"compiled as scalar code: {said}"
+        assert "subscript" in (reason.help or "")
+
+
+def test_a_maximum_with_a_default_is_a_fold() -> None:
+    def greatest(xs):
+        return max(xs, default=0.0) - min((v * v for v in xs), default=-1)
+
+    fused = fuse(greatest)
+    for xs in ([2.0, -3.5, 1.0], [], [1.5]):
+        assert fused(xs) == greatest(xs)
+    assert not fused.stats.replays
+    assert fused.report([1.0]).vectorized == 2
+
+
+def test_an_operation_of_arrays_that_stays_pythons_is_named() -> None:
+    @fuse(on_reject="silent")
+    def f(z, k):
+        return z ** k
+
+    (reason,) = f.report(np.ones(3, complex), 2).rejections
+    assert reason.message == "`z ** k` of whole arrays is not compiled here"
+    assert "exponent" in (reason.help or "")
