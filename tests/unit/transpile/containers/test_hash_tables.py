@@ -207,7 +207,8 @@ NOT_WHOLE = {
         "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\n"
         "for v in x:\n    a = g.get(v, [])\n    a.append(-1)\n    n += len(g.get(v, []))\nreturn n",
     "a list is got, and grown":
-        "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\nfor v in x:\n    g.get(v, []).append(-1)\n    n += len(g[v])\nreturn n",
+        "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\n"
+        "for v in x:\n    g.get(v, []).append(-1)\n    n += len(g[v])\nreturn n",
     "grows under its loop":
         "g = defaultdict(list)\ng[0].append(1)\nn = 0\nfor v in g[0]:\n    n += 1\n"
                             "    if n < 10:\n        g[0].append(v)\nreturn n",
