@@ -67,6 +67,8 @@ def _remove(path: str) -> None:
     from shutil import rmtree
 
     rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):  # a MemoryError is ignored as well
+        rmtree(path, ignore_errors=True)
     handle = _locks.pop(path, None)
     if handle is not None:
         os.close(handle)

@@ -102,7 +102,9 @@ def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
         recomputed = (
             f"tp_inorder_{v.name}({raw}, {product}, {factor}, {value}, {r.last}, &{r.astray})"
         )
-    yield f"if (__builtin_expect({r.astray} | {out_of_range}, 0)) {{"
+    # with one register a group the flag is 0 here, which the C compiler does not see
+    is_astray = out_of_range if r.count == 1 else f"{r.astray} | {out_of_range}"
+    yield f"if (__builtin_expect({is_astray}, 0)) {{"
     yield f"{raw} = {recomputed};"
     if not is_vector:
         yield f"{r.astray} = 1;"

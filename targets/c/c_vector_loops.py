@@ -412,17 +412,18 @@ class _VectorLoop:
         has_group, inner = f"{self.end} - {self.i} >= {self.group}", s.inner()
         stop = inner.fresh(f"{self.n.var}_stop")
         yield f"if ({has_group}) for (;;) {{"
-        yield from chunk_start(self.i, self.end, stop, self.group, poll)
-        yield from self._groups_until(stop, inner)
+        yield from chunk_start(self.i, self.end, stop, self.group, poll, whole=True)
+        yield from self._groups_until(stop, inner, whole=True)
         yield from chunk_end(has_group, poll)
 
-    def _groups_until(self, end: str, s: Scope) -> Iterator[str]:
-        """The loop over whole groups before `end`."""
+    def _groups_until(self, end: str, s: Scope, *, whole: bool = False) -> Iterator[str]:
+        """The loop over whole groups before `end`; ``whole``: there is no rest before it."""
         if self.is_unrolled and isinstance(self.n, ir.PredLoop) and self.n.skips:
             for_all_registers = partial(self._side_by_side, outer=s)
             yield from groups_with_skipping(self.n, self.i, end, for_all_registers)
             return
-        yield f"for (; {end} - {self.i} >= {self.group}; {self.i} += {self.group}) {{"
+        has_group = f"{self.i} < {end}" if whole else f"{end} - {self.i} >= {self.group}"
+        yield f"for (; {has_group}; {self.i} += {self.group}) {{"
         if (
             self.count > 1
             and can_jam_inner_loops(self.n)

@@ -344,12 +344,17 @@ def count_down(poll: Poll) -> Iterator[str]:
     yield "}"
 
 
-def chunk_start(i: str, end: str, stop: str, step: int, poll: Poll) -> Iterator[str]:
-    """The lines before the loop over one chunk, which runs from `i` to `stop`."""
+def chunk_start(
+    i: str, end: str, stop: str, step: int, poll: Poll, *, whole: bool = False
+) -> Iterator[str]:
+    """The lines before the loop over one chunk, which runs from `i` to `stop`; ``whole``: after a
+    whole number of steps.
+    """
     size = poll.turns + (f" * {abs(step)}" if abs(step) != 1 else "")
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
     further = f"{i} {'+' if step > 0 else '-'} {size}"
-    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {end};"
+    last = f"{i} + (int64_t)(({left}) / {step} * {step})" if whole else end
+    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {last};"
 
 
 def chunk_end(more: str, poll: Poll) -> Iterator[str]:

@@ -61,8 +61,8 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             if (stop == i_end) break;
             i = stop;
             if (i_end - i >= 32) for (;;) {
-                const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 32) ? i + 65536 * 32 : i_end;
-                for (; i_stop - i >= 32; i += 32) {
+                const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 32) ? i + 65536 * 32 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 32 * 32);
+                for (; i < i_stop; i += 32) {
                     *(f32x8_u *)(y + i) = (tp_splat_f32x8(a) * *(const f32x8_u *)(x + i)) + *(const f32x8_u *)(y + i);
                     {
                         const int64_t i_v1 = i + 8;

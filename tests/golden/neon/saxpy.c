@@ -76,8 +76,8 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             if (stop == i_end) break;
             i = stop;
             if (i_end - i >= 16) for (;;) {
-                const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 16) ? i + 65536 * 16 : i_end;
-                for (; i_stop - i >= 16; i += 16) {
+                const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 16) ? i + 65536 * 16 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 16 * 16);
+                for (; i < i_stop; i += 16) {
                     *(f32x4_u *)(y + i) = (tp_splat_f32x4(a) * *(const f32x4_u *)(x + i)) + *(const f32x4_u *)(y + i);
                     {
                         const int64_t i_v1 = i + 4;

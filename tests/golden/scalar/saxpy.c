@@ -32,8 +32,8 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
         if (i_end - i >= 1) for (;;) {
-            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536) ? i + 65536 : i_end;
-            for (; i_stop - i >= 1; i += 1) {
+            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536) ? i + 65536 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 1 * 1);
+            for (; i < i_stop; i += 1) {
                 y[i] = (float)((float)(a * x[i]) + y[i]);
             }
             if (__builtin_expect(!(i_end - i >= 1), 1)) break;

@@ -74,8 +74,8 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
         if (i_end - i >= 64) for (;;) {
-            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i_end;
-            for (; i_stop - i >= 64; i += 64) {
+            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 64 * 64);
+            for (; i < i_stop; i += 64) {
                 s_0 = s_0 + *(const f32x4_u *)(x + i);
                 {
                     const int64_t i_v1 = i + 4;

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,25 @@ def test_without_locks_it_still_works(monkeypatch: pytest.MonkeyPatch) -> None:
     assert remove_abandoned() == 0
     private_folders.remove_private_folder(path)
     assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize("fault", [MemoryError, KeyboardInterrupt, None])
+def test_a_fault_while_a_folder_is_removed(
+    fault: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the folder nor the descriptor of its lock is left; None: a fault that is ignored."""
+    real, calls = shutil.rmtree, list[str]()
+
+    def rmtree(path: str, ignore_errors: bool = False) -> None:
+        calls.append(path)
+        if len(calls) > 1:
+            real(path, ignore_errors=ignore_errors)
+        elif fault is not None:
+            raise fault
+
+    path = make_private_folder()
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    with pytest.raises(fault) if fault else nullcontext():
+        private_folders.remove_private_folder(path)
+    assert not Path(path).exists()
+    assert path not in private_folders._locks
