@@ -34,6 +34,7 @@ __all__ = [
     "ComplexPart",
     "ResultSlot",
     "ListItems",
+    "ItemFlags",
     "NO_COPY_LIMIT",
     "CHEAP_COPY_BYTES",
     "CapturedExpr",
@@ -116,6 +117,15 @@ class ListItems:
     type: ListType
     captured: bool = False
     """Whether the list is a global or closure variable, and no parameter."""
+    flags: str | None = None
+    """The name of the bool array that tells which items are ints, if some may be floats."""
+
+
+@record(frozen=True, slots=True)
+class ItemFlags:
+    """The array `ListItems.flags`, which the call makes with that of the items."""
+
+    name: str
 
 
 @record(frozen=True, slots=True)
@@ -151,7 +161,8 @@ class ResultSlot:
 
 
 Binding: TypeAlias = (
-    Argument | Captured | Field | ObjectMember | ListItems | ComplexPart | Allocated | ResultSlot
+    Argument | Captured | Field | ObjectMember | ListItems | ItemFlags | ComplexPart | Allocated
+    | ResultSlot
 )
 
 

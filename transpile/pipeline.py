@@ -47,9 +47,10 @@ from .lower import lower
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
 from .lower.exact_sizes import exact_size, with_small_calls
+from .lower.lists.item_stores import NeedsMixedList
 from .lower.lower_function import has_ordered_folds, refuse_ordered_folds
 from .options import Options
-from .types.value_types import ArgType
+from .types.value_types import ArgType, with_mixed_list
 
 __all__ = [
     "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
@@ -60,9 +61,9 @@ __all__ = [
 FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
 LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
-# The forms of a program. "vector IR" is Loop IR with vector loops of abstract width, "target IR" is
-# Loop IR with the registers of one target.
+# The forms of a program; "vector IR" has vectors of abstract width, "target IR" registers.
 
+_INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
 _UNSET: Any = None
 """The value of a field that no stage has set yet."""
 
@@ -207,7 +208,12 @@ def _check_fold_order(s: Compilation) -> Compilation:
 
 
 def _lower(s: Compilation) -> Compilation:
-    plan = lower(s.tree, s.types, s.inliner.scope, recording=s.recording)
+    try:
+        plan = lower(s.tree, s.types, s.inliner.scope, recording=s.recording)
+    except NeedsMixedList as found:  # again from the start: macros ask for the types of items
+        inputs = {name: getattr(s, name) for name in _INPUTS}
+        inputs["types"] = with_mixed_list(s.types, found.name)
+        return run_stages(Compilation(**inputs), stop_after="lower")
     return replace(s, plan=plan, kernel=plan.kernel)
 
 
@@ -577,15 +583,9 @@ def run_stages(
 
 
 def compile_stages(
-    function: Callable[..., Any] | Source,
-    types: Mapping[str, ArgType],
-    options: Options,
-    machine: Machine = DEFAULT_MACHINE,
-    *,
-    recording: bool = False,
-    stop_after: str = PORTABLE,
-    skip: Collection[str] = (),
-    observe: Observer | None = None,
+    function: Callable[..., Any] | Source, types: Mapping[str, ArgType], options: Options,
+    machine: Machine = DEFAULT_MACHINE, *, recording: bool = False, stop_after: str = PORTABLE,
+    skip: Collection[str] = (), observe: Observer | None = None,
 ) -> Compilation:
     """The state after every stage before the target's own, with loops cut to fit `machine`.
 
