@@ -65,8 +65,14 @@ def version_small_calls(fused: Kernel, optimised: Kernel, sizes: Collection[str]
     is_exact = exact_up_to(ordered, ()) is None
     if not is_exact or _is_large(ordered) or _has_other_header(ordered, optimised):
         return optimised
+    if contains(ordered, Local | Bits):
+        return optimised
     fresh = FreshNames(replace(optimised, body=(*optimised.body, *ordered.body)))
-    names = {n: fresh.name(n) for n in sorted(bound_names(ordered) & bound_names(optimised))}
+    local_arrays = {n.name for n in walk(optimised) if isinstance(n, Local | Bits)}
+    taken = bound_names(optimised) | local_arrays
+    names = {n: fresh.name(n) for n in sorted(bound_names(ordered) & taken)}
+    if not local_arrays.isdisjoint(names.values()):
+        return optimised  # fresh names are not those of other scalars, but may be a local array's
     small = rename_names(ordered, names).body
     return replace(optimised, body=(If(_is_small(optimised, sizes), small, optimised.body),))
 
@@ -96,7 +102,7 @@ def _in_order(kernel: Kernel) -> Kernel:
 
 def _is_large(kernel: Kernel) -> bool:
     """Whether it is not worth having twice: long, or it does much work for any size."""
-    if sum(1 for _ in walk(kernel)) > _MAX_NODES or contains(kernel, Local | Bits):
+    if sum(1 for _ in walk(kernel)) > _MAX_NODES:
         return True
     counts = [counted_range(n) for n in walk(kernel) if isinstance(n, Loop)]
     ends = [r.hi for r in counts if r is not None]
