@@ -76,7 +76,7 @@ class Pass:
     reorders: bool = False  # takes `reassociate`, since it may change the order of folds
     takes_machine: bool = False  # takes `machine`: registers and caches determine its tile sizes
     vectorizes: bool = False  # its result may have vector loops
-    protects: bool = False  # takes `private`, the arrays that only a finished call shows
+    takes_private: bool = False  # takes `private`, the arrays that only a finished call shows
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""
@@ -284,7 +284,7 @@ PASS_LIST = (
         reason="duplicates loops, so no pass after it should process both copies",
     ),
     Pass(
-        run=parallelize, needs=(Loop | VecLoop,), protects=True,
+        run=parallelize, needs=(Loop | VecLoop,), takes_private=True,
         reason="the loops are final: what it marks is what threads run, whatever made the loops",
     ),
 )
@@ -305,7 +305,7 @@ def run_pass(
         arguments["reassociate"] = reassociate
     if step.takes_machine:
         arguments["machine"] = machine
-    if step.protects:
+    if step.takes_private:
         arguments["private"] = private
     return step.run(kernel, **arguments)
 

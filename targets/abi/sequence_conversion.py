@@ -121,6 +121,37 @@ class SequenceSpec:
             for k in np.flatnonzero(old_items.view(as_bytes) != new.view(as_bytes)):
                 old[k] = new[k].item() if self.weak else new[k]
 
+    def take_mixed(self, value: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The items of a list of ints and floats as floats, and which of them are ints; (None,
+        None) if one is anything else, or an int that no float equals.
+        """
+        if type(value) is not list:
+            return None, None
+        is_int = [type(item) is int for item in value]
+        fits = (
+            -_EXACT <= item <= _EXACT if int_ else type(item) is float
+            for item, int_ in zip(value, is_int, strict=True)
+        )
+        if not all(fits):
+            return None, None
+        return np.array(value, np.float64), np.array(is_int, bool)
+
+    def put_mixed(self, value: Any, array: np.ndarray, is_int: np.ndarray) -> None:
+        """Store the items that have another value or type now back into the list of ints and
+        floats.
+        """
+        old, was_int = self.take_mixed(value)
+        if old is None or was_int is None:
+            changed = np.ones(len(array), bool)
+        else:
+            changed = (old.view(np.int64) != array.view(np.int64)) | (is_int != was_int)
+        for k in np.flatnonzero(changed).tolist():
+            value[k] = int(array[k]) if is_int[k] else float(array[k])
+
+
+_EXACT = 1 << 53
+"""The ints up to this one are exactly floats."""
+
 
 class _Spec(np.ndarray):
     """The words of an ``items`` struct; ``kept`` keeps the objects alive that they point to."""

@@ -22,6 +22,7 @@ from ..frontend.ast_names import (
     bound_names,
     declared_outer,
     mentions_none,
+    name_bindings,
     names_used,
     values_bound_to,
 )
@@ -373,6 +374,7 @@ class ListEscapes:
         if any(isinstance(e, ast.DictComp) or getattr(e, "keys", ()) for e in initial):
             return False  # the lists that it starts with may have other names
         harmless = {e for n in nodes for e in self._harmless_uses(n, name)}
+        harmless.update(self._copied_by_get(name, harmless))
         return not any(_exposes_value(n, name, harmless) for n in nodes)
 
     def _harmless_uses(self, n: ast.AST, name: str) -> Iterator[ast.expr]:
@@ -383,9 +385,9 @@ class ListEscapes:
         yield from self._numpy_arguments(n)
         match n:
             case ast.Expr(ast.Call(ast.Attribute(receiver, "append"), [_], [])) if (
-                _value_of(receiver) == name
+                _value_of(receiver) == name and not _is_get(receiver, name)
             ):
-                yield receiver
+                yield receiver  # of ``get``, macros make a copy
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(), "setdefault")) as call):
                 yield call  # its result, the list, is not used
 
@@ -395,6 +397,35 @@ class ListEscapes:
         """
         if isinstance(n, ast.Call) and is_numpy_function(self._resolve(n.func)):
             yield from n.args
+
+
+    def _copied_by_get(self, name: str, harmless: Collection[ast.AST]) -> list[ast.expr]:
+        """The calls in assignments ``w = d.get(k, [])`` of the table `name` where ``w`` may as well
+        be a copy: it is bound only so and only read, and from its first to its last occurrence no
+        statement of the function's own block changes a list of the table.
+        """
+        nodes, block = [*walk_nodes(*self._tree.body)], self._tree.body
+        bound = [b for n in nodes for b in name_bindings(n) if _is_get(b[1], name)]
+        copied: list[ast.expr] = []
+        for copy in {target.id for target, _ in bound}:
+            values = [value for target, value in bound if target.id == copy]
+            uses = [n for n in nodes if _is_name(n, copy)]
+            reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
+            is_bound_only_so = len(uses) == len(values) + len(reads)
+            is_only_read = is_bound_only_so and all(n in harmless for n in reads)
+            places = [k for k, s in enumerate(block) if copy in names_used(s)]
+            lifetime = block[places[0] : places[-1] + 1]
+            if is_only_read and not _appends(name, lifetime):
+                copied += values
+        return copied
+
+
+def _is_get(e: ast.expr, name: str) -> bool:
+    """Whether `e` is a call of ``get`` of the table `name`, with a default."""
+    match e:
+        case ast.Call(ast.Attribute(ast.Name(id=table), "get"), [_, _], []):
+            return table == name
+    return False
 
 
 def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool:
@@ -410,11 +441,8 @@ def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool
         case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
             return True
         case ast.Call(ast.Attribute(ast.Name(id=to), "get" | "setdefault"), args) if to == name:
-            has_empty_default = (
-                len(args) >= 2 and isinstance(args[1], ast.List) and not args[1].elts
-            )
-            if not has_empty_default:
-                return True
+            if len(args) < 2 or not isinstance(args[1], ast.List) or args[1].elts:
+                return True  # the default is no new, empty list
         case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
             return True
         case ast.For(target=target, iter=iterable, body=body):

@@ -131,6 +131,8 @@ class SubscriptFacts(Probe):
             return Fact(1, list_type=ty)
         if self.of(index).rank != 0 or may_be_bool(index):
             return UNKNOWN
+        if ty.is_mixed:
+            return fact_of_types(frozenset({ty.item, ty.stored}))
         inner = ty.inner
         return (
             Fact(1, list_type=inner)
@@ -278,7 +280,8 @@ class CallFacts(ShapeFacts, TupleFacts):
 
     def _list_number_fact(self, fact: Fact) -> Fact:
         """The fact about an item, or the sum of the items, of a list of fact `fact`."""
-        ints = fact.list_type is not None and fact.list_type.inner == ScalarType("i64", weak=True)
+        ty = fact.list_type
+        ints = ty is not None and ty.inner == ScalarType("i64", weak=True) and not ty.is_mixed
         return INT if ints else SCALAR
 
     def _array_draw_fact(self, draw: ArrayDraw) -> Fact:

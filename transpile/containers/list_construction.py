@@ -407,4 +407,5 @@ def _types(part: _Part, cx: Context) -> Sequence[object]:
     if cx.builtin(part.of) == "range":
         return [*INT_TYPES]
     fact = cx.fact(part.of)
-    return [fact.list_type.item] if fact.list_type else [None, 0]
+    ty = fact.list_type
+    return [None, 0] if ty is None or ty.is_mixed else [ty.item]

@@ -258,7 +258,7 @@ def _item_dtype(e: ast.expr, cx: Context) -> str:
     if not isinstance(e, ast.Name):
         return ""
     listed = cx.fact(e).list_type
-    if listed is not None and listed.is_packed:
+    if listed is not None and (listed.is_packed or listed.is_mixed):
         return ""
     if listed is not None and len(listed.kinds) == 1 and isinstance(listed.item, ScalarType):
         return listed.item.dtype

@@ -22,8 +22,8 @@ The last step of lowering, called by `lower_function.py`. It decides:
   never                in all other calls
   ==================== ===========================================================================
 
-  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._snapshot` makes
-  the conditions of a call.
+  `decide_copies.with_copies_decided` refines the plan by the final kernel;
+  `python_wrapper._snapshot` makes the conditions of a call.
 """
 from __future__ import annotations
 
@@ -37,7 +37,16 @@ from loopir.nodes import Append, Check, Const, Disjoint, Expr, Kernel, Load, Par
 from loopir.op_table import STATUS
 from loopir.passes.checks.hoist_checks import assume_checks_hold
 
-from ..call_plan import NO_COPY_LIMIT, Argument, Captured, Field, ListItems, ObjectMember, Plan
+from ..call_plan import (
+    NO_COPY_LIMIT,
+    Argument,
+    Captured,
+    Field,
+    ItemFlags,
+    ListItems,
+    ObjectMember,
+    Plan,
+)
 from ..frontend.refusal import refuse
 from ..result_spec import ComplexResult, ResultSpec, SelectResult
 from ..types.value_types import ArgType
@@ -123,6 +132,7 @@ def assemble_plan(
         refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
     sequences = {n: k for n, k in b.bindings.items() if isinstance(k, ListItems)}
     list_arrays = {n for n, k in sequences.items() if k.type.memory is None}
+    list_arrays |= {n for n, k in b.bindings.items() if isinstance(k, ItemFlags)}
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     from_caller = (Argument, Captured, Field, ObjectMember)
     caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}

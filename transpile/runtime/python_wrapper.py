@@ -243,7 +243,9 @@ class PrologueSource:
         distinct.
         """
         list_bindings = [b for b in self.bindings if isinstance(b, ListItems)]
-        yield from (f"{b.name} = {self.converter(b, False)}({b.of})" for b in list_bindings)
+        for b in list_bindings:
+            arrays = b.name if b.flags is None else f"{b.name}, {b.flags}"
+            yield f"{arrays} = {self.converter(b, False)}({b.of})"
         if any(True for _ in self.written_lists()):
             lists = "".join(f"{b.of}, " for b in list_bindings)
             rows = "".join(f"*{b.of}, " for b in list_bindings if b.type.kinds[1:] == (list,))
@@ -273,6 +275,8 @@ class PrologueSource:
         stores the array into it.
         """
         items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
+        if b.flags is not None:
+            return self.add_helper("m", items.put_mixed if back else items.take_mixed)
         return self.add_helper("m", sequence_converter(items, back))
 
     def _has_constant_value(self, ref: IdentityGuard) -> str:
@@ -377,7 +381,9 @@ class _WrapperSource(PrologueSource):
         yield "_tp_calls += 1"
         captures = self.interface.captures
         yield from (host_source(c.write_back) for c in captures if c.write_back)
-        yield from (f"{self.converter(b, True)}({b.of}, {b.name})" for b in self.written_lists())
+        for b in self.written_lists():
+            arrays = b.name if b.flags is None else f"{b.name}, {b.flags}"
+            yield f"{self.converter(b, True)}({b.of}, {arrays})"
         result = result_source(self.interface.returned, self)
         if self.slots:
             yield f"_tp_result = {result}"

@@ -113,7 +113,7 @@ def _shared_memory(value: Any, kind: type) -> ListType | None:
     if not isinstance(ty, ArrayType):
         return None
     item = {"f": float, "b": bool}.get(ELEMENTS[ty.dtype].kind, int)
-    return ListType(_SCALARS[item], (kind,), ty)
+    return ListType(_SCALARS[item], (kind,), memory=ty)
 
 
 def _part_type(value: Any) -> ArgType | None:

@@ -6,8 +6,8 @@ types run the same compiled code. Types that are no `Opaque` can be passed to a 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_packed",
+    "is_packed", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -96,6 +96,9 @@ class ListType:
     """``list`` or ``tuple``, for the outer sequence and, if there are any, the inner ones; or the
     one class of a packed sequence (`is_packed`).
     """
+    is_mixed: bool = False
+    """Whether the items may be ints and floats: of a list of ints in which a function puts floats.
+    """
     memory: ArrayType | None = None
     """Of a memoryview or an array.array: the type of the array that shares its memory. The items of
     other sequences are copied.
@@ -111,6 +114,8 @@ class ListType:
         """The type of the elements of the array that has the items."""
         if self.memory is not None:
             return ScalarType(self.memory.dtype)
+        if self.is_mixed:
+            return ScalarType("f64", weak=True)
         return ScalarType("u8") if self.is_packed else self.item
 
     @property
@@ -126,6 +131,14 @@ class ListType:
         for kind in reversed(self.kinds):
             text = f"{kind.__name__}[{text}{', ...' if kind is tuple else ''}]"
         return text
+
+
+def with_mixed_list(types: Mapping[str, ArgType], name: str) -> dict[str, ArgType]:
+    """`types` where the list `name` may have ints and floats (`ListType.is_mixed`)."""
+    ty = types[name]
+    assert isinstance(ty, ListType)
+    assert not ty.is_mixed
+    return {**types, name: replace(ty, is_mixed=True)}
 
 
 @record(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from ...types.value_types import (
     ObjectType,
     Opaque,
     ScalarType,
+    is_packed,
 )
 
 __all__ = ["SCALARS", "Uses", "annotated_type", "array_of", "leaves_dtype_open", "sample_of"]
@@ -193,7 +194,7 @@ def _container(origin: Any, items: Sequence[Any], uses: Uses) -> ArgType:
     match items[0]:
         case ScalarType(dtype) as item if dtype not in PARTS:
             return ListType(item, (kind,))
-        case ListType(item, (inner,), None) if inner in (list, tuple):
+        case ListType(item, (inner,), memory=None) if inner in (list, tuple):
             return ListType(item, (kind, inner))
         case ObjectType(is_tuple=True, parts=[(_, ScalarType() as item), *others]) if all(
             t == item for _, t in others
@@ -212,7 +213,7 @@ def sample_of(ty: ArgType | None) -> Any:
             return ELEMENTS[dtype].numpy.type(1)
         case ArrayType(dtype=dtype, rank=rank):
             return np.zeros((2,) * rank, ELEMENTS[dtype].numpy)
-        case ListType(item, kinds, None) if not ty.is_packed:
+        case ListType(item, kinds) if not is_packed(kinds):
             value = sample_of(item)
             for kind in reversed(kinds):
                 value = kind([value] * 17)  # a tuple that is no aggregate

@@ -20,7 +20,7 @@ from .dynamic_lists import note_buffer_item
 from .item_types import INT_OR_FLOAT, exact_float_checks, item_types
 from .list_arguments import list_items_of
 
-__all__ = ["NeedsItemFlags", "require_item", "require_item_type"]
+__all__ = ["NeedsItemFlags", "NeedsMixedList", "require_item", "require_item_type"]
 
 
 class NeedsItemFlags(Exception):
@@ -31,6 +31,16 @@ class NeedsItemFlags(Exception):
     def __init__(self, name: str, item_type: BufferType) -> None:
         super().__init__(name)
         self.name, self.item_type = name, item_type
+
+
+class NeedsMixedList(Exception):
+    """Raised where the list argument `name`, of ints, gets floats: it must be read and written as a
+    list of both from the start, so that the function is compiled again (`ListType.is_mixed`).
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
@@ -68,6 +78,12 @@ def _require_item_of_argument(
         refuse("LOWER_TYPE", "an item of bytes is assigned", node)
     if array.is_packed:
         return  # `encode_packed` decides
+    types = None if isinstance(value, ComplexPair) else item_types(value)
+    if types is not None and types <= INT_OR_FLOAT.types and array.kinds == (list,):
+        if array.has_ints_and_floats:
+            return
+        if array.weak and array.dtype == "i64" and types != {("i64", True)} and not items.captured:
+            raise NeedsMixedList(items.of)
     n = require_one_type(ctx, value, node)
     if isinstance(n, ComplexPair):
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Dim
 
-from ...call_plan import ListItems
+from ...call_plan import ItemFlags, ListItems
 from ...frontend.ast_names import name_bindings, names_used
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
@@ -34,17 +34,20 @@ def take_list_items(
     `ty`. Raises Refused where the list escapes, or no loop goes through it.
     """
     b = ctx.b
-    known = (k.name for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)
-    array = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
+    known = (k for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)
+    items = next(known, None) or _new_list_items(ctx, name, ty, node, captured)
+    array = items.name
     rank = len(ty.kinds)
     shape = tuple(integer_num(b, Dim(array, k), LENGTH) for k in range(rank))
-    python_dtype = ty.item.dtype if ty.is_packed else None
+    python_dtype = ty.item.dtype if ty.is_packed or ty.is_mixed else None
     return ArrayRef(
         array, ty.stored.dtype, _array_type(ty).unit, shape, weak=ty.item.weak, kinds=ty.kinds,
-        python_dtype=python_dtype)
+        python_dtype=python_dtype, flags=items.flags)
 
 
-def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool) -> str:
+def _new_list_items(
+    ctx: Lowering, name: str, ty: ListType, node: ast.AST, captured: bool
+) -> ListItems:
     """Adds the array parameter for the items of the list `name`; see `take_list_items`."""
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
         refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
@@ -52,8 +55,12 @@ def _new_list_items(ctx: Lowering, name: str, ty: ListType, node: ast.AST, captu
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node)
     array = fresh_array_name(ctx, f"{name}_items")
-    ctx.b.add_list_param(ListItems(array, name, ty, captured), _array_type(ty))
-    return array
+    flags = fresh_array_name(ctx, f"{name}_are_ints") if ty.is_mixed else None
+    items = ListItems(array, name, ty, captured, flags)
+    ctx.b.add_list_param(items, _array_type(ty))
+    if flags is not None:
+        ctx.b.add_list_param(ItemFlags(flags), ArrayType("bool", 1, 0))
+    return items
 
 
 def _array_type(ty: ListType) -> ArrayType:

@@ -45,7 +45,7 @@ from loopir.nodes import (
     Var,
 )
 
-from ...call_plan import Allocated, Binding, ListItems, StatusSource
+from ...call_plan import Allocated, Binding, ItemFlags, ListItems, StatusSource
 from ...diagnostics import Refused
 from ...host_nodes import HostExpr
 from ...types.typed_values import Num
@@ -405,8 +405,8 @@ class IRBuilder:
         self.bindings[name] = Allocated(name, expr, ty)
         self.buffers.fresh.add(name)
 
-    def add_list_param(self, binding: ListItems, ty: ArrayType) -> None:
-        """Adds an array parameter, of type `ty`, that holds the items of a list."""
+    def add_list_param(self, binding: ListItems | ItemFlags, ty: ArrayType) -> None:
+        """Adds an array parameter, of type `ty`, with the items of a list, or with their types."""
         self.params[binding.name] = kernel_param(binding.name, ty)
         self.bindings[binding.name] = binding
 

@@ -211,7 +211,7 @@ def type_texts(value: object) -> Iterator[str]:
             yield strong or "complex"
         case ArrayRef(dtype=dtype, kinds=kinds, weak=weak, unit=unit) if kinds:
             memory = ArrayType(dtype, 1, unit) if kinds[0] in SHARING else None
-            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds, memory))
+            yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds, memory=memory))
         case ArrayRef(dtype=dtype, unit=unit):
             yield str(ArrayType(dtype, value.rank, unit))
         case UnionValue(cases=cases):

@@ -103,6 +103,12 @@ PRIVATE = {
     "s = len(d.get(n, []))": True,
     "for v in d.get(n, []):\n s += v": True,
     "u = d.get(n, [])\nu.append(1)": False,
+    "d.get(n, []).append(1)": False,
+    "u = d.get(n, [])\nfor v in u:\n s += v\nd[n].append(n)": True,
+    "u = d.get(n, [])\nd[n].append(n)\ns = len(u)": False,
+    "for i in x:\n u = d.get(i, [])\n s += len(u)\n d.setdefault(i, []).append(n)": False,
+    "u = d.get(n, [])\nw = u": False,
+    "u = d.get(n, [])\nu = x\ns = len(u)": False,
     "u = d.setdefault(n, [])\nu.append(1)": False,
 }
 

@@ -56,6 +56,9 @@ WHOLE = {
              "    d[k] = d.get(k, 0) + 1\nn = 0\nfor (a, b), v in d.items():\n"
              "    n = max(n, v + a * b)\n"
              "return n, d",
+    "lists got by name":
+        "d = {}\nfor i, v in enumerate(x):\n    d.setdefault(v, []).append(i)\nn = 0\nfor v in x:\n"
+        "    a = d.get(v + 1, [])\n    for i in a:\n        n += i\n    n += len(a)\nreturn n",
     "means of groups": "d = {}\nfor k, v in zip(x, w):\n    s, n = d.get(k, (0.0, 0))\n"
                        "    d[k] = (s + v, n + 1)\nreturn {k: s / n for k, (s, n) in d.items()}",
     "tuples of keys": "d = {}\nfor k, v in zip(x, w):\n    if k not in d:\n"
@@ -203,6 +206,9 @@ NOT_WHOLE = {
     "a list is got, and changed":
         "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\n"
         "for v in x:\n    a = g.get(v, [])\n    a.append(-1)\n    n += len(g.get(v, []))\nreturn n",
+    "a list is got, and grown":
+        "g = {}\nfor i, v in enumerate(x):\n    g.setdefault(v, []).append(i)\nn = 0\n"
+        "for v in x:\n    g.get(v, []).append(-1)\n    n += len(g[v])\nreturn n",
     "grows under its loop":
         "g = defaultdict(list)\ng[0].append(1)\nn = 0\nfor v in g[0]:\n    n += 1\n"
                             "    if n < 10:\n        g[0].append(v)\nreturn n",
