@@ -470,7 +470,8 @@ class Kernel:
 
     ``strict`` names the float-status classes (``op_table.STATUS``) after which the call is replayed
     in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails: Python then writes
-    again what was written so far, which is safe since the kernel reads nothing that it writes.
+    again what was written so far, which is safe since the kernel reads nothing that it writes. A
+    pass must not move a store before a check: Python may raise there, and the store would remain.
     """
 
     name: str

@@ -79,7 +79,8 @@ class Op:
     Python. float16 is one where computing in float32 and rounding once is not the operation."""
     unit: float | None = None  # neutral element of a reduction; None: no reduction by it
     idempotent: bool = False  # x op x is x
-    raises: tuple[str, ...] = ()  # float flags that it may raise; each omitted one drops warnings
+    raises: tuple[str, ...] = ()
+    """Float flags that it may raise. NumPy's warning for a flag that is not listed is lost."""
     safe: float = 1.0
     """What replaces an operand where the result is not used: with it for the `masked_operands`, and
     anything for the others, the operation raises no flag. `MaskedRewriter` puts it into inactive

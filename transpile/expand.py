@@ -40,18 +40,18 @@ from .containers.list_elements import infer_list_items
 from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
 from .containers.multimaps import multimap_read, multimap_update
-from .containers.nested_lists import (
-    infer_nested_lists,
-    nested_list_append,
-    nested_list_read,
-    ragged_list_comprehension,
-)
 from .containers.numpy_list_operands import (
     list_argument,
     list_operand,
     list_store,
     tuple_list_comprehension,
     tuple_list_to_array,
+)
+from .containers.ragged_lists import (
+    infer_ragged_lists,
+    ragged_list_append,
+    ragged_list_comprehension,
+    ragged_list_read,
 )
 from .containers.rectangular_lists import columns_of_rows, copy_rows, row_lists_to_tuples, swap_rows
 from .containers.split_webs import split_list_webs
@@ -121,7 +121,7 @@ from .numpy.array_attributes import (
 from .numpy.creation.allocation_forms import allocation_form
 from .numpy.creation.array_comprehensions import (
     array_comprehension,
-    nested_list_comprehension,
+    rectangular_comprehension,
     stack_comprehension,
 )
 from .numpy.creation.array_creation import random_array, reuse_filled_array
@@ -226,7 +226,7 @@ def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, 
         infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
     has_lists = summary.has(ast.List, ast.ListComp) or "append" in summary.methods
     if has_lists:
-        infer_nested_lists(tree, cx)
+        infer_ragged_lists(tree, cx)
     if has_lists or summary.called & {"list", "sorted"} or cx.facts.tuple_lists:
         infer_list_items(tree, cx, lambda look: expand_only([look], tree, env))
 
@@ -432,8 +432,8 @@ MACROS: tuple[Macro, ...] = (
     array_list_append,          # u.append(x)
     array_list_stack,           # np.array(u)
     array_list_length,          # len(u)
-    nested_list_append,         # w.append([v for v in x])
-    nested_list_read,           # w[-1], len(w)
+    ragged_list_append,         # w.append([v for v in x])
+    ragged_list_read,           # w[-1], len(w)
     list_argument,              # np.mean(w)
     list_operand,               # x * w
     list_store,                 # x[:2] = w
@@ -535,7 +535,7 @@ MACROS: tuple[Macro, ...] = (
     array_comprehension,        # np.array([e for v in x])
     collected_generator,        # list(e for v in x)
     # before ragged_list_comprehension, which would append item by item
-    nested_list_comprehension,  # [[i * j for j in range(m)] for i in x]
+    rectangular_comprehension,  # [[i * j for j in range(m)] for i in x]
     ragged_list_comprehension,  # [[i for i in range(j)] for j in range(n)]
     # before list_comprehension, which would append in a loop
     repeated_list,              # [0 for _ in range(n)]

@@ -229,7 +229,10 @@ def loaded_arrays(kernel: Kernel) -> frozenset[str]:
 
 
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """Remove `temporaries` that are only written. Returns the kernel and their names.
+    """Remove stores to `temporaries` that nothing loads any more. Returns the kernel, and the names
+    of the arrays that it no longer takes: an array whose length is still read stays a parameter.
+    Appends become counters first (`count_appends`); an array with any other append, or a scan, is
+    kept.
 
     `temporaries`: those that fusion has left without a load (`fuse_kernel` finds them). The loads
     were removed by `forward_stores`; that the loops which wrote and read them
@@ -240,11 +243,14 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
             out[i] = t_here + 1.0
     """
     loaded = loaded_arrays(kernel)
+    # of an append that nobody loads, the count may still be needed: the length of the list
     kernel = count_appends(kernel, frozenset(temporaries) - loaded)
     statements = walk_statements(kernel)
+    # `_without_arrays` removes stores only
     otherwise_written = {n.array for n in statements if isinstance(n, Append | Scan)}
     unread = frozenset(temporaries) - loaded - otherwise_written
     kernel = bottom_up(kernel, lambda n: _without_arrays(n, unread))
+    # a length is read from the parameter
     with_length = {n.array for n in walk(kernel) if isinstance(n, Dim)}
     removed = tuple(p.name for p in kernel.params if p.name in unread - with_length)
     return replace(

@@ -6,14 +6,16 @@
  */
 enum { NESTED = 2 };                                    /* levels of lists */
 
-/* `share`: the Python function that makes the array of a memoryview or an array.array; NULL for other classes. */
+/* `item`: dtype and kind of an item; `rank`: levels of lists; `kinds`: the class at each level; `descr`: the dtype of the array;
+ * `share`: the Python function that makes the array of a memoryview or an array.array, NULL for other classes. */
 typedef struct { param item; int64_t rank; object *kinds[NESTED], *descr, *share; } items;
 
+/* Classes and functions of Python's C API, whose addresses `tp_bind_items` stores. */
 static struct {
-    object *lists;
+    object *lists;                                      /* the class list */
     intptr_t (*length)(object *);
     object *(*at)(object *, intptr_t);                  /* of a list; borrowed */
-    object *bytes, *bytearrays;
+    object *bytes, *bytearrays;                         /* the classes, and functions that give the data */
     char *(*in_bytes)(object *), *(*in_bytearray)(object *);
     object *views, *arrays;                             /* the classes memoryview and array.array */
 } lists;

@@ -64,34 +64,54 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
 
+/* The pool. A moment is a number of ticks (see Clock below). */
 static struct {
-    OWN_LINE uint64_t gate;     /* high half: the number of the region; low half: OPEN, AWAITED, the workers inside */
-    int32_t parked;             /* workers that sleep, or are about to */
+    /* What workers look at while they wait for a region. */
+    OWN_LINE uint64_t gate;     /* high half: the number of the region; low half: OPEN, AWAITED, the number of workers inside */
+    int32_t parked;             /* the number of workers that sleep, or are about to */
     int32_t is_leaving;         /* the workers must end */
-    OWN_LINE int64_t next;      /* the next chunk */
-    int64_t chunks, length;     /* how many chunks, and their iterations */
+    /* The region that is open, or was last. */
+    OWN_LINE int64_t next;      /* the number of the next chunk to claim */
+    int64_t chunks;             /* how many chunks there are */
+    int64_t length;             /* iterations of a chunk; the last one may have fewer */
     tp_region *region;
-    uint64_t control;           /* the owner's floating-point control bits */
-    int64_t status; uint64_t flags;     /* of the workers, ORed */
-    int32_t seats, is_stopped;  /* workers that may enter; whether a signal handler stopped the owner */
-    int32_t cpu;                /* on which the owner runs */
-    OWN_LINE int32_t is_owned;
-    int32_t limit, cpus, may_spin, is_forced;   /* settings; `is_forced`: threads are used even where that does not pay */
-    int32_t alive, is_shut, is_cut_short;       /* workers; no more may start; a fork took away workers within the region */
-    int64_t crowded, contended;         /* the ticks until which nobody spins; when a caller last found the pool owned */
-    int64_t hire_after, looked;         /* the ticks after which threads may be started; when CPUs were counted */
-    int64_t ended, streak;              /* the ticks at the end of the last region; how many came in quick succession */
-    int32_t is_wake, woken;             /* whether workers are woken for the next regions; how often in succession */
-    double debt, pause; int64_t paused; /* nanoseconds lost against serial runs; length of the next pause; its end in ticks */
-    double busy; int64_t counted;       /* threads of others that run, on average; when they were counted, in ticks */
-    int32_t online;                     /* CPUs of the machine */
-    double tick;                        /* nanoseconds */
-    int64_t counts[5];                  /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
+    uint64_t control;           /* the owner's floating-point control bits, which workers take over */
+    int64_t status;             /* of the workers, ORed: that of the kernel */
+    uint64_t flags;             /* of the workers, ORed: the floating-point flags that they raised */
+    int32_t seats;              /* the number of workers that may run chunks */
+    int32_t is_stopped;         /* a signal handler stopped the owner */
+    int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
+    /* Who may open a region. */
+    OWN_LINE int32_t is_owned;  /* some thread has the pool */
+    int32_t limit;              /* setting: threads of a region at most, with the owner */
+    int32_t cpus;               /* setting: CPUs that the process may use; looked up again each second */
+    int32_t may_spin;           /* setting: a worker may spin before it sleeps */
+    int32_t is_forced;          /* setting: threads are used even where that does not pay (for tests) */
+    int32_t alive;              /* the number of workers */
+    int32_t is_shut;            /* no more workers may start */
+    int32_t is_cut_short;       /* a fork took away workers within the region: its call must be replayed */
+    int64_t crowded;            /* the moment until which nobody spins, since there are more threads than CPUs */
+    int64_t contended;          /* the moment when a caller last found the pool owned */
+    int64_t hire_after;         /* the moment from which threads may be started, after that has failed */
+    int64_t looked;             /* the moment when `cpus` was looked up */
+    /* What `choose_threads` knows of all regions together. */
+    int64_t ended;              /* the moment when the last region ended */
+    int64_t streak;             /* how many regions have come in quick succession: less than SPIN after the one before; see RARELY */
+    int32_t is_wake;            /* the region wakes more workers than it pays for, for the next ones */
+    int32_t woken;              /* how many regions in succession did */
+    double debt;                /* nanoseconds that parallel runs have lost against serial ones, less those that they saved */
+    double pause;               /* the length of the next pause, divided by the debt that it is for */
+    int64_t paused;             /* the moment until which all regions run serially: the end of the pause */
+    double busy;                /* CPUs that other threads use, an average */
+    int64_t counted;            /* the moment when these were counted */
+    int32_t online;             /* CPUs of the machine */
+    double tick;                /* nanoseconds of a tick */
+    int64_t counts[5];          /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
 } pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
 
-static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];
+static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];     /* the workers, and ABSENT, RUNNING or ENDED */
 static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
-static __thread int role;
+static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
 static __thread int64_t context_limit;                  /* of transpile.threads(n) in this thread's context; 0: none */
 
 /* -- Clock: ticks, and their length `pool.tick`. */
@@ -398,18 +418,26 @@ static void reset_in_child(void)
 
 /* -- How many threads. */
 
-/* What is known of a region whose work has a certain order of magnitude. Times are nanoseconds a unit. */
+/* What is known of a region whose work has a certain order of magnitude. */
 typedef struct {
-    const float *rate; int32_t size;        /* key: the region, and the exponent of its units */
-    double serial, parallel;                /* 0: not measured */
-    int32_t serial_runs, parallel_runs, level, skip;    /* `skip`: calls left for which it stays serial; `level`: of its growth */
-    int32_t most, is_settled;               /* threads beyond which it gets no faster, 0: not known; whether that was tried */
-    uint32_t calls;                         /* too small ones */
-    double before, spent;                   /* `parallel` with twice as many threads; nanoseconds in parallel since a serial run */
+    const float *rate;                      /* key: the region, which has its own rate … */
+    int32_t size;                           /* … and the binary exponent of its units */
+    double serial;                          /* nanoseconds a unit, without threads; 0: not measured */
+    double parallel;                        /* nanoseconds a unit, with threads; 0: not measured */
+    int32_t serial_runs;                    /* serial runs that were measured; 2: `serial` can be relied on */
+    int32_t parallel_runs;                  /* runs of which `parallel` is the average */
+    int32_t level;                          /* how often threads were no faster: each time `skip` is twice as many */
+    int32_t skip;                           /* calls left that stay serial for that reason */
+    int32_t most;                           /* threads beyond which it gets no faster; 0: not known */
+    int32_t is_settled;                     /* fewer threads have been tried: `most` is final (`settle`) */
+    uint32_t calls;                         /* how many were too small for threads (`tp_pool_run`) */
+    double before;                          /* `parallel` with twice as many threads, while fewer are tried */
+    double spent;                           /* nanoseconds in parallel runs since a serial run */
 } history;
 
 static history histories[256];              /* only the owner uses it */
 
+/* The history of the region; a new one takes the place of another that has the same hash. */
 static history *history_of(const tp_region *r)
 {
     union { double real; uint64_t bits; } units = {r->units};
@@ -420,8 +448,10 @@ static history *history_of(const tp_region *r)
     return h;
 }
 
+/* The running average `old`, of which `new` becomes an eighth; a much larger `new` counts as four times `old`. */
 static double average(double old, double new) { return !old ? new : old + (new < 4 * old ? new - old : 3 * old) / 8; }
 
+/* Corrects the rate that all calls of the region share by one measurement: by a quarter, or wholly if it is far off. */
 static void learn_rate(float *rate, double time, double units)
 {
     float old, new = (float)(time / units);
@@ -447,6 +477,7 @@ static int threads_for(double time, double step, int most)
     return t;
 }
 
+/* The most threads that the limits of the pool, the context and the function allow, and the CPUs of the process. */
 static int32_t limit_now(const tp_region *r)
 {
     int64_t limit = PEEK(&pool.limit);
@@ -488,7 +519,20 @@ static int free_cpus(int awake)
 #endif
 }
 
-/* How many threads the region is worth, whose work is `time`. */
+/* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed.
+ *
+ * Called by the owner. `tp_pool_run` has already run small regions serially, and those that find the pool owned. In this order:
+ *
+ * - at most the limits of the pool, the context and the function, the CPUs (`limit_now`), and the number of grains;
+ * - 1 for `h->skip` calls after threads were no faster, and for all regions while the pool pauses (`pool.paused`);
+ * - 1 for the first two runs of a short region (SAMPLED), and for one run after EARNED times its time in parallel, EARNED_AGAIN
+ *   times if serial runs were measured before: a time to compare with;
+ * - at most as many as have helped (`h->most`), and as there are free CPUs;
+ * - as many as the work pays for: t threads need t (t - 1) times MORE_AWAKE if the workers spin, MORE_ASLEEP if they must be woken.
+ *   Workers that spin are those that are awake; where regions come in quick succession (`is_usual`), all, although some must be
+ *   woken first.
+ *
+ * Sets `pool.is_wake`: more are woken than this region pays for, for the next ones. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
@@ -509,7 +553,7 @@ static int choose_threads(const tp_region *r, history *h, double time)
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);   /* woken for the next ones */
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
@@ -552,6 +596,7 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
 
 /* -- Regions. */
 
+/* Runs the whole range in this thread. Gives the status. */
 static int64_t run_serially(tp_region *r)
 {
     int64_t status = 0;
@@ -649,7 +694,13 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     return status;
 }
 
-/* What kernels call through `tp_run_region`. */
+/* What kernels call through `tp_run_region`: runs the whole range, and gives the ORed status. The first that applies:
+ *
+ * - serially, without looking at the pool: in a worker, in the owner, for a limit of 1, one grain, or no work;
+ * - serially, if another thread owns the pool: nobody waits for it;
+ * - serially, without being timed, if serial runs have shown that the work is too small for threads (CERTAIN). Each 16th of
+ *   these goes on, so that a change is noticed;
+ * - by as many threads as `choose_threads` says; by one it is timed (`run_timed`), and the pool is free meanwhile. */
 int64_t tp_pool_run(tp_region *r)
 {
     if (role || r->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
@@ -661,7 +712,7 @@ int64_t tp_pool_run(tp_region *r)
     role = OWNER;
     history *h = history_of(r);
     double expected = expected_time(r, h);
-    if (h->serial_runs == 2 && expected < CERTAIN && ++h->calls % 16 && !PEEK(&pool.is_forced)) {     /* as fast as that is possible */
+    if (h->serial_runs == 2 && expected < CERTAIN && ++h->calls % 16 && !PEEK(&pool.is_forced)) {
         role = NOT_IN_REGION;
         STORE(&pool.is_owned, 0);
         return run_serially(r);

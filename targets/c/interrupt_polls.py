@@ -19,12 +19,14 @@
 
 Which loops poll, `_add_polls` decides: each loop, but for those that surely do little work, those
 of few iterations around other loops (the loops in them poll), and those inside another loop that
-go through an array: they end before long, since memory does (`_bounding_arrays`). For the latter
-the loop around them polls, after its first iteration already where the array is large.
+go through an array: they have at most as many iterations as the array has elements
+(`_bounding_arrays`). For the latter the loop around them polls, after its first iteration already
+where the array is large.
 
 How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
 milliseconds at most. A loop around others starts with `NEST` iterations; then its clock (`tp_clock`
-of ``stop.h``) doubles or halves the chunk, so that it takes some milliseconds.
+of ``stop.h``) doubles or halves the chunk, so that it takes some milliseconds (`is_early` of
+``signals.c``, which also asks Python at most every 50 ms).
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
 it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
@@ -174,7 +176,7 @@ def _add_polls(
                 return arrays
             poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
             if s not in found:
-                found[s] = poll
+                found[s] = poll  # before its body: clocks are numbered from outside to inside
                 found[s] = replace(poll, arrays=_add_polls_of_body(parts, found, values))
             return ()
         case ir.If(then=then, orelse=orelse):

@@ -359,9 +359,9 @@ class Facts(CallFacts, SubscriptFacts):
         # lists of arrays that the function makes
         self.array_lists: dict[str, ArrayList] = {}
         # lists of lists that are flat lists: the names of the list of items and of that of the ends
-        self.nested_lists: dict[str, tuple[str, str]] = {}
+        self.ragged_lists: dict[str, tuple[str, str]] = {}
         # those of them whose creation was already rewritten to flat lists
-        self.rewritten_nested_lists: set[str] = set()
+        self.rewritten_ragged_lists: set[str] = set()
         # hash tables: dicts and sets whose keys are data
         self.tables: dict[str, HashTable] = {}
         # of `tuple_lists`, the dtype of an array made of the list

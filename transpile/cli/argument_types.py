@@ -85,12 +85,16 @@ def _dotted(name: ast.expr) -> bool:
 
 
 def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
-    """A type for each parameter of `function`, whose source is `tree`. The first of these decides:
+    """A type for each parameter of `function`, whose source is `tree`. The first of these decides
+    (``--types`` comes before them all: `file_cases`):
 
     - its annotation; for ``self``, the class; a class of numbers and arrays alone counts, too;
     - the type of its default, if that is a scalar;
-    - its uses in the body: an object (``objects`` of the result) if it is used as no array or
-      number is, else a guess (``assumed``), see `_type_by_uses`.
+    - its uses in the body: an object (``objects`` of the result) if it is a ``self`` or ``cls`` of
+      unknown class, if an attribute is read that no array has, or if it is only called or passed on
+      as an object (`ParameterUses.is_object`); else a guess (`_type_by_uses`). Guessed ones are
+      ``assumed``, as are those whose annotation leaves the dtype open. A parameter that the body
+      does not use is an object, too, but in neither list.
     """
     hints = _evaluated_hints(function)
     uses = ParameterUses(tree, function.__globals__)
@@ -185,7 +189,7 @@ def _class_of(function: FunctionType) -> Any:
 
 
 def _uses_of(name: str, uses: ParameterUses, keys: Sequence[str]) -> Uses:
-    """What `uses` says about the parameter `name`."""
+    """What `uses` says about the parameter `name`; `keys`: those that a dict may be read by."""
     return Uses(uses.rank(name), uses.has_integers(name), keys)
 
 

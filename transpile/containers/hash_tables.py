@@ -124,8 +124,9 @@ def key_is_present(table: HashTable, lookup: KeyLookup, cx: Context) -> ast.expr
 def put_key(
     table: HashTable, lookup: KeyLookup, value: ast.expr | None, cx: Context
 ) -> list[ast.stmt]:
-    """Statements that insert the key, if it is not in the table, and set its `value` if the table
-    is a dict.
+    """Statements that insert the key if it is not in the table, doubling the slots once more than
+    half are full (`_append_key`), and set its `value` if the table is a dict. `lookup`: the result
+    of `find_key`, whose statements must come before.
     """
     new = _append_key(table, lookup, value, cx)
     old = cx.code("VALUES[AT] = E", VALUES=table.values, AT=lookup.at, E=value) if value else []

@@ -227,6 +227,9 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
     """Infer which names of `tree` stand for dicts or sets that become hash tables, and record them
     in `cx`.
 
+    A table whose keys have several lengths is left out. A name that is left out keeps its dict or
+    set, which lowering refuses.
+
     `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
     Changes `tree`: a statement that gives a key its first value is merged with the update that
     follows it (`merge_key_defaults`).
@@ -240,7 +243,7 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
         return
     widths = key_widths(tables, tree, visit)
     for name, uses in tables.items():
-        if len(widths[name]) < 2:
+        if len(widths[name]) < 2:  # else keys of several lengths, for which there is no layout
             cx.facts.tables[name] = new_table(
                 name, uses.kind, cx, iterated_at=uses.iterated_at,
                 key_width=max(widths[name], default=0), removes_keys=uses.removes_keys,
@@ -257,10 +260,12 @@ class _Uses(NamedTuple):
 
     kind: Kind
     missing_value: ast.expr | None  # of a defaultdict or Counter; None: a missing key raises
-    removes_keys: bool
+    removes_keys: bool  # whether some statement removes a key
     has_lists: bool  # whether the values are lists
     value_width: int  # the length of values that are tuples; 0: they are none
-    iterated_at: frozenset[tuple[int, int]]  # source positions of the uses of all keys that compile
+    iterated_at: frozenset[tuple[int, int]]
+    """Source positions of the uses of all keys at once (loop, sort, return) in which compiled code
+    has Python's order: `_uses_in_known_order`."""
 
 
 def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:

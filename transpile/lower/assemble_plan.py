@@ -64,8 +64,11 @@ def alias_guards(
     in `unaliased`, the arrays that are the call's own memory: allocated by the function, converted
     lists, and the slots of results.
 
-    ``or_same``: the two may also be one array, if within each loop nest both are only accessed at
-    the same elements. Not if one is a reshaped view (`reshaped`, view to array): it may be a copy.
+    A pair without a guard is never written, or cannot overlap: passes take it as disjoint
+    (`dependence.alias_relation`). With ``or_same`` the two may also be one array, and passes have
+    to keep what is right for both cases. That is allowed if each loop nest accesses both only at
+    the same elements; not if one of them is a reshaped view or its array (`reshaped`, view to
+    array), since NumPy may have copied.
     """
     reshaped_or_base = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]

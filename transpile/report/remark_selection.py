@@ -18,7 +18,8 @@ __all__ = ["fusion_remarks", "merge_equal", "without_shown"]
 def fusion_remarks(
     rejections: Iterable[Rejection], written: Collection[Span]
 ) -> tuple[list[Rejection], list[Rejection]]:
-    """The rejections of fusion that a report shows, and further ones for who asks.
+    """The rejections of fusion that a report shows, and those that it shows only in detail
+    (`Report.further`).
 
     Shown is the first reason of each pair of loops that the source has (`written`), if one pass
     over both would move fewer bytes, or if one of them has an effect. Further are the other reasons

@@ -377,7 +377,8 @@ def report_refused(
 ) -> Report:
     """The report on a function that runs as Python; `source` is None where it is unavailable.
 
-    Effects that would have prevented fusion of its loops in any case are added to `rejections`.
+    Shown is for each of `rejections` its cause (`with_cause`), equal ones once. Effects that would
+    have prevented fusion of its loops in any case are only shown in detail.
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
@@ -401,7 +402,7 @@ def report_regions(
 ) -> Report:
     """`refused`, with the reports of its `regions`; types of the loops in `not_run` are unknown
     until they run. ``covers_all_loops``: no loop is outside of the regions. Where all loops are
-    compiled, what `refused` says is for who asks.
+    compiled, the refusals of the whole function are only shown in detail.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
@@ -453,7 +454,7 @@ def join_reports(function: Callable[..., Any], reports: Sequence[Report], target
 
 
 def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """The first rejection of each code and place."""
+    """The first rejection of each code and place: several signatures may be refused for one."""
     first: dict[object, Rejection] = {}
     for r in merge_equal(rejections):
         first.setdefault((r.code, r.span or r.message), r)

@@ -89,9 +89,7 @@ class InstalledCall:
                 return
         self._rebuilds, self._skipped = self._rebuilds + 1, 0
         call = self._only_target() or self._inline_cache()
-        call = call or self._stub_for_rows(rows, is_alternating)
-        if call is not None:
-            self._install(call)
+        self._install(call or self._stub_for_rows(rows, is_alternating))
 
     def _only_target(self) -> Callable[..., Any] | None:
         """The target of the only row, if it serves calls of all sizes and checks the arguments
@@ -117,9 +115,9 @@ class InstalledCall:
 
     def _stub_for_rows(
         self, rows: Sequence[CacheRow], is_alternating: bool
-    ) -> Callable[..., Any] | None:
-        """A Python stub for the calls of these rows only. None while calls alternate between
-        signatures: a stub serves one.
+    ) -> Callable[..., Any]:
+        """A Python stub for the calls of these rows only. While calls alternate between signatures
+        it is ``miss``: a stub serves one.
         """
         if is_alternating:
             return self._miss

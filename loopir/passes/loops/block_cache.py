@@ -77,7 +77,7 @@ def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel
                                 s = step(s + broadcast(a[i, k], W) * b_1[k - k_1, 0:W])
                             c[i, j:W] = s
     """
-    if kernel.stops:
+    if kernel.stops:  # stores would come before checks of earlier rows: see `Kernel`
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 

@@ -51,7 +51,7 @@ def fission(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     for j_1 in loop(0, c.shape[1]):
                         c[i, j_1] = c[i, j_1] + a[i, k] * b[k, j_1]
     """
-    if kernel.stops:
+    if kernel.stops:  # stores would come before checks of earlier iterations: see `Kernel`
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 

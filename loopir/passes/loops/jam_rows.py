@@ -64,7 +64,7 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                     y[i + 2, j:W] = (t_2 * t_2 + t_2) * t_2
                     y[i + 3, j:W] = (t_3 * t_3 + t_3) * t_3
     """
-    if kernel.stops:
+    if kernel.stops:  # stores would come before checks of earlier elements: see `Kernel`
         return kernel
     fresh = FreshNames(kernel)
 

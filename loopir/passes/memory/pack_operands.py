@@ -108,10 +108,8 @@ _STRIP_ROWS = 32  # rows per panel: few enough that the pages they write stay in
 
 
 def pack_operands(kernel: Kernel) -> Kernel:
-    """Move a vector loop outside of strips of its row loop, and gather its operands once for a
-    strip.
-
-    The gathered operands are copied to a panel, from which all rows of the strip load. Before::
+    """Run short reductions in strips of rows: the vector loop goes around the rows of a strip, and
+    what its lanes gather is copied to a panel once a strip, from which all its rows load. Before::
 
         def k(x: f64[:, ::1], y: f64[:, ::1], n: i64, out: mut(f64[:, ::1])):
             disjoint(x, out)
@@ -139,7 +137,7 @@ def pack_operands(kernel: Kernel) -> Kernel:
                                 s = step(s + broadcast(x[i, k], W) * y_1[k, 0:W])
                             out[i, j:W] = s
     """
-    if kernel.stops:
+    if kernel.stops:  # stores would come before checks of earlier rows: see `Kernel`
         return kernel
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
     params = {p.name: p for p in kernel.params}

@@ -101,8 +101,8 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
-    """The loops among `loop` and those in it that should be vectorised: one on each path from
-    outside to inside.
+    """The variables of the loops, among `loop` and those in it, that should be vectorised: at most
+    one on each path from outside to inside.
 
     An innermost loop is chosen if it can be vectorised. An outer one is chosen if its iterations
     can run in lockstep, its accumulators are reductions of each lane, and the `LoopSet` cost of
@@ -130,7 +130,7 @@ def _without_accumulators(loop: Loop) -> Loop:
 
 
 def inner_loops(n: Any) -> list[Loop]:
-    """The loops directly in a loop or branch (branches in between are looked through)."""
+    """The `Loop`s in a loop or branch that are in no other `Loop` in it."""
     body = (*n.then, *n.orelse) if isinstance(n, If) else n.body
     per_statement = [
         [s] if isinstance(s, Loop) else inner_loops(s) for s in body if isinstance(s, _ENCLOSING)
@@ -142,7 +142,10 @@ _ENCLOSING = (Loop, If, While, Zip)
 
 
 def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
-    """Whether `acc` is a reduction that each lane may do for itself, unread within the loop."""
+    """Whether `acc` is a reduction that each lane may do for itself, and the lanes be combined
+    after the loop (a float sum only with `reassociate`). Its step must load nothing, and its
+    overflow need no test in the loop.
+    """
     reduction = reduction_of(acc, loop)
     if reduction is None or checks_narrow_overflow(acc, loop):
         return False
@@ -155,9 +158,10 @@ def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
 def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) -> bool:
     """Whether iterations of `loop`, which contains loops, may run in lanes statement by statement.
 
-    Requires an interval without accumulators and exit; at least `min_trips` iterations, unless the
-    count is unknown; no check if the kernel stops at one; uniform control flow; constant strides
-    between lanes, and no two lanes that store to one element; and no dependence between iterations.
+    Requires a counted loop (`counted_range`) without accumulators; at least `min_trips` iterations,
+    unless the count is unknown; no check if the kernel stops at one; uniform control flow; constant
+    strides between lanes, and no two lanes that store to one element; and no dependence between
+    iterations.
     """
     return _is_lockstep_legal(loop, kernel_header(kernel), min_trips)
 
@@ -180,6 +184,7 @@ def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
         return False
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
     strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
+    # None: not affine, or in several axes; (0, 0): all lanes touch one element
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     return all(d.distance == 0 for d in dependences(loop, kernel))

@@ -36,7 +36,10 @@ def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
 
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
-    """`source` with the line and function of the helper that it was inlined from, if any."""
+    """`source` with the line and function of the helper that its operation was inlined from, if
+    any. The inliner noted these at the node (`CalleeBodies._move_to_call`), and `note_warning`
+    copied them to ``source.inlined_at``.
+    """
     place = source.inlined_at
     if place is None:
         return source

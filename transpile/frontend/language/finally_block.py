@@ -1,8 +1,8 @@
 """``finally`` → its block behind the body, and before each exit from it.
 
 Where an exception leaves the function, the call is replayed: Python runs the block then. Where a
-handler around the ``try`` catches it, the block must run before that handler: such a ``try`` is
-rewritten together with the handlers, by `try_except.try_statement`.
+handler of a ``try`` around this one catches it, the block must run before that handler: the ``try``
+around rewrites both (`try_except._TryRewriter._final_block`).
 """
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def finally_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return _result
 
     None if handlers of the ``try`` cannot be rewritten; for an exit in the block, which would
-    discard an exception; and while a helper is inlined in a ``try`` with handlers.
+    discard an exception; for an exit from within a ``try`` or ``with`` in it that stays one; and
+    while a helper is inlined into a ``try`` with handlers, which has to rewrite it.
     """
     if not isinstance(node, ast.Try) or not node.finalbody or cx.handlers_around:
         return None
@@ -42,7 +43,8 @@ def finally_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         lines = try_statement(attempt, cx)
     if lines is None:
         return None
-    if any(isinstance(n, ast.Try) for n in walk_nodes(*lines)):  # its exits would stay within it
+    if any(isinstance(n, ast.Try) for n in walk_nodes(*lines)):
+        # expanded first: an exit inside of it could not run the block
         known = dict(cx.facts.known)
         lines = [new for s in lines for new in cx.expanded(copy_tree(s))]
         cx.facts.known = known

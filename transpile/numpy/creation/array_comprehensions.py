@@ -3,7 +3,7 @@
 `comprehension_nest` analyses a comprehension (maybe of comprehensions or displays) as a loop nest
 with known trip counts: a `ComprehensionNest`. Three macros store its items by index:
 `array_comprehension` (``np.array([e for v in x])``), `stack_comprehension` (``np.vstack([row for
-…])``) and `nested_list_comprehension` (``[[e for j in …] for i in …]``, as lists of one length).
+…])``) and `rectangular_comprehension` (``[[e for j in …] for i in …]``, as lists of one length).
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..function_table import FUNCTIONS
 
 __all__ = [
     "Comprehension", "ComprehensionNest", "ComprehensionLoop", "comprehension_nest", "item_types",
-    "array_comprehension", "nested_list_comprehension", "zero_of_type", "stack_comprehension",
+    "array_comprehension", "rectangular_comprehension", "zero_of_type", "stack_comprehension",
 ]
 
 Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp
@@ -250,7 +250,7 @@ def _rows_as_lists(comprehension: Comprehension, cx: Context) -> Comprehension:
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp, elt=ast.ListComp)
-def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
+def rectangular_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``[[e for j in …] for i in …]`` → loops that fill lists of one length, with items of one
     type.
 
@@ -269,14 +269,16 @@ def nested_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         ):
             if not mentions_none(comprehension, [name]):
                 return None
-            return cx.with_before(lambda: _nested_lists(name, comprehension, cx))
+            return cx.with_before(lambda: _rectangular_lists(name, comprehension, cx))
         case ast.ListComp(elt=ast.ListComp()):
             name, comprehension = cx.fresh("list"), node
-            return cx.bound_name(name, lambda: _nested_lists(name, comprehension, cx))
+            return cx.bound_name(name, lambda: _rectangular_lists(name, comprehension, cx))
     return None
 
 
-def _nested_lists(name: str, comprehension: ast.ListComp, cx: Context) -> list[ast.stmt] | None:
+def _rectangular_lists(
+    name: str, comprehension: ast.ListComp, cx: Context
+) -> list[ast.stmt] | None:
     """Statements that bind `name` to lists of lists of zeros of the final lengths, and store each
     item by index. None where the comprehension is no nest with known trip counts, or its items are
     not scalars of one type of `_ZERO_ITEMS`.

@@ -1,7 +1,7 @@
 """Ragged lists of lists → a flat list of items and the end offset of each row.
 
 The layout is that of compressed sparse rows: ``ends[k]`` and ``ends[k + 1]`` delimit row k in
-``items``. `infer_nested_lists` runs once for a function, before macros fire, and records the names
+``items``. `infer_ragged_lists` runs once for a function, before macros fire, and records the names
 whose every occurrence this layout supports: rows are only appended, each row is a new list (or a
 list that nobody changes after it was appended), and rows are only read, at constant indices. A
 returned list of lists is built from items and ends after the kernel (``_ops.pieces``).
@@ -25,22 +25,27 @@ from ..frontend.language.comprehensions import (
     nested_loops,
     with_fresh_variables,
 )
-from ..frontend.macros.firing_conditions import has_nested_lists, is_returned
+from ..frontend.macros.firing_conditions import has_ragged_lists, is_returned
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 from .list_construction import extend_list, list_from_iterable
 
 __all__ = [
-    "gives_new_lists", "infer_nested_lists", "nested_list_append",
-    "ragged_list_comprehension", "nested_list_read",
+    "gives_new_lists", "infer_ragged_lists", "ragged_list_append",
+    "ragged_list_comprehension", "ragged_list_read",
 ]
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
-    """Record in `cx` which names stand for lists of newly made lists, and for nothing else."""
+def infer_ragged_lists(tree: ast.FunctionDef, cx: Context) -> None:
+    """Record in `cx` which names may be ragged: lists of lists in the flat layout (`_is_ragged`).
+
+    A comprehension with known trip counts becomes rectangular before a macro of this module sees it
+    (`array_comprehensions.rectangular_comprehension`, earlier in `MACROS`). Equal rows
+    (`is_repeated_rows`) and all other lists of lists stay as they are, for lowering.
+    """
     if not cx.is_builtin("list", "sorted", "len"):
         return
     candidates = {name for n in walk_nodes(*tree.body) for name, _ in _rows_added(n)}
@@ -48,11 +53,11 @@ def infer_nested_lists(tree: ast.FunctionDef, cx: Context) -> None:
     inner_scopes = (n for n in walk_nodes(*tree.body) if isinstance(n, _INNER))
     candidates -= {x for n in inner_scopes for x in names_used(n)}
     for name in sorted(candidates):
-        if _is_nested(name, tree, cx):
-            cx.facts.nested_lists[name] = cx.fresh(name), cx.fresh("ends")
+        if _is_ragged(name, tree, cx):
+            cx.facts.ragged_lists[name] = cx.fresh(name), cx.fresh("ends")
 
 
-def _is_nested(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
+def _is_ragged(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     """Whether `name` is bound once, to a list, receives only new lists or lists that are handed
     over, and otherwise occurs only where `_plainly_used` or `_read_by_name` allow it.
     """
@@ -138,9 +143,9 @@ def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:
     return is_new and not is_suspending(comprehension) and not bound_names(comprehension)
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_nested_lists)
-@fires_on(ast.Expr, value=ast.Call, when=has_nested_lists)
-def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+@fires_on(ast.Assign, targets=ast.Name, value=ast.List, when=has_ragged_lists)
+@fires_on(ast.Expr, value=ast.Call, when=has_ragged_lists)
+def ragged_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``rows = []`` and ``rows.append(row)`` → an empty flat list; then the items of `row` and the
     end offset.
 
@@ -161,23 +166,23 @@ def nested_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
-            name in cx.facts.nested_lists
+            name in cx.facts.ragged_lists
         ):
             lines = _start(name, cx)
             for row in rows:
                 lines += cx.code("NAME.append(E)", NAME=name, E=row)
             return lines
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[row])) if (
-            name in cx.facts.rewritten_nested_lists
+            name in cx.facts.rewritten_ragged_lists
         ):
-            items, ends = cx.facts.nested_lists[name]
+            items, ends = cx.facts.ragged_lists[name]
             end = cx.code("ENDS.append(len(ITEMS))", ENDS=ends, ITEMS=items)
             appends = extend_list(items, row, cx)
             return None if appends is None else [*appends, *end]
     return None
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_nested_lists)
+@fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp, when=has_ragged_lists)
 @fires_on(ast.ListComp, when=is_returned)
 def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``[[…] for …]`` with rows of different lengths → loops that append items and end offsets.
@@ -195,21 +200,21 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
-            name in cx.facts.nested_lists and not is_repeated_rows(comprehension, cx)
+            name in cx.facts.ragged_lists and not is_repeated_rows(comprehension, cx)
         ):
             return [*_start(name, cx), *_append_rows(name, comprehension, cx)]
         case ast.ListComp(elt=row) as comprehension if (
             cx.result_uses() and gives_new_lists(comprehension, cx) and not _is_copied(row, cx)
         ):
             name = cx.fresh("list")
-            cx.facts.nested_lists[name] = cx.fresh("items"), cx.fresh("ends")
+            cx.facts.ragged_lists[name] = cx.fresh("items"), cx.fresh("ends")
             cx.before(*_start(name, cx), *_append_rows(name, comprehension, cx))
             return _returned_lists(name, cx)
     return None
 
 
-@fires_on(*EXPRESSIONS, when=has_nested_lists)
-def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
+@fires_on(*EXPRESSIONS, when=has_ragged_lists)
+def ragged_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
     """``rows[i]``, ``len(rows)`` and ``rows`` as the result → the part of the flat list between two
     offsets, the number of offsets less one, and lists that are made after the kernel.
 
@@ -235,12 +240,12 @@ def nested_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
         return (_ops.pieces(_w, _ends), len(_ends) - 1)
     """
     match node:
-        case ast.Name(id=name) if name in cx.facts.rewritten_nested_lists and cx.result_uses():
+        case ast.Name(id=name) if name in cx.facts.rewritten_ragged_lists and cx.result_uses():
             return _returned_lists(name, cx)
         case ast.Call(args=[ast.Name(id=name)]) if (
-            name in cx.facts.rewritten_nested_lists and cx.builtin(node) == "len"
+            name in cx.facts.rewritten_ragged_lists and cx.builtin(node) == "len"
         ):
-            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.nested_lists[name][1])
+            return cx.expr("len(ENDS) - 1", ENDS=cx.facts.ragged_lists[name][1])
         case ast.Call(args=[of]) if cx.builtin(node) == "len" and (row_range := _row_at(of, cx)):
             return cx.expr("B - A", A=row_range.first, B=row_range.behind)
         case ast.Subscript(value=of, slice=index, ctx=ast.Load()) if (row_range := _row_at(of, cx)):
@@ -267,14 +272,14 @@ def _row_at(e: ast.expr, cx: Context) -> _Row | None:
     """The row that ``rows[k]`` stands for, for a constant ``k``; None for other expressions."""
     match e:
         case ast.Subscript(value=ast.Name(id=name), slice=index) if (
-            name in cx.facts.rewritten_nested_lists
+            name in cx.facts.rewritten_ragged_lists
         ):
             constant = integer_constant(index, None)
         case _:
             return None
     if constant is None:
         return None
-    items, ends = cx.facts.nested_lists[name]
+    items, ends = cx.facts.ragged_lists[name]
     first = constant if constant >= 0 else constant - 1
     bounds = (cx.expr("ENDS[K]", ENDS=ends, K=ast.Constant(k)) for k in (first, first + 1))
     return _Row(items, *bounds)
@@ -301,14 +306,14 @@ def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
 
 def _returned_lists(name: str, cx: Context) -> ast.expr:
     """The list of lists itself, for a return."""
-    items, ends = cx.facts.nested_lists[name]
+    items, ends = cx.facts.ragged_lists[name]
     return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
 def _start(name: str, cx: Context) -> list[ast.stmt]:
     """Statements that make the flat list and the offsets of `name`, without rows."""
-    items, ends = cx.facts.nested_lists[name]
-    cx.facts.rewritten_nested_lists.add(name)
+    items, ends = cx.facts.ragged_lists[name]
+    cx.facts.rewritten_ragged_lists.add(name)
     return cx.code("ITEMS = []\nENDS = [0]", ITEMS=items, ENDS=ends)
 
 
