@@ -8,7 +8,6 @@ pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` 
 """
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record, replace
@@ -19,6 +18,8 @@ from .result_spec import ResultSpec
 from .types.value_types import PARTS, ArrayType, ListType, RecordType, ScalarType
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopir.nodes import Kernel
 
     from .diagnostics import InlinedAt
@@ -48,7 +49,7 @@ __all__ = [
     "writes_captured",
     "complex_params",
     "strided_params",
-    "make_interface", "names_in_size", "python_scalar_params",
+    "make_interface", "python_scalar_params",
 ]
 
 
@@ -385,25 +386,6 @@ def writes_captured(interface: KernelInterface) -> bool:
     written = {p.name for p in interface.params if p.written}
     draws = any(capture.generator for capture in interface.captures)
     return draws or not captured.isdisjoint(written)
-
-
-def names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
-    """The kernel parameters of `plan` that the size of a call counts once each, by their length or
-    value (`targets.abi.inline_cache.size_of_call`): arrays of rank 1, flat lists, and Python's
-    ints, that are `parameters` of the function.
-    """
-    found = set()
-    for binding in plan.bindings:
-        match binding:
-            case Argument(name, ArrayType(rank=1)) | Argument(name, ScalarType("i64", True)):
-                given = name
-            case ListItems(name, given, ListType(kinds=(_,)), False):
-                pass
-            case _:
-                continue
-        if given in parameters:
-            found.add(name)
-    return frozenset(found)
 
 
 def make_interface(

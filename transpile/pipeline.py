@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from loopir.analysis.arithmetic_intensity import copies_are_cheap
-from loopir.analysis.mod_ref import arrays_read
 from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
 from loopir.ir_traversal import walk
@@ -22,9 +20,7 @@ from loopir.lazy_dataclass import record
 from loopir.machine_model import DEFAULT_MACHINE, Machine
 from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
-from loopir.passes.checks.hoist_checks import checks_before_writing
 from loopir.passes.pass_list import Pass, run_pass
-from loopir.passes.vector.exact_bits import exact_up_to
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
 from targets.build.build_kernel import BuildError, build_kernel
 from targets.isa.target_registry import Target, runnable_targets
@@ -32,14 +28,11 @@ from targets.kernel_selection import KernelMatch, emit_translation_unit, match_k
 
 from .analysis.call_env import CallEnv
 from .call_plan import (
-    CHEAP_COPY_BYTES,
-    NO_COPY_LIMIT,
     KernelInterface,
     Plan,
     complex_params,
     keeps_gil,
     make_interface,
-    names_in_size,
     python_scalar_params,
     strided_params,
 )
@@ -52,6 +45,8 @@ from .frontend.source import Source, read_source
 from .frontend.value_specialization import substitute_values
 from .lower import lower
 from .lower.binding_guards import with_binding_guards
+from .lower.decide_copies import with_copies_decided
+from .lower.exact_sizes import exact_size, with_small_calls
 from .lower.lists.item_stores import NeedsMixedList
 from .lower.lower_function import has_ordered_folds, refuse_ordered_folds
 from .options import Options
@@ -276,21 +271,19 @@ def _optimise(s: Compilation) -> Compilation:
     raise AssertionError("run the rows of named_stages instead")
 
 
-def _decide_copies(s: Compilation) -> Compilation:
-    """Decides whether a call copies the arrays that the kernel writes, and up to which size.
+def _version_small_calls(s: Compilation) -> Compilation:
+    if _is_reordered(s) or not s.options.reassociate:
+        return s
+    return replace(s, kernel=with_small_calls(s.kernel, s.fusion.kernel, s.plan, s.types))
 
-    No copies are made for a kernel that decides to replay before it writes anything. A kernel that
-    reads no array that it writes can run again on what it has written.
-    """
-    plan = s.plan
-    rewrites = plan.rewrites and not arrays_read(s.kernel.body).isdisjoint(plan.writes)
-    snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(s.kernel))
-    copied_up_to = plan.copied_up_to
-    if len(plan.sources) > 1 and plan.writes:  # only a replay shows which source warns first
-        is_cheap = plan.raised_order is not None or copies_are_cheap(s.fusion.kernel, plan.writes)
-        copied_up_to = max(copied_up_to, NO_COPY_LIMIT if is_cheap else CHEAP_COPY_BYTES)
-    plan = replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)
-    return replace(s, plan=plan)
+
+def _is_reordered(s: Compilation) -> bool:
+    """Whether results may differ from Python's in the last bits at any size."""
+    return s.options.fma or has_ordered_folds(s.tree)
+
+
+def _decide_copies(s: Compilation) -> Compilation:
+    return replace(s, plan=with_copies_decided(s.plan, s.kernel, s.fusion.kernel))
 
 
 # -- Stages of a target: from Loop IR to a callable
@@ -328,8 +321,7 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    is_reordered = s.options.fma or has_ordered_folds(s.tree)  # so results may differ at any size
-    exact = -1 if is_reordered else exact_up_to(s.kernel, names_in_size(s.plan, s.types))
+    exact = -1 if _is_reordered(s) or s.match else exact_size(s.kernel, s.plan, s.types)
     interface = make_interface(s.plan, s.target_kernel, exact)
     entry = load_kernel(
         s.path, interface,
@@ -438,6 +430,11 @@ STAGES: tuple[Stage, ...] = (
     Stage(  # named_stages puts the rows of PASS_LIST in its place
         name="optimise", from_form=LOOP_IR, to_form=VECTOR_IR, run=_optimise, verify=_verify_kernel,
         reason="the passes of loopir.passes.pass_list, in their order",
+    ),
+    Stage(
+        name="version_small_calls", from_form=VECTOR_IR, to_form=VECTOR_IR,
+        run=_version_small_calls, verify=_verify_kernel,
+        reason="only the kernel after all passes tells whether its folds have another order",
     ),
     Stage(
         name="decide_copies", from_form=VECTOR_IR, to_form=VECTOR_IR, run=_decide_copies,

@@ -42,6 +42,7 @@ loopir.passes.memory
 loopir.passes.loops
 loopir.passes.checks  loopir.passes.scalar
 loopir.passes.pass_list  loopir.passes.nest_plans  loopir.passes.__init__
+loopir.passes.version_small_calls
 loopir.fusion
 loopir.__init__
 

@@ -22,8 +22,8 @@ The last step of lowering, called by `lower_function.py`. It decides:
   never                in all other calls
   ==================== ===========================================================================
 
-  `pipeline._decide_copies` refines the plan by the final kernel; `python_wrapper._snapshot` makes
-  the conditions of a call.
+  `decide_copies.with_copies_decided` refines the plan by the final kernel;
+  `python_wrapper._snapshot` makes the conditions of a call.
 """
 from __future__ import annotations
 

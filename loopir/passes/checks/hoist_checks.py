@@ -121,7 +121,11 @@ def checks_before_writing(kernel: Kernel) -> bool:
     """Whether every check of `kernel` is made before its first visible store.
 
     Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
+    Of a kernel that is one branch, either side has to be so.
     """
+    match kernel.body:
+        case (If(then=then, orelse=orelse),):
+            return all(checks_before_writing(replace(kernel, body=b)) for b in (then, orelse))
     checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
     if not checking and not kernel.strict:
         return True

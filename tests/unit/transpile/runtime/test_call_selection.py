@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targets.abi.inline_cache import SIZE_LIMIT
+from loopir.passes.version_small_calls import LARGEST_SMALL_CALL
+from targets.abi.inline_cache import SIZE_LIMIT, size_of_call
 from transpile import fuse
 from transpile.runtime import specialization
 from transpile.runtime.call_selection import CallSelection
@@ -336,6 +338,54 @@ def test_a_decision_does_not_hold_for_much_longer_results() -> None:
         for _ in range(20):
             assert f(n) == table_with_a_column(n)
         assert f.stats.replays.get("RUN_PYTHON_FASTER", 0) >= before + 2, "Python was timed, too"
+
+
+def rows_times(rows: Any, v: Any) -> list[float]:
+    return [sum(a * b for a, b in zip(r, v)) for r in rows]  # noqa: B905
+
+
+def means_of_groups(keys: Any, values: Any) -> dict[int, float]:
+    groups: defaultdict[int, list[float]] = defaultdict(list)
+    for k, v in zip(keys, values):  # noqa: B905
+        groups[k].append(v)
+    return {k: sum(v) / len(v) for k, v in groups.items()}
+
+
+def sums_of_pairs(pairs: Any) -> tuple[float, float]:
+    a = b = 0.0
+    for x, y in pairs:
+        a += x * 0.1
+        b += y * 0.1
+    return a, b
+
+
+_TENTHS = [0.1 * k for k in range(1, 400)]
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (rows_times, [([_TENTHS[:n]] * n, _TENTHS[:n]) for n in (2, 4, 5, 19)]),
+        (means_of_groups, [([k % 3 for k in range(n)], _TENTHS[:n]) for n in (4, 15, 16, 200)]),
+        (sums_of_pairs, [([(x, 2 * x) for x in _TENTHS[:n]],) for n in (3, 15, 16, 300)]),
+    ],
+)
+def test_python_may_serve_small_calls_of_any_nest(function: Any, calls: list[Any]) -> None:
+    """Small calls keep the order of folds; each call has one answer, whatever serves it."""
+    f = fuse(function)
+    for args in calls:
+        before = sum(f.stats.replays.values())
+        answers = {repr(f(*args)) for _ in range(40)}
+        assert len(answers) == 1
+        is_small = size_of_call(args) <= LARGEST_SMALL_CALL
+        exact = repr(function(*args))
+        if is_small and sys.version_info < (3, 12):  # there `sum` has an order of its own
+            assert answers == {exact}
+        elif not is_small:
+            assert sum(f.stats.replays.values()) == before, "Python was tried"
+    assert f.stats.replays["RUN_PYTHON_FASTER"] >= 2
+    assert f.stats.compiled > 3
 
 
 def product(x: Any, y: Any) -> Any:

@@ -1,0 +1,133 @@
+"""Loop versioning by the size of a call: small calls fold floats in the order of the source.
+
+Then Python has the same bits and may serve a small call, where converting lists takes longer than
+all the rest (`transpile.runtime.call_selection`). `keep_fold_order` does this for folds that stand
+alone; here it is done for the kernel as a whole, whatever its nests.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..algebra.index_builder import index_add, index_less, index_max, index_min, index_mul
+from ..dtypes import INDEX
+from ..ir_names import FreshNames, bound_names, rename_names
+from ..ir_traversal import contains, counted_range, walk
+from ..lazy_dataclass import replace
+from ..nodes import Bits, Const, Dim, Expr, If, Kernel, Local, Loop, Var
+from .pass_list import PASS_LIST, run_pass
+from .vector.exact_bits import exact_up_to
+
+__all__ = ["LARGEST_SMALL_CALL", "has_small_calls", "version_small_calls"]
+
+LARGEST_SMALL_CALL = 31
+"""The largest size of a call that is small: all sizes of 5 bits (`CallSelection` decides by bits).
+"""
+
+_MAX_NODES = 2500
+"""A larger kernel is not versioned, as that would take long to compile."""
+
+_MANY_ITERATIONS = 64
+"""A loop with more iterations at any size is long, however small the call."""
+
+
+def version_small_calls(fused: Kernel, optimised: Kernel, sizes: Collection[str]) -> Kernel:
+    """`optimised`, the result of all passes on `fused`, with scalar code that keeps the order of
+    folds for calls of at most `LARGEST_SMALL_CALL` elements of the arrays in `sizes` and values of
+    the integers in it. The same object if that cannot be done, or would take too long.
+
+    Before::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            for i in loop(0, x.shape[0]):
+                for j in vec(0, x.shape[1], width=W, s=broadcast(0.0, W), group=4 * W):
+                    s = step(s + x[i, j:W])
+                out[i] = hreduce_add(s)
+
+    after::
+
+        def k(x: f64[:, ::1], out: mut(f64[::1])):
+            disjoint(x, out)
+            if x.shape[0] * x.shape[1] < 32:
+                for i_1 in loop(0, x.shape[0]):
+                    for j_1 in loop(0, x.shape[1], s_1=0.0):
+                        s_1 = step(s_1 + x[i_1, j_1])
+                    out[i_1] = s_1
+            else:
+                for i in loop(0, x.shape[0]):
+                    for j in vec(0, x.shape[1], width=W, s=broadcast(0.0, W), group=4 * W):
+                        s = step(s + x[i, j:W])
+                    out[i] = hreduce_add(s)
+    """
+    if _is_large(optimised):
+        return optimised
+    ordered = _in_order(fused)
+    is_exact = exact_up_to(ordered, ()) is None
+    if not is_exact or _is_large(ordered) or _has_other_header(ordered, optimised):
+        return optimised
+    if contains(ordered, Local | Bits):
+        return optimised
+    fresh = FreshNames(replace(optimised, body=(*optimised.body, *ordered.body)))
+    local_arrays = {n.name for n in walk(optimised) if isinstance(n, Local | Bits)}
+    taken = bound_names(optimised) | local_arrays
+    names = {n: fresh.name(n) for n in sorted(bound_names(ordered) & taken)}
+    if not local_arrays.isdisjoint(names.values()):
+        return optimised  # fresh names are not those of other scalars, but may be a local array's
+    small = rename_names(ordered, names).body
+    return replace(optimised, body=(If(_is_small(optimised, sizes), small, optimised.body),))
+
+
+def has_small_calls(kernel: Kernel, sizes: Collection[str]) -> bool:
+    """Whether `kernel` is a result of `version_small_calls` with these `sizes`."""
+    match kernel.body:
+        case (If(cond=cond),):
+            return cond == _is_small(kernel, sizes)
+    return False
+
+
+def _is_small(kernel: Kernel, sizes: Collection[str]) -> Expr:
+    """Whether a call is small."""
+    return index_less(_size(kernel, sizes), LARGEST_SMALL_CALL + 1)
+
+
+def _in_order(kernel: Kernel) -> Kernel:
+    """`kernel` as scalar code, its folds in the order of the source: without the passes that make
+    vectors or tiles.
+    """
+    for step in PASS_LIST:
+        if not step.vectorizes and not step.takes_machine:
+            kernel = run_pass(step, kernel, reassociate=False, threads=1)
+    return kernel
+
+
+def _is_large(kernel: Kernel) -> bool:
+    """Whether it is not worth having twice: long, or it does much work for any size."""
+    if sum(1 for _ in walk(kernel)) > _MAX_NODES:
+        return True
+    counts = [counted_range(n) for n in walk(kernel) if isinstance(n, Loop)]
+    ends = [r.hi for r in counts if r is not None]
+    return any(isinstance(e, Const) and e.value > _MANY_ITERATIONS for e in ends)
+
+
+def _has_other_header(a: Kernel, b: Kernel) -> bool:
+    """Whether two kernels have other parameters, guards or conditions to report."""
+    return (a.params, a.guards, a.strict, a.stops) != (b.params, b.guards, b.strict, b.stops)
+
+
+def _size(kernel: Kernel, sizes: Collection[str]) -> Expr:
+    """The number of elements of the arrays in `sizes`, plus the integers in it as far as they are
+    positive; of each integer at most one more than is small, so that the sum does not overflow.
+    """
+    size: Expr = Const(0, INDEX)
+    for p in kernel.params:
+        if p.name not in sizes:
+            continue
+        if p.rank is None:
+            positive = index_max(Var(p.name, INDEX), 0)
+            size = index_add(size, index_min(positive, LARGEST_SMALL_CALL + 1))
+            continue
+        count: Expr = Dim(p.name, 0)
+        for axis in range(1, p.rank):
+            count = index_mul(count, Dim(p.name, axis))
+        size = index_add(size, count)
+    return size

@@ -1,0 +1,99 @@
+"""Size of a call and the bits of its results: up to which size a call has Python's bits.
+
+The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
+and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the
+size that `exact_size` gives; `with_small_calls` makes a kernel with such a size.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from loopir.nodes import Kernel
+from loopir.passes.vector.exact_bits import exact_up_to
+from loopir.passes.version_small_calls import (
+    LARGEST_SMALL_CALL,
+    has_small_calls,
+    version_small_calls,
+)
+
+from ..call_plan import (
+    Allocated,
+    Argument,
+    Captured,
+    ListItems,
+    ObjectMember,
+    Plan,
+    ResultSlot,
+)
+from ..types.value_types import ArgType, ArrayType, ListType, ScalarType
+
+__all__ = ["exact_size", "with_small_calls"]
+
+
+def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> int | None:
+    """The largest size of a call up to which `kernel`, the result of all passes on that of `plan`,
+    surely has Python's bits; None: any; -1: none. ``types``: of the function's parameters.
+    """
+    sizes = _names_of_whole_size(plan, types)
+    if sizes and has_small_calls(kernel, sizes):
+        return LARGEST_SMALL_CALL
+    return exact_up_to(kernel, _names_in_size(plan, types))
+
+
+def with_small_calls(
+    kernel: Kernel, fused: Kernel, plan: Plan, types: Mapping[str, ArgType]
+) -> Kernel:
+    """`kernel`, the result of all passes on `fused`, with code of Python's bits for small calls if
+    these convert lists and do not have them yet; else `kernel` itself.
+    """
+    if not any(isinstance(b, ListItems) for b in plan.bindings):
+        return kernel
+    exact, sizes = exact_size(kernel, plan, types), _names_of_whole_size(plan, types)
+    if exact is None or exact >= LARGEST_SMALL_CALL or not sizes:
+        return kernel
+    return version_small_calls(fused, kernel, sizes)
+
+
+def _names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
+    """The kernel parameters of `plan` that the size of a call counts once each, by their length or
+    value (`targets.abi.inline_cache.size_of_call`): arrays of rank 1, flat lists, and Python's
+    ints, that are `parameters` of the function.
+    """
+    found = set()
+    for binding in plan.bindings:
+        match binding:
+            case Argument(name, ArrayType(rank=1)) | Argument(name, ScalarType("i64", True)):
+                given = name
+            case ListItems(name, given, ListType(kinds=(_,)), False):
+                pass
+            case _:
+                continue
+        if given in parameters:
+            found.add(name)
+    return frozenset(found)
+
+
+def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[str] | None:
+    """The kernel parameters of `plan` whose elements and values add up to at most the size of a
+    call, if these are all arrays that it reads; else None.
+    """
+    found, lists = set(), set()
+    for binding in plan.bindings:
+        match binding:
+            case Argument(name, ArrayType()) | Argument(name, ScalarType("i64", True)):
+                if name not in types:
+                    return None
+                found.add(name)
+            case ListItems(name, of, ListType(kinds=kinds) as ty, False) if types.get(of) == ty:
+                if len(kinds) > 2 or not {list, tuple}.issuperset(kinds):
+                    return None
+                if of not in lists:  # its items may be in several arrays
+                    found.add(name)
+                lists.add(of)
+            case Argument() | Allocated() | ResultSlot():
+                pass
+            case ObjectMember(type=ScalarType()) | Captured(type=ScalarType()):
+                pass
+            case _:
+                return None
+    return frozenset(found)
