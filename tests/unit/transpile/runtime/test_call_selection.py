@@ -42,6 +42,19 @@ def new(**options: bool) -> CallSelection:
     return CallSelection(**{"converts_lists": False, "varies": False} | options)
 
 
+def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
+    """Other work slowed the trial of Python; a clear decision holds for ever."""
+    for python, looks in ((11_700, 4), (40_000, 0)):
+        selection = new()
+        assert settle(selection, 12, lambda n: 10_000, lambda n, t=python: t) == "compiled"
+        allowances = []
+        while (allowance := selection.ranges()[-1].allowance) > 0:
+            allowances.append(allowance)
+            selection.look_again(12)
+            settle(selection, 12, lambda n: 10_000, lambda n, t=python: t)
+        assert allowances == [256, 512, 1024, 2048][:looks]
+
+
 @given(
     st.lists(st.integers(0, 1 << 20), min_size=1, max_size=30), st.integers(60, 2000),
     st.integers(1, 100),
