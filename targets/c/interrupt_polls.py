@@ -34,12 +34,15 @@ handler (`targets/abi/signal_checks.py`).
 from __future__ import annotations
 
 import re
+import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from loopir import nodes as ir
+from loopir.algebra.constant_folding import index_const
+from loopir.analysis.affine import affine_form
 from loopir.analysis.loop_set import constant_max_trips
-from loopir.dtypes import INDEX
 from loopir.ir_traversal import children, contains, walk
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import assert_never
@@ -52,6 +55,8 @@ __all__ = [
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
 _Loop: TypeAlias = _Counted | ir.While
+_Values: TypeAlias = "Mapping[str, ir.Expr]"
+"""The values of names that are bound once."""
 
 
 @record(frozen=True, slots=True)
@@ -135,12 +140,17 @@ def polls_in(polls: Polls, text: str) -> Polls:
 def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     """The loops of a kernel that poll, and how (`_add_polls` decides)."""
     found: dict[ir.Stmt, Poll] = {}
-    for s in body:
-        _add_polls(s, found, inside=False)
+    body = tuple(body)
+    assigns = [n for s in body for n in walk(s) if isinstance(n, ir.Assign)]
+    counts = Counter(n.name for n in assigns)
+    values = {n.name: n.value for n in assigns if counts[n.name] == 1}
+    _add_polls_of_body(body, found, values, inside=False)
     return found
 
 
-def _add_polls(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> tuple[str, ...]:
+def _add_polls(
+    s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool
+) -> tuple[str, ...]:
     """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop. Returns the arrays
     whose sizes bound the loops that do not poll, for the loop around them.
 
@@ -155,39 +165,39 @@ def _add_polls(s: ir.Node, found: dict[ir.Stmt, Poll], *, inside: bool) -> tuple
         case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
             parts: Iterable[ir.Node] = getattr(s, "body", ())
             has_loops = any(contains(part, _Loop) for part in parts)
-            work = _max_work(s)
+            work = _max_work(s, values)
             if work is not None and work <= _LITTLE_WORK:
                 return ()
-            if has_loops and _has_few_iterations(s):
-                return _add_polls_of_body(parts, found, inside=inside)
-            if inside and (arrays := _bounding_arrays(s)):
+            if has_loops and _has_few_iterations(s, values):
+                return _add_polls_of_body(parts, found, values, inside=inside)
+            if inside and (arrays := _bounding_arrays(s, values)):
                 return arrays
             poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
             if s not in found:
                 found[s] = poll
-                found[s] = replace(poll, arrays=_add_polls_of_body(parts, found))
+                found[s] = replace(poll, arrays=_add_polls_of_body(parts, found, values))
             return ()
         case ir.If(then=then, orelse=orelse):
-            return _add_polls_of_body((*then, *orelse), found, inside=inside)
+            return _add_polls_of_body((*then, *orelse), found, values, inside=inside)
         case _:
             return ()
 
 
 def _add_polls_of_body(
-    body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], *, inside: bool = True
+    body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool = True
 ) -> tuple[str, ...]:
     """As `_add_polls`, for the statements of a body."""
-    arrays = (_add_polls(s, found, inside=inside) for s in body)
+    arrays = (_add_polls(s, found, values, inside=inside) for s in body)
     return tuple(dict.fromkeys(name for names in arrays for name in names))
 
 
-def _bounding_arrays(loop: _Loop) -> tuple[str, ...]:
+def _bounding_arrays(loop: _Loop, values: _Values) -> tuple[str, ...]:
     """The arrays of which a loop, or nest, accesses another element in each iteration: it has no
     more iterations than such an array has elements. Empty if there is none, or if an iteration does
     much.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
-    return _traversed_arrays(loop, ()) if sum(map(_cost, calls)) < _HEAVY_BODY else ()
+    return _traversed_arrays(loop, {}, values) if sum(map(_cost, calls)) < _HEAVY_BODY else ()
 
 
 def _cost(n: ir.Call) -> float:
@@ -196,7 +206,9 @@ def _cost(n: ir.Call) -> float:
     return weight if weight > _CHEAP_WEIGHT else weight / 4
 
 
-def _traversed_arrays(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
+def _traversed_arrays(
+    loop: _Loop, around: Mapping[str, _Counted], values: _Values
+) -> tuple[str, ...]:
     """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`.
 
     Each of these variables and that of the loop must have a dimension of the array for itself
@@ -208,30 +220,28 @@ def _traversed_arrays(loop: _Loop, around: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(loop, ir.While):
         arrays = (_traversed_array(loop, (*around, name)) for name in _counters(loop))
         return () if inner else next(filter(None, arrays), ())
-    names = around if _has_few_iterations(loop) else (*around, loop.var)
+    names = around if _has_few_iterations(loop, values) else {**around, loop.var: loop}
     found: list[str] = []
     for n in inner:
-        is_of_block = (
-            not isinstance(n, ir.While) and _start_value(n.range) == ir.Var(loop.var, INDEX)
-            and _max_trips(n.range) is not None
-        )
-        traversed = _traversed_arrays(n, around if is_of_block else names)
-        if not traversed:
+        traversed = _traversed_arrays(n, _without_blocks(names, n, values), values)
+        if not traversed and _max_work(n, values) is None:
             return ()
         found += traversed
     if inner:
         return tuple(found)
-    if isinstance(loop, ir.Zip | ir.Scan) and names == (loop.var,):
+    if isinstance(loop, ir.Zip | ir.Scan) and names.keys() == {loop.var}:
         return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
     return _traversed_array(loop, names)
 
 
 def _traversed_array(loop: _Loop, names: Collection[str]) -> tuple[str, ...]:
     """An array of which each iteration of a loop without loops in it accesses an element, in no
-    branch, by an index in which each of these variables occurs in a subscript in which no other one
-    does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``.
+    branch but on what was checked, by an index in which each of these variables occurs in a
+    subscript in which no other one does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``.
     """
-    parts = [part for part in children(loop) if not isinstance(part, ir.If)]
+    parts = children(loop)
+    checked = [part.cond for part in parts if isinstance(part, ir.Check)]
+    parts = tuple(s for s in parts if not isinstance(s, ir.If) or s.cond in checked)
     nodes = [n for part in parts for n in walk(part)]
     values = {n.name: n.value for n in nodes if isinstance(n, ir.Assign)}
     ops = _INJECTIVE if isinstance(loop, ir.While) else _INJECTIVE | _OF_CHECKS
@@ -257,6 +267,32 @@ def _counters(loop: ir.While) -> Iterator[str]:
         match step:
             case ir.Call("add" | "sub", (ir.Var(name), ir.Const(by))) if name == acc.name and by:
                 yield acc.name
+
+
+def _without_blocks(
+    around: Mapping[str, _Counted], loop: _Loop, values: _Values
+) -> Mapping[str, _Counted]:
+    """The loops `around`, but for those over blocks of which `loop` runs over one: it starts where
+    their variables say, and has no more iterations than their steps leave room for.
+    """
+    trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
+    if trips is None or isinstance(loop, ir.While):
+        return around
+    start = _start_value(loop.range)
+    if isinstance(start, ir.Var) and start.name not in around:
+        start = values.get(start.name, start)
+    form = affine_form(start, around)
+    steps = {
+        name: abs(form.terms.get(name, 0)) * _step(n.range) for name, n in around.items()
+    } if form is not None else {}
+    room, blocks = trips * _step(loop.range), set[str]()
+    for name in sorted((name for name in steps if steps[name]), key=steps.__getitem__):
+        if steps[name] < room:
+            break
+        blocks.add(name)
+        trips = _max_trips(around[name].range, values)
+        room = steps[name] * trips if trips is not None else sys.maxsize
+    return {name: n for name, n in around.items() if name not in blocks}
 
 
 def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
@@ -285,9 +321,9 @@ def _computed_from(
     return frozenset(names)
 
 
-def _has_few_iterations(loop: _Loop) -> bool:
+def _has_few_iterations(loop: _Loop, values: _Values) -> bool:
     """Whether a loop surely has few iterations."""
-    trips = None if isinstance(loop, ir.While) else _max_trips(loop.range)
+    trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     return trips is not None and trips <= _FEW_ITERATIONS
 
 
@@ -296,20 +332,42 @@ def _start_value(rng: ir.Range) -> ir.Expr:
     return rng.lo if isinstance(rng, ir.Interval) else rng.start
 
 
-def _max_trips(rng: ir.Range) -> int | None:
+def _step(rng: ir.Range) -> int:
+    """The distance of two values of the variable of a loop over `rng`."""
+    return 1 if isinstance(rng, ir.Interval) else abs(rng.step)
+
+
+def _max_trips(rng: ir.Range, values: _Values) -> int | None:
     """The number of iterations that a loop has at most, if that is known."""
     match rng:
+        case ir.Interval(ir.Const(0), ir.Var(name)) if name in values:
+            return _max_value(values[name], values)
         case ir.Interval():
-            return constant_max_trips(rng, {})
+            return constant_max_trips(rng, values)
         case ir.RangeDesc(start, end, step):
             bounds = ir.Interval(start, end) if step > 0 else ir.Interval(end, start)
-            distance = constant_max_trips(bounds, {})
+            distance = constant_max_trips(bounds, values)
             return None if distance is None else -(-distance // abs(step))
         case _:
             return assert_never(rng)
 
 
-def _max_work(loop: _Loop) -> float | None:
+def _max_value(e: ir.Expr, values: _Values) -> int | None:
+    """An upper bound of an integer, at least 0, if one is known: also of a number of blocks."""
+    match e:
+        case ir.Call("floordiv", (a, ir.Const(by))) if by > 0:
+            most = _max_value(a, values)
+            return None if most is None else most // int(by)
+        case ir.Call("add", (a, ir.Const(more))):
+            most = _max_value(a, values)
+            return None if most is None else max(most + int(more), 0)
+        case ir.Call("sub", (a, b)):
+            return constant_max_trips(ir.Interval(b, a), values)
+        case _:
+            return constant_max_trips(ir.Interval(index_const(0), e), values)
+
+
+def _max_work(loop: _Loop, values: _Values) -> float | None:
     """The time that a loop takes at most, in additions, if that is known."""
     work, waiting = 0.0, list[tuple[ir.Node, int]]([(loop, 1)])
     while waiting:
@@ -317,7 +375,7 @@ def _max_work(loop: _Loop) -> float | None:
         if isinstance(n, ir.While):
             return None
         if isinstance(n, _Loop):
-            if (trips := _max_trips(n.range)) is None:
+            if (trips := _max_trips(n.range, values)) is None:
                 return None
             times *= trips
         work += times * (OPS[n.op].weight if isinstance(n, ir.Call) else 0)

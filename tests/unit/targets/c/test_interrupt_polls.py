@@ -379,6 +379,14 @@ def test_which_loops_poll() -> None:
         # an index that is computed first; one that is read from memory; few iterations
         ("t", "for i in loop(0, n):\n k = i + 3\n x[k] = 1.0"),
         ("t i", "for i in loop(0, n):\n k = p[0] + i * 0\n x[p[0]] = 1.0"),
+        ("t i", "for i in loop(0, n):\n for j in loop(i, min(i + 4096, n)):\n  x[j] = 1.0"),
+        ("t", "for i in loop(range(0, n, 262144)):\n"
+              " blocks = (min(i + 262144, n) - i + 4095) // 4096\n"
+              " for b in loop(0, blocks):\n  first = i + b * 4096\n"
+              "  for j in loop(first, min(first + 4096, n)):\n   x[j] = 1.0\n"
+              " for b_1 in loop(0, blocks):\n  x[0] = x[b_1]"),
+        ("t", 'for i in loop(0, n):\n b = (i >= 0) & (i < x.shape[0])\n check(b, "replay")\n'
+              " if b:\n  x[i] = 1.0"),
         ("t i", "for i in loop(0, n):\n x[i % 8] = 1.0"),
         ("t i", "for i in loop(0, n):\n if x[0] > 0.0:\n  x[i] = 1.0"),
         ("t", "for i in loop(0, n):\n for c in loop(0, 3):\n  a[i, c] = 1.0"),
