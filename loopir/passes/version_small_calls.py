@@ -30,10 +30,13 @@ _MANY_ITERATIONS = 64
 """A loop with more iterations at any size is long, however small the call."""
 
 
-def version_small_calls(fused: Kernel, optimised: Kernel, sizes: Collection[str]) -> Kernel:
+def version_small_calls(
+    fused: Kernel, optimised: Kernel, sizes: Collection[str], libm: Collection[str] = ()
+) -> Kernel:
     """`optimised`, the result of all passes on `fused`, with scalar code that keeps the order of
     folds for calls of at most `LARGEST_SMALL_CALL` elements of the arrays in `sizes` and values of
-    the integers in it. The same object if that cannot be done, or would take too long.
+    the integers in it. The same object if that cannot be done, or would take too long. ``libm``: as
+    for `exact_up_to`.
 
     Before::
 
@@ -62,7 +65,7 @@ def version_small_calls(fused: Kernel, optimised: Kernel, sizes: Collection[str]
     if _is_large(optimised):
         return optimised
     ordered = _in_order(fused)
-    is_exact = exact_up_to(ordered, ()) is None
+    is_exact = exact_up_to(ordered, (), libm) is None
     if not is_exact or _is_large(ordered) or _has_other_header(ordered, optimised):
         return optimised
     if contains(ordered, Local | Bits):

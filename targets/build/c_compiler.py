@@ -9,6 +9,7 @@ import functools
 import os
 import shlex
 import shutil
+import stat
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
@@ -158,7 +159,13 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         is_fault = -code in _SENT_SIGNALS or tells_of_fault(output)
         message = f"{compiler.name} {outcome}{_first_lines(output)}"
         raise BuildError(message, output, is_fault=is_fault)
-    if not os.path.isfile(output_path):
+    try:
+        is_file = stat.S_ISREG(os.stat(output_path).st_mode)
+    except OSError as error:  # which `os.path.isfile` would not tell from a file that is not there
+        is_file = False
+        if not isinstance(error, FileNotFoundError):
+            raise BuildError(f"{output_path}: {error}", is_fault=True) from error
+    if not is_file:
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
 

@@ -6,9 +6,13 @@ size that `exact_size` gives; `with_small_calls` makes a kernel with such a size
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from loopir.nodes import Kernel
+from loopir.op_table import OPS
 from loopir.passes.vector.exact_bits import exact_up_to
 from loopir.passes.version_small_calls import (
     LARGEST_SMALL_CALL,
@@ -37,7 +41,7 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> int 
     sizes = _names_of_whole_size(plan, types)
     if sizes and has_small_calls(kernel, sizes):
         return LARGEST_SMALL_CALL
-    return exact_up_to(kernel, _names_in_size(plan, types))
+    return exact_up_to(kernel, _names_in_size(plan, types), _libm_operations(plan))
 
 
 def with_small_calls(
@@ -51,7 +55,29 @@ def with_small_calls(
     exact, sizes = exact_size(kernel, plan, types), _names_of_whole_size(plan, types)
     if exact is None or exact >= LARGEST_SMALL_CALL or not sizes:
         return kernel
-    return version_small_calls(fused, kernel, sizes)
+    return version_small_calls(fused, kernel, sizes, _libm_operations(plan))
+
+
+_LIBM = (
+    "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    "asin", "acos", "atan",
+)
+"""The operations that CPython's `math` computes by the C library's function of this name."""
+
+
+def _libm_operations(plan: Plan) -> frozenset[str]:
+    """The operations of `plan`'s kernel that only functions of `math` stand for in the source:
+    NumPy's functions round otherwise.
+    """
+    meant = {id(guard.value) for guard in plan.identity_guards}
+    found = set()
+    for name in _LIBM:
+        spellings = [s.rpartition(".") for s in OPS[name].spellings]
+        by_math = [getattr(math, f) for module, _, f in spellings if module == "math"]
+        by_numpy = [getattr(np, f) for module, _, f in spellings if module == "numpy"]
+        if any(id(f) in meant for f in by_math) and not any(id(f) in meant for f in by_numpy):
+            found.add(name)
+    return frozenset(found)
 
 
 def _names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:

@@ -10,9 +10,10 @@ converts lists. A small difference is looked at again after a number of calls th
 time, since the work of a call depends on more than its size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
-If such a call converts lists, its kernel is timed alone: one that reads a few items of a long list
-takes next to nothing, and so does Python. Nor is Python tried where its results could have other
-last bits (``exact_up_to``): the same call must not have two answers.
+With one exception: a call that converts lists may be long only because of that. So its kernel is
+timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
+items of a long list. Nor is Python tried where its results could have other last bits
+(``exact_up_to``): the same call must not have two answers.
 """
 from __future__ import annotations
 
@@ -65,6 +66,11 @@ _FORWARDING_COST = 60
 
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
 """How many calls are served before another look: at first, and at most."""
+
+_CLEARLY, _ALLOWANCE_OF_CLOSE = 2, 1 << 11
+"""Compiled code that is faster by less than this factor is looked at again while no more calls are
+served in between: other work on the machine may have slowed the few calls of Python's trial.
+"""
 
 _BUCKETS = SIZE_LIMIT.bit_length() + 1
 """The number of buckets: sizes are put together by their bit length, from 0 on."""
@@ -139,6 +145,7 @@ class CallSelection:
         self._decisions: list[Served | None] = [None] * self._first_inexact  # by bucket
         self._decisions += ["compiled"] * (_BUCKETS - self._first_inexact)
         self._trials: dict[int, _Trials] = {}
+        self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
         self._allowance = FIRST_ALLOWANCE
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
@@ -197,6 +204,10 @@ class CallSelection:
             # ones: with them the decision only holds up to two buckets (eight times the size) on.
             last = bucket + 2 if self._converts_lists else _BUCKETS - 1
             self._decide("compiled", first, last)
+            fastest = min(trials.python, default=_LONGEST_CALL) if may_try else _LONGEST_CALL
+            is_close = compiled_time > _SHORT_CALL and fastest < _CLEARLY * compiled_time
+            for k in range(first, min(last + 1, self._first_inexact)):
+                self._is_close[k] = is_close
         return True
 
     def _decide(self, served: Served, first: int, last: int) -> None:
@@ -229,7 +240,9 @@ class CallSelection:
 
     def _calls_until_a_look(self, bucket: int) -> int:
         """How many calls of this bucket to serve by its decision; -1: all."""
+        may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
         may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
+        may_change = may_change or may_be_wrong
         return self._allowance if may_change and bucket < self._first_inexact else -1
 
     def faster_as_python(self) -> FasterAsPython | None:

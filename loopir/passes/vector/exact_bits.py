@@ -19,18 +19,21 @@ from .vectorize import is_short_fold
 __all__ = ["exact_up_to"]
 
 
-def exact_up_to(kernel: Kernel, counted: Collection[str]) -> int | None:
+def exact_up_to(
+    kernel: Kernel, counted: Collection[str], libm: Collection[str] = ()
+) -> int | None:
     """The largest size of a call up to which the final `kernel` surely has the bits of the source's
     order; None: any size; -1: none.
 
     Only folds that `keep_fold_order` has versioned on their number of terms depend on the size: up
     to it, each of them takes the copy for few terms. The size is the sum of the lengths and values
     of the parameters in `counted`, which are arrays of rank 1 and integers; of a negative integer v
-    it is -(v + 1).
+    it is -(v + 1). ``libm``: the operations that the source computes by the C library, as scalar
+    code of float64 does.
     """
-    if not any(map(_is_inexact, walk(kernel))):
+    if not any(_is_inexact(n, libm) for n in walk(kernel)):
         return None
-    if any(map(_is_inexact, _without_long_folds(kernel))):
+    if any(_is_inexact(n, libm) for n in _without_long_folds(kernel)):
         return -1
     definitions = _definitions(kernel)
     conditions = [n.cond for n in walk(kernel) if isinstance(n, If) and _is_fold_version(n)]
@@ -135,11 +138,13 @@ def _without_long_folds(node: Node) -> Iterator[Node]:
         yield from _without_long_folds(n)
 
 
-def _is_inexact(n: Node) -> bool:
+def _is_inexact(n: Node, libm: Collection[str]) -> bool:
     """Whether `n` combines floats of several lanes, or rounds otherwise than libm."""
     match n:
         case HReduce(op=op, value=value) | Prefix(op=op, value=value):
             return DTYPES[value.dtype].kind == "f" and OPS[op].unit is not None
+        case Call(op=op, args=args, dtype="f64") if op in libm and n.lanes == 1:
+            return any(isinstance(a, Const) for a in args)  # a C compiler may round it otherwise
         case Call(op=op):
             return OPS[op].ulps > 0 and DTYPES[n.dtype].kind == "f"
         case _:

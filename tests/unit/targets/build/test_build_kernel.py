@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -202,6 +203,20 @@ def test_a_mistake_is_told() -> None:
     assert "forty_two" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 9
     assert cache_info().objects == 0
+
+
+def test_an_output_that_cannot_be_looked_at_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.stat
+
+    def stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        if str(path).endswith("/kernel.so"):
+            raise OSError(24, "Too many open files")
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", stat)
+    with pytest.raises(BuildError, match="Too many open files") as caught:
+        build_object("int answer(void) { return 42; }\n", cache=False)
+    assert caught.value.is_fault
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Which of compiled code and Python serves a call, by their times."""
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import defaultdict
@@ -39,6 +40,19 @@ def settle(selection: CallSelection, size: int, compiled: Times, python: Times) 
 
 def new(**options: bool) -> CallSelection:
     return CallSelection(**{"converts_lists": False, "varies": False} | options)
+
+
+def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
+    """Other work slowed the trial of Python; a clear decision holds for ever."""
+    for python, looks in ((11_700, 4), (40_000, 0)):
+        selection = new()
+        assert settle(selection, 12, lambda n: 10_000, lambda n, t=python: t) == "compiled"
+        allowances = []
+        while (allowance := selection.ranges()[-1].allowance) > 0:
+            allowances.append(allowance)
+            selection.look_again(12)
+            settle(selection, 12, lambda n: 10_000, lambda n, t=python: t)
+        assert allowances == [256, 512, 1024, 2048][:looks]
 
 
 @given(
@@ -317,10 +331,8 @@ def test_a_builtin_sum_of_few_terms_may_be_pythons() -> None:
     f, xs = fuse(deviation), np.random.default_rng(2).random(31).tolist()
     for _ in range(40):
         assert f(xs) == deviation(xs)
-    (spec,) = f._specializations.values()
-    (variant,) = spec.variants
     expected = 32 if sys.version_info < (3, 12) else -1  # there `sum` has an order of its own
-    assert variant.interface.exact_up_to == expected
+    assert exact_up_to(f) == expected
 
 
 def table_with_a_column(n: int) -> list[list[int]]:
@@ -386,6 +398,57 @@ def test_python_may_serve_small_calls_of_any_nest(function: Any, calls: list[Any
             assert sum(f.stats.replays.values()) == before, "Python was tried"
     assert f.stats.replays["RUN_PYTHON_FASTER"] >= 2
     assert f.stats.compiled > 3
+
+
+def functions_of_the_c_library(x: float) -> tuple[float, ...]:
+    return (
+        math.exp(x), math.expm1(x), math.log(x), math.log1p(x), math.log2(x), math.log10(x),
+        math.sin(x), math.cos(x), math.tan(x), math.sinh(x), math.cosh(x), math.tanh(x),
+        math.asin(x / 9), math.acos(x / 9), math.atan(x),
+    )
+
+
+def total_of_exponentials(xs: Any) -> float:
+    return sum(math.exp(x) for x in xs)
+
+
+def normal_draws(rng: Any, n: int) -> Any:
+    return rng.normal(size=n)
+
+
+def numpys_exponential(x: float) -> Any:
+    return np.exp(x) * math.log(x)
+
+
+def exact_up_to(f: Any) -> int | None:
+    (spec,) = f._specializations.values()
+    (variant,) = spec.variants
+    found: int | None = variant.interface.exact_up_to
+    return found
+
+
+def test_scalar_code_has_the_bits_of_the_c_library() -> None:
+    f = fuse(functions_of_the_c_library)
+    for x in np.random.default_rng(5).uniform(1e-3, 8.9, 500).tolist():
+        assert f(x) == functions_of_the_c_library(x)
+    assert exact_up_to(f) is None
+    g = fuse(numpys_exponential)
+    g(1.5)
+    assert exact_up_to(g) == -1, "NumPy's exponential rounds otherwise"
+
+
+@pytest.mark.usefixtures("by_time")
+def test_python_may_serve_calls_of_the_c_librarys_functions() -> None:
+    f, xs = fuse(total_of_exponentials), [0.1, 0.2, 0.3]
+    assert len({f(xs) for _ in range(40)}) == 1
+    if sys.version_info < (3, 12):  # there `sum` has an order of its own
+        assert f(xs) == total_of_exponentials(xs)
+        assert exact_up_to(f) == 32
+    g = fuse(normal_draws)
+    fused, plain = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(400):
+        np.testing.assert_array_equal(g(fused, 3), normal_draws(plain, 3), strict=True)
+    assert g.stats.replays["RUN_PYTHON_FASTER"] >= 2
 
 
 def product(x: Any, y: Any) -> Any:
