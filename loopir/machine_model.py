@@ -31,7 +31,12 @@ DEFAULT_MACHINE = Machine()
 
 @record(frozen=True, slots=True)
 class RegisterTile:
-    """A block of results that is computed at once, with its sums in registers."""
+    """A block of results that is computed at once, with its sums in registers.
+
+    `jam` takes ``rows`` from it. The columns of the emitted code are chosen by
+    `vector_cost_model.registers_per_group` by the same formula (`max_tile_columns`), for the loop
+    as it is then; ``columns`` serves the cost, and `block_cache`.
+    """
 
     rows: int  # iterations of an outer loop
     columns: int  # vectors side by side in each row

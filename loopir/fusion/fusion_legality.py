@@ -257,7 +257,12 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop must not access an element in an earlier iteration than the first."""
+    """No iteration of the second loop may access an element before the first loop has.
+
+    The conflicts of a pair are accesses whose order joining would reverse
+    (`fusion_dependences.fusion_conflicts`), so that every known distance here is a negative one. A
+    pair may still be joined shifted or reversed (`ORDER_DEPENDENT_CODES`).
+    """
     for c in p.same_array:
         if isinstance(c.distance, int):
             help = "compute it anew in the second one, or keep both; each is vectorised on its own"

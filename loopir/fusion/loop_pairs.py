@@ -162,6 +162,7 @@ class LoopPair:
     must_be_disjoint: frozenset[frozenset[str]]
     """Pairs of arrays that the statements between assume to be disjoint in order to move."""
     conflicts: tuple[Conflict, ...]
+    """All pairs of accesses whose order joining reverses, or may reverse (`fusion_conflicts`)."""
     bindings: AffineBindings  # affine forms of names
     gates: FusionGates
     may_peel: bool = False  # joined only over the iterations that both loops have

@@ -120,7 +120,9 @@ def _region(
 
 
 def _grain(n: ParallelLoop) -> int:
-    """Chunks begin at multiples of it: a register, or a cache line of bytes."""
+    """Chunks begin at multiples of so many iterations: a group, and at least 64, so that two
+    threads never store to one cache line, even of bytes.
+    """
     if isinstance(n.range, ir.RangeDesc):
         return n.range.step
     if isinstance(n, ir.Loop):

@@ -179,8 +179,12 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
 
 
 def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
-    """Code before and after the body that undoes updates in place, so that the call can be
-    replayed.
+    """Code before and after the body of a kernel that stops at a failed check.
+
+    Such a kernel reads nothing that it writes, unless the caller passes one array for two
+    parameters (`Disjoint.or_same`): such an array is copied before, and restored if the call is
+    replayed. Without memory for the copy the kernel returns at once, as if all checks had failed,
+    and Python runs.
     """
     fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
     before, after = [], []

@@ -45,6 +45,7 @@ CANNOT_FAIL = {
     "discard", "pop", "unregister", "setprofile", "getprofile", "release_lock",
     "cb",  # of importlib, which gives a lock back
     "guarded_choice",  # what catches faults
+    "__del__",  # Python itself prints what a destructor raises
     "_with_defaults",  # binds arguments, as the call itself does
 }
 """Functions that give something back, and do not allocate: they are never made to fail."""

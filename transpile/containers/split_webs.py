@@ -1,4 +1,10 @@
-"""Live-range (web) splitting: an array that takes the name of a list gets its own name."""
+"""Live-range (web) splitting: an array that takes the name of a list gets its own name.
+
+    xs = [1.0, 2.0]              xs = [1.0, 2.0]
+    xs = np.array(xs)      →     xs_1 = np.array(xs)      # and `xs_1` wherever the array is read
+
+Inference has one kind for a name, list or array.
+"""
 from __future__ import annotations
 
 import ast

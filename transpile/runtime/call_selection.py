@@ -10,9 +10,10 @@ converts lists. A small difference is looked at again after a number of calls th
 time, since the work of a call depends on more than its size.
 
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
-If such a call converts lists, its kernel is timed alone: one that reads a few items of a long list
-takes next to nothing, and so does Python. Nor is Python tried where its results could have other
-last bits (``exact_up_to``): the same call must not have two answers.
+With one exception: a call that converts lists may be long only because of that. So its kernel is
+timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
+items of a long list. Nor is Python tried where its results could have other last bits
+(``exact_up_to``): the same call must not have two answers.
 """
 from __future__ import annotations
 

@@ -175,7 +175,9 @@ class Variant:
         - FIRST_GUARD_STATUS or more: a guard failed. The kernel has written nothing;
         - else bits: which checks failed and which floating-point conditions arose, after the kernel
           may have written. `float_errors` judges them. If Python replays, the arrays in the
-          snapshot `saved` are put back first.
+          snapshot `saved` are put back first. It is empty where nothing need be put back: a kernel
+          that stops (`Kernel.stops`) leaves what Python writes again, and has itself restored an
+          array that was passed twice (`emit_c._undo_code`).
         """
         if status < 0:
             return ""

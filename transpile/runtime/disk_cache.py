@@ -210,10 +210,10 @@ def _cache_key(
     the versions of Python and NumPy, whether NumPy fuses complex products, and transpile's own
     files. Not in the key: the version of the C compiler, since an object that an older one has
     built stays valid; ``on_reject``, ``verify``, ``background`` and ``progress``, which do not
-    shape the kernel; other environment variables, of which those that do are kept from the cache
-    (`Knobs.shapes_code`); values of globals and closure cells, and functions that are inlined,
-    which the entry describes. Raises ValueError if the code has constants that cannot be
-    marshalled.
+    shape the kernel; other environment variables: with one that shapes the code set
+    (`Knobs.shapes_code`), nothing is stored or looked up; values of globals and closure cells, and
+    functions that are inlined, which the entry describes. Raises ValueError if the code has
+    constants that cannot be marshalled.
     """
     shaping = replace(
         options, on_reject="warn", verify=0.0, background=False, progress=True
@@ -232,8 +232,15 @@ def _cache_key(
 
 @functools.cache
 def _transpile_files() -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of transpile's own files: entries of another version are not found."""
+    """Names, sizes and times of transpile's own files: entries of another version are not found.
+
+    With those of the hand-written kernels, which in a checkout are beside the packages
+    (`handwritten_kernels.kernels_folder`, whose module takes long to import).
+    """
     roots = [import_module(package).__path__[0] for package in _PACKAGES]
+    beside = os.path.join(os.path.dirname(roots[-1]), "kernels")
+    if not os.path.isdir(os.path.join(roots[-1], "kernels")) and os.path.isdir(beside):
+        roots.append(beside)
     return tuple(sorted(row for root in roots for row in _source_files(root)))
 
 

@@ -1,7 +1,9 @@
 """Stub functions: generated functions with the signature, globals and cells of another.
 
 A call that does not match the signature raises what the original would raise, and names in the body
-other than parameters are looked up at each call, as in the original.
+other than parameters are looked up at each call, as in the original. `make_stub` is for wrappers
+(`python_wrapper`), `choosing_stub` for the dispatcher, `backoff_stub` for the installed call, and
+`function_from_tree` for outlined functions and self calls.
 """
 from __future__ import annotations
 

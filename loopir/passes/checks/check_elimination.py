@@ -117,10 +117,9 @@ class _Prover:
 
     ``never_negative``: float names that are never less than zero. ``in_counted_loop``: the
     enclosing loop is a counted loop, so that its branches may be if-converted later.
-    ``may_be_masked``: the code is in such a branch. Facts implied by its condition then hold for
-    checks, but must not simplify expressions: inactive lanes evaluate these, too.
-    ``ignores_conditions``: facts from conditions are not used at all, so that what is proved holds
-    in inactive lanes, too.
+    ``may_be_masked``: the code is in such a branch: facts of conditions then remove checks, but do
+    not simplify expressions, since inactive lanes evaluate these, too. ``ignores_conditions``: they
+    are used for neither, so that what is proved holds in inactive lanes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Parallelize: marks the loops whose iterations several threads may run, and makes loops so."""
+"""Parallelize: marks the loops that several threads may run; distributes sums by blocks."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
@@ -132,7 +132,11 @@ def _has_parallel(n: Node) -> bool:
 
 
 def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | None:
-    """Why several threads must not run `s`; None if they may."""
+    """Why several threads must not run `s`; None if they may: its iterations are independent
+    (`parallel_obstacle`), and, in a kernel that stops at a failed check (`Kernel.stops`), `s` has
+    no check or writes to `private` arrays alone. Else the caller would see, after an exception,
+    what later iterations have written.
+    """
     if (reason := parallel_obstacle(s, kernel)) is not None:
         return reason
     if kernel.stops and any(isinstance(n, Check) and n.code == "replay" for n in walk(s)):

@@ -395,8 +395,13 @@ def _vector_exit(until: Expr, lane_names: dict[str, str], group: int | None) -> 
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The partial results of each reduction of the loop: `GROUP_BYTES`, or `HEAVY_GROUP_BYTES` for
-    a heavy body or one with a scan, divided by the size of the widest value in the body.
+    """The number of partial results of each reduction of the loop, the same on every target:
+    `GROUP_BYTES`, or `HEAVY_GROUP_BYTES` for a heavy body or one with a scan, divided by the size
+    of the widest value in the body.
+
+    Element k is added to partial result k % group, and `HReduce` adds these up. A long sum is cut
+    into blocks before (`blocked_summation`), whose results are added in the order of the blocks,
+    whichever thread has computed them (`parallelize`).
     """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]

@@ -380,8 +380,8 @@ class Inliner(CalleeBodies):
             expr = HostAttribute(HostHelper("draws"), draw.runs.__name__)
             return self._callee_of_function(draw.runs, call), expr
         value = self._resolve(func)
-        has_rows = isinstance(value, FunctionType) and _is_library_function(value)
-        if has_rows or is_native(value) or self._is_expanded_by_user(call):
+        is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
+        if is_known_library_function or is_native(value) or self._is_expanded_by_user(call):
             return None
         if isinstance(value, WrappedFunction) and not self._options.computes_as(value.options):
             message = f"`{ast.unparse(func)}` is fused with options of its own"

@@ -66,17 +66,19 @@ def in_bounds_subscript(
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
     it is in bounds (None: it is in bounds wherever the kernel runs).
 
-    The first of these that applies to the subscript decides; 1 to 4 are for affine ones. To one
-    that is always negative, such as ``x[-1]``, the length is added before 2. Only that, 1 and 5
-    wrap negative subscripts; in 2 to 4 a negative one fails a guard, and Python wraps it.
+    The first of these that applies to the subscript decides; 1 to 4 are for affine ones. Negative
+    subscripts: 1 and 5 wrap them. One that is always negative, such as ``x[-1]``, gets the length
+    added before 2. Case 2 proves that there are none; in 3 and 4 they are proved away, or fail a
+    guard, and Python wraps them.
 
     1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
        guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
        prove it in bounds: no check.
-    3. The conditions around it prove it in bounds, given something that is known at kernel entry:
-       that is guarded, and the subscript clamped.
-    4. It is in bounds in all iterations, proved or guarded at kernel entry: no check.
+    3. The loops alone do not prove it in bounds, but the conditions around it do, given something
+       that is known at kernel entry: that is guarded, and the subscript clamped.
+    4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
+       does: no check.
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
     Raises Refused for a subscript that is no integer.

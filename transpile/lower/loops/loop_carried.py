@@ -267,7 +267,10 @@ def _retype_carried(
     an iteration that another one follows.
 
     The first case that applies decides. Here "either" is a value that is a Python or a NumPy
-    scalar, depending on the data: it has a ``weak`` and a ``strong`` type.
+    scalar, depending on the data: it has a ``weak`` and a ``strong`` type. "The later type" is that
+    on the back edge. "For good after the first iteration": a NumPy scalar at the end of each
+    iteration, whatever it was at its start. "The type changes after the first iteration" is
+    `LoopCarried.changes_after_first`.
 
     ==================================================  ========================================
     before the loop → on the back edge                  carried as

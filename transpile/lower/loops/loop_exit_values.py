@@ -134,7 +134,8 @@ def value_after_loop(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Value:
-    """The value of a carried name after the loop. The first case that applies decides:
+    """The value of a carried name after the loop; also records an upper bound of a maximum
+    (`_note_upper_bound`). The first case that applies decides:
 
     - it may be unbound in the loop: so it may be after it, with the `bound` accumulator;
     - unbound before the loop, and at the end of an iteration possibly unbound, too: what it is

@@ -297,6 +297,9 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
     refusal: Refused | None = None
     new_types: NewCarriedTypes | None = None
     for guess in _initial_guesses(ctx, loop):
+        # A guess without unions holds for the loops inside, too. `forbidding_mattered` is collected
+        # for this guess alone, then passed on to the enclosing one, if that forbids unions as well:
+        # see `IRBuilder.allows_unions`.
         outer_forbids, b.forbids_unions = b.forbids_unions, guess.forbids_unions
         outer_mattered, b.forbidding_mattered = b.forbidding_mattered, False
         try:

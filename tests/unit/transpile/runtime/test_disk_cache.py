@@ -130,6 +130,7 @@ def test_another_compiler_has_recipes_of_its_own() -> None:
         "nodes.py",
         "load_kernel.py",
         "entry.c",
+        "sum.c",
     }
 
 
