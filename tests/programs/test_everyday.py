@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 
 import numpy as np
@@ -45,13 +46,15 @@ def test_it_answers_as_python_at_each_size(number: int, of_sizes: list[Case]) ->
 
 def _assert_answers_as_python(case: Case) -> None:
     """Some of `NUMBER_OF_CALLS` calls are compared."""
-    ulps = 4
+    ulps = 32  # of the longest sums
     is_small = len(str(case.given())) < 2000
     for k in range(NUMBER_OF_CALLS):
         if k < 8 or k % 97 == 0:  # the other calls change what serves them
             np.random.seed(k)
+            random.seed(k)
             expected = outcome(case.plain, case.given())
             np.random.seed(k)
+            random.seed(k)
             assert_same(outcome(case.fused, case.given()), expected, f"call {k}", ulps)
         elif is_small:
             outcome(case.fused, case.given())

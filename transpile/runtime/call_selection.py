@@ -201,8 +201,8 @@ class CallSelection:
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
             # Conversions of lists grow with the size, so that Python may win again for greater
-            # ones: with them the decision only holds up to two buckets (eight times the size) on.
-            last = bucket + 2 if self._converts_lists else _BUCKETS - 1
+            # ones: with them the decision only holds for one bucket more (four times the size).
+            last = bucket + 1 if self._converts_lists else _BUCKETS - 1
             self._decide("compiled", first, last)
             fastest = min(trials.python, default=_LONGEST_CALL) if may_try else _LONGEST_CALL
             is_close = compiled_time > _SHORT_CALL and fastest < _CLEARLY * compiled_time
