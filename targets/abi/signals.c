@@ -1,5 +1,7 @@
 /* Signal checks of kernels (stop.h): whether a signal handler of Python raised. Follows entry.c in one translation unit. */
-typedef struct { int64_t read, asked, turns; } tp_clock;    /* the ticks when it was read last (0: never), and when Python was asked */
+/* The clock of a loop that polls. `read`: the ticks at its last look, 0 before the first; `asked`: those when Python was asked last;
+ * `turns`: how many iterations the loop makes before its next look. */
+typedef struct { int64_t read, asked, turns; } tp_clock;
 enum { MOST_TURNS = 4096 };
 
 /* Functions of Python's C API, whose addresses `tp_bind_signals` stores. */
@@ -50,8 +52,8 @@ void tp_bind_signals(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof signals / sizeof *addresses; i++) ((uintptr_t *)&signals)[i] = addresses[i];
 }
 
-/* Whether Python need not be asked now, which takes the GIL: that is done at most twenty times a second. Sets how many turns
- * to make before the next look: after some milliseconds. */
+/* Whether Python need not be asked now, which takes the GIL: that is done at most every 50 ms. Sets how many turns to make before
+ * the next look: twice as many if the last ones took less than 4 ms, half if more than 16 ms, a sixteenth if more than 160 ms. */
 GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {

@@ -52,7 +52,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
 #define MORE_ASLEEP 6000.0
 #define LEAST_CHUNK 2500.0
-#define USUAL_CHUNK 50000.0
+#define USUAL_CHUNK 50000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
 #define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
@@ -296,6 +296,8 @@ static int64_t end_of_spin(void)
     return PEEK(&pool.may_spin) && !is_busy ? now + (int64_t)(SPIN / pool.tick) : 0;
 }
 
+/* A worker: takes part in each region that it sees opened, spins for a moment after that, and then sleeps until the next one or
+ * the end. `place`: its state in `staff`. */
 static void *work(void *place)
 {
     int32_t *state = place;
@@ -570,7 +572,15 @@ static void settle(history *h, int t)
     else h->is_settled = 1;
 }
 
-/* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads. */
+/* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads:
+ *
+ * - of the pool: once parallel runs have lost DEBT in all, it pauses (`pool.paused`), for 50 times as long, and for twice as long
+ *   each further time, up to 800; for 50 times again after as much was saved;
+ * - of workers that are woken for the next regions: if that was needed more than WOKEN times in succession, they do not stay awake,
+ *   and it is not done for the next 5000 regions in quick succession (RARELY);
+ * - of the region, unless workers were woken for the next ones: its time with threads. Where that is no less than 0.95 of the
+ *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`h->skip`). Else, once after 8
+ *   runs, fewer threads are tried (`settle`). */
 static void learn_parallel(const tp_region *r, history *h, int t, double time, double serial)
 {
     double lost = time - serial;
@@ -631,7 +641,8 @@ static int64_t run_timed(tp_region *r)
     return status;
 }
 
-/* Divides the range into chunks for t threads. */
+/* Divides the range into chunks for t threads: each thread gets 4 to 16 of about USUAL_CHUNK, so that the last ones end at
+ * nearly the same time; 16 if iterations are of very different length; fewer if a chunk would take less than LEAST_CHUNK. */
 static void divide(const tp_region *r, int t, double time)
 {
     int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
@@ -662,7 +673,9 @@ static void close_region(tp_region *r, int64_t *clock)
     if (gate & AWAITED) __atomic_fetch_and(&pool.gate, ~(uint64_t)AWAITED, __ATOMIC_SEQ_CST);
 }
 
-/* Runs the region with t threads. */
+/* Runs the region with t threads: opens it for workers, runs chunks until none is left, waits for the workers inside. Gives the
+ * status; REPLAY where a signal handler stopped it, or a fork took workers away. Learns from the time it took, unless it ended
+ * early, or started threads. `expected`: nanoseconds without threads. */
 static int64_t run_parallel(tp_region *r, int t, double expected)
 {
     int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};

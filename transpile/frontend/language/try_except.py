@@ -237,8 +237,8 @@ class _TryRewriter:
     ) -> tuple[list[ast.stmt], bool]:
         """As `_block`, for `s`, a ``try`` in this one that has a ``finally`` block, and `rest`.
 
-        The block runs also where an exception of its body has been noted, and replaces it by one
-        that it raises itself.
+        The ``finally`` block runs also where an exception of the body of `s` has been noted, before
+        the handler of this ``try`` that catches it. One that the block raises itself replaces it.
         """
         attempt: list[ast.stmt] = [*s.body, *s.orelse]
         if s.handlers:
