@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forked_programs import run_program
+from paths import SUPPORT
 from pool_harness import KINDS, connect_harness, harness_program, run_region, times
 
 from loopir.op_table import STATUS
@@ -225,7 +226,10 @@ def test_a_fork_in_the_middle_of_a_region() -> None:
             assert os.waitpid(child, 0)[1] == 0
 
 
-SIGNALLED = """
+IMPORTS = f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n"
+"""A program of its own finds the harness, too."""
+
+SIGNALLED = IMPORTS + """
 import ctypes, os, signal, sys, threading, time
 from pool_harness import KINDS, connect_harness, run_region
 from targets.abi import signal_checks, thread_pool, trampoline
@@ -277,7 +281,7 @@ def test_a_signal_handler_runs_in_the_caller_and_stops_all(native: bool, tmp_pat
     assert run_program(program).stdout == "stopped\n"
 
 
-FORKED_BY_HANDLER = """
+FORKED_BY_HANDLER = IMPORTS + """
 import ctypes, os, signal, threading
 import numpy as np
 from pool_harness import connect_harness, run_region
@@ -308,7 +312,7 @@ def test_a_signal_handler_forks_in_the_middle_of_a_region(tmp_path: Path) -> Non
     assert run_program(program).stdout == "True 0\n"
 
 
-NO_THREADS = """
+NO_THREADS = IMPORTS + """
 import numpy as np, resource, sys
 from pool_harness import KINDS, connect_harness, run_region
 from targets.abi import thread_pool
@@ -335,7 +339,7 @@ def test_without_threads_the_caller_does_it_all(tmp_path: Path) -> None:
     assert failed == 1  # it is not tried again for a while
 
 
-ENDS = """
+ENDS = IMPORTS + """
 import sys, threading, time
 from pool_harness import run_region
 from targets.abi import thread_pool
