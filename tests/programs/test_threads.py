@@ -118,6 +118,7 @@ def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
             yield (odd,)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
 @pytest.mark.parametrize("fold", FOLDS)
 def test_folds(fold: Callable[..., Any], dtype: str) -> None:
