@@ -45,12 +45,12 @@ class _Pool:
     """
 
     run: int  # the address of the function for ``tp_run_region`` of kernels
-    state: int
+    state: int  # the address of ``tp_pool_state``, which polls ask (``signals.c``)
     take: int  # the address of ``tp_pool_take_context``, for call paths in C
     take_context: Callable[[], None]  # the same function, callable: for the portable path
     configure: Callable[[int, int, int, int], None]
-    bind_context: Callable[[int], None]
-    counts: Callable[[int], None]
+    bind_context: Callable[[int], None]  # takes the address of what ``take_context`` needs
+    counts: Callable[[int], None]  # takes the address of the words of a `PoolCounts`
 
 
 @record(frozen=True, slots=True)

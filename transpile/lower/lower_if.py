@@ -119,10 +119,12 @@ def merge_name(
 
 
 def _note_condition(ctx: Lowering, name: str, cond: Expr, y: Yield) -> None:
-    """Records the condition for which the phi `y` of the flag `name` stands, so that a test of it
-    tells what holds::
+    """Records the condition for which the phi `y` of `name` stands, if it is a bool, so that facts
+    follow from a later test of `name`::
 
         if len(x) == 0: returned = True     # returned: len(x) == 0 or returned
+
+    Nothing is recorded where a side has no value that is known after the branches.
     """
     if y.then.dtype != "bool":
         return

@@ -50,7 +50,7 @@ more, up to `_MAX_REBUILDS`.
 """
 
 _CALLS_PER_REBUILD = 100
-"""After so many calls of compiled code one more variant may be compiled."""
+"""After so many calls of compiled code one more variant may be compiled (`MAX_VARIANTS`)."""
 
 _MAX_REBUILDS = 64
 """Limit on the variants besides the first, however many calls there are."""

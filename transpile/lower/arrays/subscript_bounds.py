@@ -229,7 +229,7 @@ def _prove_or_guard_range(
 
     False, so that each use is checked, where such a guard would always or often fail:
 
-    - the subscript certainly leaves the array in some iteration;
+    - the subscript certainly leaves the array in some iteration, as ``x[i - 1]`` with i from 0;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
     - it contains an expression with linear bounds, which that need not reach;
     - the margins are not known at kernel entry.
