@@ -18,7 +18,7 @@ from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums
 from .lazy_dataclass import record
 from .nodes import assert_never
-from .op_table import STATUS, check_status, evaluate
+from .op_table import GUARD_SHIFT, STATUS, check_status, evaluate
 
 __all__ = ["Evaluator", "Outcome", "run_kernel"]
 
@@ -206,7 +206,8 @@ _LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
 class Outcome:
     """How a kernel ended.
 
-    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << 8`` when guard number i failed.
+    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when guard
+    number i failed.
     """
 
     status: int
@@ -230,7 +231,7 @@ def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     with np.errstate(all="call", call=interpreter.record_flags):
         for number, guard in enumerate(kernel.guards):
             if not interpreter.holds(guard):
-                return Outcome((number + 1) << 8)
+                return Outcome((number + 1) << GUARD_SHIFT)
         with suppress(_Return):
             interpreter.block(kernel.body)
     return Outcome(interpreter.status)

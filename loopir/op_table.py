@@ -47,7 +47,7 @@ status                meaning
 bits 1, 2, 4, 8       float flags: divide, over, under, invalid (`STATUS`)
 bit 16                a check failed: replay the call in Python (`STATUS`)
 bits 32, 64, 128      what that check was about (`CHECK_CAUSES`)
->= 256                the guard of number ``status >> 8`` (from 1) failed
+>= 256                the guard of number ``status >> GUARD_SHIFT`` (from 1) failed
 ====================  ==============================================================
 """
 

@@ -272,6 +272,7 @@ def _optimise(s: Compilation) -> Compilation:
 
 
 def _version_small_calls(s: Compilation) -> Compilation:
+    """`with_small_calls`, unless folds keep Python's order at every size, or can at none."""
     if _is_reordered(s) or not s.options.reassociate:
         return s
     return replace(s, kernel=with_small_calls(s.kernel, s.fusion.kernel, s.plan, s.types))

@@ -1,8 +1,9 @@
 """Loop versioning by the size of a call: small calls fold floats in the order of the source.
 
 Then Python has the same bits and may serve a small call, where converting lists takes longer than
-all the rest (`transpile.runtime.call_selection`). `keep_fold_order` does this for folds that stand
-alone; here it is done for the kernel as a whole, whatever its nests.
+all the rest (`transpile.runtime.call_selection`). `transpile.lower.exact_sizes.with_small_calls`
+decides for which kernels: those whose calls convert lists. `keep_fold_order` makes versions of
+folds that stand alone; here the kernel as a whole gets two, whatever its nests.
 """
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .vector.exact_bits import exact_up_to
 __all__ = ["LARGEST_SMALL_CALL", "has_small_calls", "version_small_calls"]
 
 LARGEST_SMALL_CALL = 31
-"""The largest size of a call that is small: all sizes of 5 bits (`CallSelection` decides by bits).
+"""The largest size of a call that is small. `CallSelection` decides for sizes with the same number
+of bits together; this is the largest of 5 bits.
 """
 
 _MAX_NODES = 2500

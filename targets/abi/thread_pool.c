@@ -372,8 +372,8 @@ static void hire(int wanted)
     pthread_mutex_unlock(&staffing);
 }
 
-/* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but for its own region as long as it takes.
- * Gives how many are left; these go on. */
+/* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but without limit where this thread owns
+ * the region, as a fork in a signal handler. Gives how many are left; these go on. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
     const struct timespec moment = {0, 50000};

@@ -44,13 +44,13 @@ class _Pool:
     """The opened shared object: addresses and functions of `thread_pool.c`, without ``tp_pool_``.
     """
 
-    run: int
-    state: int
-    take: int
-    take_context: Callable[[], None]
+    run: int  # the address of the function for ``tp_run_region`` of kernels
+    state: int  # the address of ``tp_pool_state``, which polls ask (``signals.c``)
+    take: int  # the address of ``tp_pool_take_context``, for call paths in C
+    take_context: Callable[[], None]  # the same function, callable: for the portable path
     configure: Callable[[int, int, int, int], None]
-    bind_context: Callable[[int], None]
-    counts: Callable[[int], None]
+    bind_context: Callable[[int], None]  # takes the address of what ``take_context`` needs
+    counts: Callable[[int], None]  # takes the address of the words of a `PoolCounts`
 
 
 @record(frozen=True, slots=True)
@@ -182,7 +182,9 @@ _building = BackgroundBuild(_build)
 
 
 def _open(path: str) -> None:
-    """Open the pool at `path`."""
+    """Open the pool at `path`, and let forks and the end of the interpreter end its workers
+    (``tp_pool_join``, ``tp_pool_shut``).
+    """
     import ctypes
 
     library = open_library(path, permanent=True)
@@ -200,7 +202,8 @@ def _open(path: str) -> None:
         counts=one_address(address["counts"]),
     )
     _configure(pool)
-    join = ctypes.PYFUNCTYPE(number, number)(address["join"])  # no other Python thread goes on
+    # PYFUNCTYPE keeps the GIL: no other Python thread may start a region meanwhile
+    join = ctypes.PYFUNCTYPE(number, number)(address["join"])
     shut = ctypes.CFUNCTYPE(number, number)(address["shut"])
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lambda: join(JOINED_FOR))

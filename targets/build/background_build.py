@@ -61,7 +61,9 @@ _all_builds: list[BackgroundBuild] = []
 
 
 def _before_fork() -> None:
-    """Wait for the threads, but for those that wait for the C compiler."""
+    """Wait for the threads, but for those that wait for the C compiler. Until the fork is done, the
+    gate keeps those in the compiler from going on (`compiler_threads`).
+    """
     close_gate()
     deadline = time.monotonic() + FORK_TIMEOUT
     for build in _all_builds:

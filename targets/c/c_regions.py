@@ -1,16 +1,24 @@
 """Parallel loops as C: a function for a part of the range, which the thread pool may run.
 
     for i in parallel_loop(lo, hi): …      →      a struct with what the loop captures,
-                                                  tp_part_0(captured, first, last): the loop,
+                                                  two functions,
+
+    tp_part_0(captured, first, last)              the loop, for iterations first … last - 1
+    tp_run_0(region, first, last, status)         the same, as the pool calls it (`tp_region.run`)
+
                                                   and in the body of the kernel
 
     const int64_t lo = …, hi = …;
     const double units = …;                       the work of all iterations, in additions
     if (units * tp_rate_0 >= TP_WORTH && tp_run_region) {
-        …                                         the pool runs tp_part_0, in chunks (thread_pool.c)
+        …                                         the pool runs it (`tp_pool_run` in thread_pool.c)
     } else {
-        …                                         the loop itself, or for a long one tp_part_0
+        …                                         the loop itself; if it is long, tp_part_0
     }
+
+The pool calls tp_run_0 for each chunk (`run_chunks` in thread_pool.c), or, where threads do not
+pay, for the whole range (`run_serially`). A kernel without pool or with little work runs the whole
+range itself.
 
 `tp_rate_0` is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
 that does little costs a comparison more than without threads.
@@ -73,8 +81,11 @@ def can_emit_region(n: ParallelLoop, scopes: tuple[Scope, ...]) -> bool:
 def emit_region(
     n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
-    """The lines for the parallel loop `n` in the body of a kernel; its function goes to
-    ``s.functions``. ``block``: `c_statements.emit_block`.
+    """The lines for the parallel loop `n` in the body of a kernel; the text of its two functions
+    (`_part`) goes to ``s.functions``. ``block``: `c_statements.emit_block`.
+
+    Parallel loops are not nested (`parallelize` marks the outermost), so the number of texts so far
+    numbers this one.
     """
     number, serial = len(s.functions), replace(n, parallel=False)
     scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
@@ -134,8 +145,8 @@ def _grain(n: ParallelLoop) -> int:
 def _part(
     number: int, n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
 ) -> tuple[str, dict[str, str]]:
-    """The text of the function for a part of the range, with its struct; and what it captures: the
-    type of each C name.
+    """The text of both functions, for a part of the range and as the pool calls it, with their
+    struct; and what the loop captures: the type of each C name.
     """
     inner = s.inner()
     ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))

@@ -14,7 +14,7 @@ from loopir.analysis.mod_ref import arrays_read
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import contains, kernel_header, walk
 from loopir.nodes import assert_never
-from loopir.op_table import OPS, STATUS
+from loopir.op_table import GUARD_SHIFT, OPS, STATUS
 
 from ..isa.target import Target
 from .c_expressions import element_type, expr
@@ -95,8 +95,8 @@ def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
     """The C translation unit of a legal kernel, with the entry point ``tp_kernel`` (see abi.h).
     ``threads``: how many its parallel loops may use; 0: no bound.
 
-    The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << 8`` when guard i
-    failed, before anything was written.
+    The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << GUARD_SHIFT``
+    when guard i failed, before anything was written.
     """
     text = emit_body(kernel, target, threads=threads) + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
@@ -276,8 +276,8 @@ class _Frame:
 
 
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
-    """The test of a guard, which returns its number if it fails."""
-    failed = f"return {(number + 1) << 8};"
+    """The test of a guard, which returns its number, as a status (`GUARD_SHIFT`), if it fails."""
+    failed = f"return {(number + 1) << GUARD_SHIFT};"
     match g:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]

@@ -105,6 +105,9 @@ _COMPARISONS = (
     ),
 )
 
+# Come before AVX_ROWS and GNU_ROWS, and all rows before templates: for another instruction for an
+# operation that one of these has (such as ``add``), add a row here. Comparisons, whose results are
+# bits, are in `_COMPARISONS`.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=512, asm="vsqrt{s} %1, %0"),
     InstrRow(op="rint", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $8, %1, %0"),

@@ -16,6 +16,8 @@ _SUFFIX = dict(
     f16="h", f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d"
 )
 
+# Come before GNU_ROWS and COMPARISON_ROWS, and all rows before templates: for another instruction
+# for an operation that one of these has (such as ``add``), add a row here.
 _ROWS = (
     InstrRow(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
     InstrRow(op="floor", dtypes="f32", bits=_SIZES, asm="frintm %0.{l}{s}, %1.{l}{s}"),

@@ -55,8 +55,10 @@ class InstrRow:
     one of the target's headers (`Target.headers`).
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
-    integers of its shape; ``{n}``: the operand type of x86 builtins; ``{m}``: the mask type;
-    ``{s}``: the suffix of the instruction; ``{w}``: the bits; ``{l}``: the lanes.
+    integers of its shape; ``{n}``: the type that x86 builtins take for it: signed, with char and long
+    long for 8 and 64 bits (`vector_ops._x86_type`); ``{m}``: the type of a comparison of two such
+    vectors, lanes or bits (`MaskKind`); ``{s}``: the suffix of the instruction; ``{w}``: the bits;
+    ``{l}``: the lanes.
 
     ``asm`` is GCC's inline assembly: ``%0`` is the register of the result, ``%1``, ``%2`` … are
     those of the operands, as the operation has them. x86 instructions are in AT&T syntax: the

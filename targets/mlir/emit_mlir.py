@@ -1,8 +1,8 @@
 """A scalar kernel as an MLIR module: a function that returns the status, and those it calls.
 
-The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << 8`` where guard i failed
-before anything was written. MLIR cannot read the hardware's floating-point flags, so the status
-does not contain those that a kernel is ``strict`` in.
+The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << GUARD_SHIFT`` where
+guard i failed before anything was written. MLIR cannot read the hardware's floating-point flags, so
+the status does not contain those that a kernel is ``strict`` in.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from loopir import nodes as ir
 from loopir.dtypes import INDEX
 from loopir.ir_traversal import walk
 from loopir.nodes import assert_never
+from loopir.op_table import GUARD_SHIFT
 from loopir.passes.canonical.promote_f16 import promote_f16
 
 from .mlir_alias_checks import MemoryExtent, disjoint_check
@@ -71,7 +72,7 @@ def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) 
     flags = [_guard_value(g, w, extents) for g in guards[first:last]]
     failed = w.integer(0)
     for k in reversed(range(first, last)):
-        code = w.integer((k + 1) << 8)
+        code = w.integer((k + 1) << GUARD_SHIFT)
         failed = w.call("select", (flags[k - first], failed, code), INDEX, INDEX)
     all_hold = w.call("eq", (failed, w.integer(0)), INDEX, "bool")
     return w.choose(all_hold, lambda: _guarded(last, w, extents), lambda: [failed])

@@ -1,8 +1,10 @@
 """Multimaps (dicts of growing lists) → one flat list of items, linked by key.
 
-The items of all lists are in one list, ``values``, in the order in which they were appended; each
-has the position of the next item of its key in ``next_item`` (-1: none), and each key has the
-positions of its items in ``first_item`` and ``last_item`` (fields of `HashTable`). For tables whose
+The items of all lists are in one list, ``values`` (``_d_value`` in the example of
+`multimap_update`), in the order in which they were appended. Each item has the position of the next
+item of its key in ``next_item`` (``_d_after``; -1: none); each key has the positions of its first
+and last items in ``first_item`` (``_d_first``) and ``last_item`` (``_d_last``), and itself as it
+was given in ``original_keys`` (``_d_shown``). All these are fields of `HashTable`. For tables whose
 values are lists (`_is_multimap`), as `table_inference` recorded them.
 """
 from __future__ import annotations

@@ -65,10 +65,10 @@ def alias_guards(
     lists, and the slots of results.
 
     A pair without a guard is never written, or cannot overlap: passes take it as disjoint
-    (`dependence.alias_relation`). With ``or_same`` the two may also be one array, and passes have
-    to keep what is right for both cases. That is allowed if each loop nest accesses both only at
-    the same elements; not if one of them is a reshaped view or its array (`reshaped`, view to
-    array), since NumPy may have copied.
+    (`dependence.alias_relation`). With ``or_same`` the guard also holds if both are one and the
+    same array; passes must not assume then that they differ. It is set if each
+    loop nest accesses both only at the same elements (`_same_elements`); not if one of them is a
+    reshaped view or its array (`reshaped`, view to array), since NumPy may have copied.
     """
     reshaped_or_base = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]

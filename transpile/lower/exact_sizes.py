@@ -2,7 +2,8 @@
 
 The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
 and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the
-size that `exact_size` gives; `with_small_calls` makes a kernel with such a size.
+size that `exact_size` gives; `with_small_calls` raises that size to `LARGEST_SMALL_CALL`
+for kernels whose calls convert lists, where it can.
 """
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> int 
 def with_small_calls(
     kernel: Kernel, fused: Kernel, plan: Plan, types: Mapping[str, ArgType]
 ) -> Kernel:
-    """`kernel`, the result of all passes on `fused`, with code of Python's bits for small calls if
-    these convert lists and do not have them yet; else `kernel` itself.
+    """If a call converts lists, and a small one may have other bits than Python: `kernel`, the
+    result of all passes on `fused`, with a copy for small calls that has Python's bits. Else, and
+    where such a copy cannot be made, `kernel` itself.
     """
     if not any(isinstance(b, ListItems) for b in plan.bindings):
         return kernel
@@ -100,8 +102,10 @@ def _names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
 
 
 def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[str] | None:
-    """The kernel parameters of `plan` whose elements and values add up to at most the size of a
-    call, if these are all arrays that it reads; else None.
+    """The kernel parameters of `plan` (arrays, lists, ints) whose elements and values are all part
+    of the size of a call. Their sum is then at most that size, so a kernel may test it in place of
+    the size: every small call passes. None if the kernel may read an array that the size does not
+    count.
     """
     found, lists = set(), set()
     for binding in plan.bindings:

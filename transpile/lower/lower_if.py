@@ -80,11 +80,12 @@ def merge_name(
     first case that applies decides:
 
     - the same value, or an array with the same storage: that value;
-    - two numbers with a common dtype: one phi, and one for the type flag if the type depends on the
-      data;
+    - two numbers with a common dtype (`phi.common_dtype`): one phi; and, where one of the numbers
+      may itself be Python's or NumPy's by the path, a bool phi ``NAME_py``: whether the merged one
+      is Python's (else `cond` or its negation tells that);
     - not ``live`` after the ``if``: unbound;
-    - two numbers without a common dtype: a union (`_merge_union`);
-    - else see `_merge_maybe_unbound`.
+    - two numbers without one, such as an int and a float: a union (`_merge_union`);
+    - else, where one side at least is no number: `_merge_maybe_unbound`.
 
     Raises Refused where no union can hold both.
     """
@@ -118,16 +119,19 @@ def merge_name(
 
 
 def _note_condition(ctx: Lowering, name: str, cond: Expr, y: Yield) -> None:
-    """Records the condition for which the phi `y` of the flag `name` stands, so that a test of it
-    tells what holds::
+    """Records the condition for which the phi `y` of `name` stands, if it is a bool, so that facts
+    follow from a later test of `name`::
 
         if len(x) == 0: returned = True     # returned: len(x) == 0 or returned
+
+    Nothing is recorded where a side has no value that is known after the branches.
     """
     if y.then.dtype != "bool":
         return
     before = ctx.b.env.get(name)
     is_outer = [isinstance(before, Num) and before.ir == e for e in (y.then, y.orelse)]
-    # what a branch has bound is not visible behind it, but what that was computed from may be
+    # A name bound in a branch does not exist after it: use its value in terms of what is known at
+    # kernel entry, if it has one.
     sides = [
         e if outer else ctx.b.at_entry(e)
         for e, outer in zip((y.then, y.orelse), is_outer, strict=True)

@@ -58,7 +58,7 @@ def failed_guard_rejections(
     told = {*failures.mismatches}
     for number, count in sorted(failures.guards.items()):
         guard = kernel.guards[number]
-        code, span = "GUARD_ALIAS", None
+        code, span = "GUARD_ALIAS", None  # a Disjoint has no code and no place
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
         told.add(code)

@@ -38,9 +38,11 @@ def argument_mismatch(
     looking at the arguments again. The first of these that is so:
 
     - an array that the kernel writes is read-only (GUARD_READONLY);
-    - elements of such an array share memory, as by a stride of 0 (GUARD_ALIAS);
+    - elements of such an array share memory, as by a stride of 0 (GUARD_ALIAS, also the code of two
+      arrays that overlap: that guard is the kernel's own, `Variant._judge_and_restore`);
     - a Python int does not fit 64 bits (GUARD_INT_RANGE);
-    - with ``lists``, an item of a list is of another type than the first one, or too large.
+    - with ``lists``, an item of a list is of another type or length than the first one
+      (GUARD_DTYPE), or an int that does not fit 64 bits (GUARD_INT_RANGE).
 
     A Mismatch without a code where it is none of them.
     """

@@ -44,15 +44,16 @@ __all__ = [
 ]
 
 MAX_VARIANTS = 8
-"""Limit on the variants that are kept, and on those that are compiled for calls with other globals
-each time.
+"""How many variants of a signature are kept; and how many it gets besides the first, however few
+calls they serve, before it is left to Python. Each `_CALLS_PER_REBUILD` compiled calls allow one
+more, up to `_MAX_REBUILDS`.
 """
 
 _CALLS_PER_REBUILD = 100
-"""After so many calls of compiled code one more variant may be compiled."""
+"""After so many calls of compiled code one more variant may be compiled (`MAX_VARIANTS`)."""
 
 _MAX_REBUILDS = 64
-"""Limit on the variants that are compiled in place of others, however many calls there are."""
+"""Limit on the variants besides the first, however many calls there are."""
 
 _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
@@ -197,6 +198,9 @@ class Specialization:
     def rebound_too_often(self) -> Rejection | None:
         """Why the signature is not compiled again for what the function's global names mean now: it
         has been too often. None if it may be compiled.
+
+        A number that is only read is no reason while it keeps its type: its value is passed at each
+        call (`call_plan.Captured`).
         """
         limit = min(MAX_VARIANTS + self.compiled // _CALLS_PER_REBUILD, _MAX_REBUILDS)
         if self.rebuilds < limit:

@@ -2,8 +2,9 @@
 
 A column sum loads one element from each row: a stride that is not 1. With the loops interchanged
 the inner loop runs along a row, and the sums of all columns are kept in the array to which they are
-stored. `_is_legal` and `_pays` decide; `_versioned_on_width` keeps the original nest for short
-rows. The loops of perfect nests are put in order by `permute_loops`.
+stored. `_is_legal` and `_pays` decide, and both must hold: `_pays` tests a part of legality, too.
+`_versioned_on_width` keeps the original nest for short rows. The loops of perfect nests are put in
+order by `permute_loops`.
 """
 from __future__ import annotations
 
@@ -154,11 +155,14 @@ def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
 def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
     """Whether the nest may be interchanged. Required:
 
-    - no code of the nest reads the arrays of the sums, and these do not overlap;
-    - the range of the reduction does not depend on the column;
-    - what the reduction shares per column, and is now computed for each element, is cheap and
-      independent of the sums;
-    - no accumulator depends on another one.
+    - nothing in the nest reads an array of the sums, and no two of these arrays overlap;
+    - each column has an element of its own there. Not tested here: `_pays` accepts only stores of
+      unit stride in the outer loop;
+    - the range of the reduction is the same for all columns;
+    - no accumulator depends on another one, and no initial value on an accumulator;
+    - an assignment of the outer body that the reduction reads, so far computed once a column and
+      then once an element, does not depend on the sums. It must also be cheap (`_MAX_WEIGHT`): else
+      the interchange does not pay.
     """
     arrays = [s.array for s in n.stores.values()]
     if len(set(arrays)) != len(arrays) or memory.overlap(arrays, arrays_read((n.outer,))):
@@ -190,7 +194,10 @@ def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
 
 
 def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
-    """Whether the outer loop has unit stride where the inner one has not."""
+    """Whether the outer loop has unit stride in all stores and in a load within the inner loop,
+    and the inner loop has it nowhere. This also makes each column's element its own, which
+    `_is_legal` relies on.
+    """
     params = {p.name: p for p in kernel.params}
     touched = accesses((n.outer,))
     unit_in_outer = [a for a in touched if has_unit_stride(a, params[a.array], n.outer.var)]

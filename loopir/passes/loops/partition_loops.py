@@ -62,7 +62,11 @@ class _Partitioner:
         self._fresh = FreshNames(kernel)
 
     def all(self, n: Any, *, exact: bool = False) -> Any:
-        """`n` with its loops split, outer ones first; with ``exact``, only by tests that are exact.
+        """`n` with its loops split, outer ones first.
+
+        ``exact``: only by tests that have the opposite result outside of the interior
+        (`PositionTest.exact`). A piece outside of it is split again by these alone: an
+        inexact test stays undecided in it, and would be found again without end.
         """
         match n:
             case Loop():
@@ -73,12 +77,12 @@ class _Partitioner:
                 return n
 
     def _inside(self, n: N, *, exact: bool) -> N:
-        """`n` with the loops in it split."""
+        """`n` with the loops in it split; ``exact``: as for `all`."""
         return map_children(n, lambda c: self.all(c, exact=exact))
 
     def _loop(self, n: Loop, exact: bool) -> Any:
         """The loops that replace `n`; one loop if no test is left, `n` itself if the copies would
-        be too large.
+        be too large. ``exact``: as for `all`.
         """
         tests = [t for t in position_tests(n) if t.exact or not exact]
         constant_tests = {t.call: t.then for t in tests if _is_constant_in(t, n)}
@@ -106,7 +110,7 @@ class _Partitioner:
         self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]
     ) -> list[tuple[Expr, dict[Call, bool], bool]]:
         """The new loops that replace `n`: for each its start, the known test results in it, and
-        whether it is at an end of the range.
+        whether it is outside of the interior.
 
         Tests that differ only in one iteration give three pieces around that iteration; others a
         first, an interior and a last piece. Assignments of the starts are appended to `out`.
@@ -163,7 +167,9 @@ def _interior_outcomes(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
-    """The results of the tests where one of them fails, if they are known."""
+    """The results of `tests` in a piece outside of the interior, where one of them at least fails:
+    known only if all tests have one bound and are exact, since then they fail together. Else none.
+    """
     known = len(_interior_bounds(tests)) == 1 and all(t.exact for t in tests)
     return {t.call: not t.then for t in tests} if known else {}
 

@@ -34,7 +34,9 @@ def carry_indexed(kernel: Kernel) -> Kernel:
     """Replace a load at a loop-carried index by an accumulator.
 
     It is loaded once before the loop, and then takes the value that the loop loads anyway at the
-    new index. An extremum tracked by its index alone thus becomes an ordinary arg-reduction.
+    new index. An extremum tracked by its index alone thus becomes an ordinary arg-reduction. The
+    load before the loop is in bounds, since each iteration executes it; the branch is for a loop
+    without iterations.
     Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
@@ -130,6 +132,7 @@ def _with_accumulator(
         """The accumulator, for the load."""
         return acc if n == load else n
 
+    # `load` as init stands in until `with_acc` has replaced the others
     new = replace(loop, body=body, accs=(*loop.accs, Accum(acc.name, load, step, span=loop.span)))
     new = bottom_up(new, with_acc)
     new = replace(new, accs=(*new.accs[:-1], replace(new.accs[-1], init=Var(start, load.dtype))))

@@ -1,14 +1,17 @@
-"""Divergent inner loops: lanes run a ``while`` together until each has left it.
+"""Divergent inner loops: lanes run a ``while``, or a loop with an exit, until each has left it.
 
-Each iteration of the outer loop is a lane (as in SPMD code on a GPU). A loop-carried mask tells
-which lanes are still in the ``while``; a lane that has left keeps its values by selects, and
-continues to compute. Therefore three things must hold for such lanes:
+The loop with an exit is a counted one, as in the Mandelbrot set; it is made a ``while`` first
+(`_counted_as_while`). Each iteration of the outer loop is a lane (as in SPMD code on a GPU). A
+loop-carried mask tells which lanes are still in the ``while``; a lane that has left keeps its
+values by selects, and continues to compute. Therefore two things must hold for such lanes:
 
 - their loads are in bounds (`lane_loads_in_bounds`), by accesses outside the ``while`` or by
   integer facts;
-- they do not divide integers by zero (`_may_divide_by_zero`);
-- a floating-point flag that they raise may be wrong: the kernel becomes strict in it, and Python
-  runs the call again.
+- they do not divide integers by zero (`_may_divide_by_zero`).
+
+A floating-point flag that they raise may be wrong: the kernel becomes strict in it, so that Python
+runs the call again. Therefore a loop that may raise flags is only taken if the kernel reads no
+array that it writes: a replay then finds its inputs unchanged.
 
 The loop around must have no dependence between iterations (`_can_run_side_by_side`). Folds around
 the ``while`` are split off first (`reduction_fission`).
@@ -269,7 +272,8 @@ _MIN_REGISTER_BYTES = 32  # smaller registers check 64-bit lanes more slowly tha
 
 
 def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Run the inner ``while`` of a loop in vector lanes, until every lane has left it.
+    """Run the inner ``while`` or counted loop with an exit of a loop in vector lanes, until every
+    lane has left it.
 
     A lane that has left keeps its values. It continues to compute, and may raise flags that Python
     does not, so the kernel becomes strict in these. This is no PredLoop: the predicate of a
@@ -302,10 +306,11 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
                 y[i:W] = r
     """
     fresh, strict_flags = FreshNames(kernel), set(kernel.strict)
+    # a replay because of a flag finds its inputs unchanged
     can_replay = arrays_read(kernel.body).isdisjoint(arrays_written(kernel.body))
 
     def vectorize_loop(s: Loop) -> Loop | VecLoop:
-        """`s` as a vector loop; `s` itself where it is not legal."""
+        """`s` as a vector loop; `s` itself where it is not legal, or does not diverge."""
         lockstep = _with_lockstep_while(s, fresh)
         if lockstep is None:
             return s
@@ -403,6 +408,8 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     - accesses have constant strides between lanes, and no two lanes store to one element;
     - no store precedes a check, and loads stay in bounds;
     - no dependence between iterations.
+
+    Flags are not tested here: `vectorize_divergent` does, by what the kernel reads and writes.
     """
     if not isinstance(loop.range, Interval):
         return False

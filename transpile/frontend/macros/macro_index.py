@@ -80,7 +80,8 @@ class _Key(NamedTuple):
     parts: tuple[type[Any], ...]
     """The types of its fields of `_PARTS`, in that order."""
     callee: Callee
-    """The declared function or method that it calls; "" if there is none."""
+    """The declared function or method that it, or its field of `_CALL_FIELDS`, calls; "" if there
+    is none."""
     callee_kind: str
     """One of the kinds of callees; "" if there is none."""
 
@@ -93,7 +94,8 @@ class Declaration(NamedTuple):
     parts: dict[str, tuple[type[Any], ...]]
     """Each of these fields has one of these types."""
     calls: frozenset[Callee] | None
-    """The node calls one of these. None: it may call anything, or nothing."""
+    """The node, or the ``value`` or ``iter`` of a statement, calls one of these. None: it may call
+    anything, or nothing."""
     when: When | None
     """A further condition; None: there is none."""
 
@@ -130,10 +132,10 @@ def fires_on(
         @fires_on(ast.Call, calls=[np.array, ".copy"])
         def macro(node, cx): ...
 
-    ``parts``: types of the node's fields; a list of one item counts as the item. ``calls``: the
-    functions, ``.methods`` and kinds of callees of which the node, or its ``value`` or ``iter``,
-    calls one. ``when``: a condition of `firing_conditions`. Raises ValueError for a field that is
-    not in `_PARTS`.
+    ``parts``: types of the node's fields; a list of one item counts as the item. ``calls``: what
+    must be called, by the node itself or, of a statement, by its ``value`` or ``iter``: one of
+    these functions, ``.methods`` or kinds of callees. ``when``: a condition of `firing_conditions`.
+    Raises ValueError for a field that is not in `_PARTS`.
     """
     fields = {n: t if isinstance(t, tuple) else (t,) for n, t in parts.items()}
     for kind in kinds:
@@ -253,7 +255,9 @@ def _rows(
 
 
 def _key(node: ast.AST, cx: Context) -> _Key:
-    """The key of `node`. Of a statement, the callee is that of the call in its value."""
+    """The key of `node`. Of a statement, the callee is that of the call that is its ``value`` or
+    ``iter``, if one is.
+    """
     kind = ast.If if isinstance(node, ReplayIf) else type(node)
     call = node if isinstance(node, ast.Call) else None
     parts: list[type[Any]] = []

@@ -8,6 +8,9 @@ lists the five ways to make sure; the most frequent are, from cheap to expensive
                                     # length of x), or, if it is not, guarded once at kernel entry
     if i + 1 < n: x[i + 1]          # proved by the condition; loaded at a clamped subscript, since
                                     # vector code also computes the lanes where it does not hold
+    for i in range(n): x[i - 1]     # affine, but negative in the first iteration: wrapped and
+                                    # checked at each use; `partition_loops` splits that iteration
+                                    # off, so that the others have no test
     x[j[i]]                         # not affine: checked at each use, loaded at a clamped subscript
 
 A guard or check that fails leaves the call to Python, which raises IndexError or wraps a negative
@@ -68,8 +71,8 @@ def in_bounds_subscript(
 
     The first of these that applies to the subscript decides; 1 to 4 are for affine ones. Negative
     subscripts: 1 and 5 wrap them. One that is always negative, such as ``x[-1]``, gets the length
-    added before 2. Case 2 proves that there are none; in 3 and 4 they are proved away, or fail a
-    guard, and Python wraps them.
+    added before 2. Case 2 proves that there are none. In 3 and 4 the proof or the guard excludes
+    them; where the guard fails, Python runs the call, and wraps them.
 
     1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
        guarded; no check.
@@ -78,7 +81,8 @@ def in_bounds_subscript(
     3. The loops alone do not prove it in bounds, but the conditions around it do, given something
        that is known at kernel entry: that is guarded, and the subscript clamped.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
-       does: no check.
+       does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
+       from 0, which is case 5 (`_prove_or_guard_range`).
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
     Raises Refused for a subscript that is no integer.
@@ -225,7 +229,7 @@ def _prove_or_guard_range(
 
     False, so that each use is checked, where such a guard would always or often fail:
 
-    - the subscript certainly leaves the array in some iteration;
+    - the subscript certainly leaves the array in some iteration, as ``x[i - 1]`` with i from 0;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
     - it contains an expression with linear bounds, which that need not reach;
     - the margins are not known at kernel entry.

@@ -1,4 +1,4 @@
-"""Elementwise formulas: NumPy functions defined by an expression of scalars, a row each.
+"""Elementwise formulas: NumPy functions defined by an expression of scalars, a rule each.
 
 A formula is a template over the elements of the operands (holes A, B, …; T is the dtype of the
 result). For example ``np.clip(x, low, high)`` has the formula ``NP.clip(A, B, C)``, and
