@@ -10,11 +10,9 @@
 
     const int64_t lo = …, hi = …;
     const double units = …;                       the work of all iterations, in additions
-    if (units * tp_rate_0 >= TP_WORTH && tp_run_region) {
-        …                                         the pool runs it (`tp_pool_run` in thread_pool.c)
-    } else {
-        …                                         the loop itself; if it is long, tp_part_0
-    }
+    status |= units * tp_rate_0 >= TP_WORTH && tp_run_region
+        ? tp_run_region(captured)                 the pool runs it (`tp_pool_run` in thread_pool.c)
+        : tp_part_0(captured, lo, hi);            here; a short loop in another one has no call
 
 The pool calls tp_run_0 for each chunk (`run_chunks` in thread_pool.c), or, where threads do not
 pay, for the whole range (`run_serially`). A kernel without pool or with little work runs the whole
@@ -50,8 +48,8 @@ _FIRST_RATE = 1.0
 the calls that seem worth it, and no others."""
 
 _SHORT = 40
-"""Lines of C up to which a loop is printed twice: a call of its function costs more than it saves.
-"""
+"""Lines of C up to which a loop in another one is printed twice: a call of its function, some
+nanoseconds in each iteration of the outer one, costs more than it saves."""
 
 _GUESSED_TRIPS = 64.0
 """Trip count where none is known at the start of the loop."""
@@ -97,18 +95,19 @@ def emit_region(
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
-    yield f"if ({units} * tp_rate_{number} >= TP_WORTH && tp_run_region) {{"
+    is_worth = f"{units} * tp_rate_{number} >= TP_WORTH && tp_run_region"
+    is_inline = s.in_loop and part.count("\n") <= _SHORT
+    if is_inline:
+        yield f"if ({is_worth}) {{"
     yield from _region(number, n, captured, (lo, hi, units, region), s)
-    yield f"status |= tp_run_region(&{region}.region);"
+    by_pool = f"tp_run_region(&{region}.region)"
+    here = f"tp_part_{number}(&{region}, {lo}, {hi})"
+    yield f"status |= {by_pool};" if is_inline else f"status |= {is_worth} ? {by_pool} : {here};"
     yield f"if (status & {STATUS['replay']}) return status;"
-    yield "} else {"
-    if part.count("\n") <= _SHORT:
+    if is_inline:
+        yield "} else {"
         yield from block((serial,), scope.inner())
-    else:
-        yield from _region(number, n, captured, (lo, hi, units, region), s)
-        yield f"status |= tp_part_{number}(&{region}, {lo}, {hi});"
-        yield f"if (status & {STATUS['replay']}) return status;"
-    yield "}"
+        yield "}"
     yield "}"
 
 

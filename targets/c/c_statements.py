@@ -416,6 +416,7 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     inner = _inner_scopes(scopes)
+    inner[0].in_loop = True
     yield from loop_header(n, scopes[0], inner[0])
     for s in inner[1:]:
         s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
@@ -441,7 +442,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
             yield f"if (!({condition})) break;"
         inner = _inner_scopes(scopes)
         for s in inner:
-            s.leave = "break"
+            s.leave, s.in_loop = "break", True
         yield "{"
         yield from emit_block(n.body, *inner)
         yield from loop_latch(n, *inner)
