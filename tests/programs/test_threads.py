@@ -42,7 +42,7 @@ def assert_one_result(f: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -
                 assert_same(outcome(parallel, fresh()), wanted, f"{threads} threads")
 
 
-@pytest.mark.share(40)
+@pytest.mark.share(150)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
 def test_programs(program: Program) -> None:
     serial = fuse(program.function, on_reject="silent", threads=1)
