@@ -128,9 +128,10 @@ def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element
     )
 
 
-def strip_length(cache: int, row_bytes: int) -> int:
-    """How many rows of `row_bytes` bytes fill an eighth of `cache`, as a power of two.
+def strip_length(cache: int, bytes_per_iteration: int) -> int:
+    """How many iterations, of which each uses `bytes_per_iteration` bytes (of a panel, say), fill
+    an eighth of `cache`, as a power of two.
 
     An eighth stays resident while other data streams through.
     """
-    return 1 << (max(cache // 8 // row_bytes, 1).bit_length() - 1)
+    return 1 << (max(cache // 8 // bytes_per_iteration, 1).bit_length() - 1)

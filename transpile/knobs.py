@@ -2,7 +2,9 @@
 
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS``, ``TRANSPILE_THREADS`` and ``CC`` are read where they are
 used, by ``targets.build``, which may not import this package; they are listed here so that the list
-is complete. All but the number of threads are part of the keys of the cache.
+is complete. ``TRANSPILE_CFLAGS`` and ``CC`` are part of the keys of the cache, ``TRANSPILE_CACHE``
+is its folder; of the variables that `Knobs` holds, only the target is part of a key
+(`Knobs.shapes_code`).
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`

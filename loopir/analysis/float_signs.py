@@ -3,9 +3,12 @@
     t = x - y
     s = t * t + 1.0        t * t ≥ 0, or NaN; so s < 0.0 is false
 
-Such a value may be NaN or -0.0: neither is less than zero. The names of a kernel are assumed to
-have none but such values, and those are removed that are bound to another one, until all agree (the
-greatest fixpoint); so an accumulator needs an initial value and a step of the kind.
+Such a value may be NaN or -0.0: neither is less than zero.
+
+Names may depend on each other in loops. So all float names are first assumed to have only such
+values, and those bound to another value are removed until nothing changes (the greatest fixpoint).
+An accumulator stays if its initial value and its step are such values. `check_elimination` removes
+tests such as ``x < 0.0`` before a square root by it.
 """
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class PositionTest:
 
 
 def position_tests(loop: Loop) -> list[PositionTest]:
-    """The comparisons in `loop` whose result follows from the iteration number, near one of its
-    ends.
+    """The comparisons in `loop` that have one result from, or up to, a certain iteration, or in all
+    iterations but one; with that iteration (`PositionTest`).
     """
     return _TestFinder(loop).tests() if counted_range(loop) is not None else []
 

@@ -84,9 +84,11 @@ class _StoreForwarder:
         a name.
         """
         out: list[Stmt] = []
+        # needed_after[-1 - k]: the arrays that are loaded after statement k
         needed_after = [needed]
         for s in stmts[:0:-1]:
             needed_after.append(needed_after[-1] | arrays_read((s,)))
+        # not strict: without statements it still has one entry
         for s, later in zip(stmts, reversed(needed_after), strict=False):
             out += self.stmt(s, forwarded, later)
         return tuple(out)

@@ -121,6 +121,8 @@ def alignments(
         # Without a trip count: the delay changes which iterations are joined, so no distance may be
         # left out for being longer than the original loops.
         conflicts = fusion_conflicts(kernel, a, b, outer, bindings, trips=None)
+        # Reversing costs nothing, but a shift peels iterations: of rows it would peel some in each
+        # iteration of the outer loops.
         is_rows = _are_rows_of_nest(a, b, outer)
         shift = None if is_rows else _shift(kernel, a, b, conflicts, bindings)
         if shift:
@@ -160,15 +162,15 @@ def _shift(
         return None
     first_common = -start_difference  # with this delay both loops start together
     delay = max(0, first_common, *delays)
-    earlier, longer = (
-        start_difference + delay,
-        trip_count_difference(kernel, second.range, first.range, bindings),
-    )
+    # How far the first loop's start lies before that of the delayed second one.
+    earlier = start_difference + delay
+    trips_more = trip_count_difference(kernel, second.range, first.range, bindings)
     if delay > _MAX_PEELED or earlier > _MAX_PEELED:
         return None
-    if longer is None:
+    if trips_more is None:
         return Shift(delay, earlier, None) if is_innermost(first) and is_innermost(second) else None
-    longer += earlier
+    # How far the end of the delayed second loop lies behind that of the first one.
+    longer = trips_more + earlier
     if abs(longer) > _MAX_PEELED:
         return None
     return Shift(delay, earlier, longer) if delay or earlier or longer else None

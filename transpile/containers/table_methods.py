@@ -144,8 +144,8 @@ def _value_after_default(
 def _method_value(
     table: HashTable, method: str, key: ast.expr, defaults: list[ast.expr], cx: Context
 ) -> ast.expr | None:
-    """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used; `rest`
-    are the arguments after the key. None where the key or the default is refused.
+    """The expression for a call of ``get``, ``pop`` or ``setdefault`` whose result is used;
+    `defaults`: the arguments after the key. None where the key or the default is refused.
     """
     if method == "setdefault" and defaults:
         return _value_after_default(set_default(table, key, defaults[0], cx), table, cx)

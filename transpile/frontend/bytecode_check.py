@@ -44,6 +44,8 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
         body = [_class(name, body)]
     free = [n for n in code.co_freevars if n != "__class__"]
     if name not in free:
+        # so that the name of the def itself is no local (a cell, if it is recursive) of the
+        # function around
         body.insert(0, ast.Global([name]))
     module = ast.fix_missing_locations(ast.Module([_function("_", free, body)], []))
     flags = code.co_flags & FUTURE

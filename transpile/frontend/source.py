@@ -66,7 +66,8 @@ def remember_text(fn: types.FunctionType, source: Source) -> None:
 
 
 def read_source(fn: Callable[..., Any]) -> Source:
-    """The source of a Python function, nested functions and methods included.
+    """The source of a Python function, nested functions and methods included. The text comes from
+    `linecache` (`_lines_of`), or, for a generated function, from `remember_text`.
 
     Raises Refused: SOURCE_UNAVAILABLE if there is no text, or it does not match the function's
     bytecode; LOWER_UNSUPPORTED for an async function.
@@ -99,8 +100,11 @@ def read_source(fn: Callable[..., Any]) -> Source:
 
 
 def _lines_of(fn: types.FunctionType) -> tuple[str, ...]:
-    """The lines of the file of `fn`; none if there are none. Raises OSError or MemoryError if the
-    file is there and cannot be read now.
+    """The lines of the text from which `fn` was compiled, by `linecache`: of a file; of a cell of a
+    notebook, which IPython registers there; or what the ``__loader__`` of its globals gives.
+    Empty for ``exec`` of a plain string.
+
+    Raises OSError or MemoryError if the file is there and cannot be read now.
     """
     path = fn.__code__.co_filename
     lines = linecache.getlines(path, fn.__globals__)

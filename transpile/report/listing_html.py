@@ -40,7 +40,9 @@ _CELL = "vertical-align:top;text-align:left;border-top:1px solid #8884;padding:1
 _PRE = "margin:0;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere"
 
 _BACKGROUNDS = {"good": "#2e8b451c", "second": "#4478cf1c", "bad": "#d64a3d1c"}
-"""The background of a row by the style of its first verdict."""
+"""The background of a row, by the style of the first of its verdicts that has one; the styles are
+given by `source_listing.with_verdicts`.
+"""
 
 _C_WORDS = (
     "if", "else", "for", "while", "return", "static", "inline", "const", "restrict", "void", "do",

@@ -67,7 +67,12 @@ class Listing:
 
 
 def with_verdicts(listing: Listing, report: Report) -> Listing:
-    """`listing` with what `report` says of each line: how its loop is compiled, or why not."""
+    """`listing` with what `report` says of each line: how its loop is compiled, or why not.
+
+    The first verdict whose style has a background colours the row (`listing_html._row`): "good", a
+    vector loop; "second", compiled to scalar code, or not joined or not vectorised; "bad", left to
+    Python (the code of the rejection is LOWER_…, SOURCE_… or BUILD_…).
+    """
     verdicts = defaultdict[int, list[Verdict]](list)
     for loop in report.loops:
         verdicts[loop.line].append(_verdict_on(loop))

@@ -14,6 +14,8 @@ With one exception: a call that converts lists may be long only because of that.
 timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
 items of a long list. Nor is Python tried where its results could have other last bits
 (``exact_up_to``): the same call must not have two answers.
+
+`Backoff` decides about calls that no compiled code could serve.
 """
 from __future__ import annotations
 
@@ -260,14 +262,18 @@ class CallSelection:
 
 
 _MAX_FAILURES = 16
-"""Consecutive calls without a compiled one after which a region backs off."""
+"""Consecutive calls whose guards failed, without a compiled call of any signature between, after
+which the function (or region) backs off.
+"""
 
 _SHORTEST, _LONGEST = 6, 16
 """Calls of the first and the longest back-off, as powers of two; each is twice the last."""
 
 
 class Backoff:
-    """Exponential back-off: counts consecutive calls that no compiled code could serve."""
+    """Exponential back-off of one function: counts consecutive calls that failed a guard.
+    `Dispatcher._python_after_failed_guard` asks it.
+    """
 
     def __init__(self) -> None:
         self._failures = self._compiled = 0

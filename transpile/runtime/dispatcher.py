@@ -321,8 +321,10 @@ class Dispatcher(WrappedFunction):
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, for a call whose guard failed. After many in a row, a row of the installed
-        call sends the next ones to the original (`Backoff`).
+        """The original, for a call whose guard failed. After many in a row (`Backoff`; one count
+        for all signatures), a row of the installed call sends the next ones with these types to it:
+        not with ``TRANSPILE_SELECT=compiled`` (regions excepted), nor where each call must reach
+        the dispatcher (`_may_bypass`).
         """
         original = self._replaying_function(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())

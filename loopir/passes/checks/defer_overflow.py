@@ -2,8 +2,12 @@
 
 If each term is at most t in magnitude, a block of 2**(bits - 2) / t terms fits in an integer of
 that many bits. The block is summed without checks, and its sum is added to the total with one
-check. That the check fails later than in Python is not visible: the partial sums of terms of one
-sign grow steadily, and otherwise the check replays the call.
+check.
+
+The check comes later than in Python, but the call has the same result. If all terms have one sign,
+the total only grows in magnitude, so that an overflow within the block is still there at its end.
+Else the check is one that replays the call if it fails, which gives Python's result; if it passes,
+the total is exact, even if it was out of range within the block, as a Python int may be.
 """
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 This is the loop structure of GotoBLAS: the operands that all rows share in a strip (a panel) are
 copied once, contiguously, and stay in the L2 cache while every row uses them. `_match_sum_nest`
 recognises the nest, `_is_legal` decides, `_CacheBlocking` rewrites. Sums continue from memory from
-strip to strip, in the original order.
+strip to strip, in the original order. Only the sum loop (the k of gemm) is blocked: columns are the
+lanes of the enclosing vector loop, and all rows run over each strip.
 """
 from __future__ import annotations
 
@@ -174,7 +175,8 @@ def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
     assert isinstance(n.sum_loop.range, Interval)
     if bound_names(n.rows) & names_read(n.sum_loop.range, *n.conditions) or not n.shared_loads():
         return False
-    if not can_run_in_lockstep(first_lane_code(n.rows), kernel, 2):
+    # Two rows are enough: they are only interleaved, not run in lanes.
+    if not can_run_in_lockstep(first_lane_code(n.rows), kernel, min_trips=2):
         return False
     stores = Counter(s.array for s in n.store_of.values())
     loads = [x for part in (n.rows, *n.conditions) for x in walk(part) if isinstance(x, Load)]

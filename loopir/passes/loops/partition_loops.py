@@ -4,6 +4,7 @@
 certain iteration. `_Partitioner._pieces` computes where the interior begins and ends; each new loop
 is a copy of the loop in which the tests that are decided there are replaced by their results, and
 is split again by tests of its inner loops. Accumulators continue from one piece to the next.
+A test whose interior contains the whole loop (`_is_constant_in`) is removed without a split.
 """
 from __future__ import annotations
 
@@ -175,8 +176,13 @@ def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _is_constant_in(t: PositionTest, n: Loop) -> bool:
-    """Whether a test has the same result in every iteration of the loop: the interior begins before
-    the loop does, or the whole loop is outside of it.
+    """Whether a test has its interior result (`PositionTest.then`) in every iteration: the interior
+    contains the whole loop, so that the test is removed and the loop is not split for it.
+
+    ``margin``: how far the loop's first iteration (for ``low``), or else its end, lies inside the
+    interior. It must be at least 0. Where that is not known, it is enough that it is at least the
+    trip count - 1, which is not negative if there is an iteration: so it is for a loop from 0 to
+    ``n`` and the test ``i > -n``.
     """
     assert isinstance(n.range, Interval)
     lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))

@@ -4,7 +4,8 @@
 stores get the condition as their mask, checks hold only under it (``not mask or cond``), and a
 yield becomes a select. What is computed where its side is not taken must not raise a floating-point
 flag, which the user would see as a warning: `MaskedRewriter` gives such operations harmless
-operands there. The loop is converted only if `vectorization_obstacle` accepts the result.
+operands there. `_is_convertible` says which loops qualify: only straight-line code in and around
+the branches. The loop is converted only if `vectorization_obstacle` accepts the result.
 """
 from __future__ import annotations
 
@@ -282,8 +283,9 @@ def _is_convertible(loop: Loop) -> bool:
 class _Flattening:
     """Turns blocks into straight-line code under a mask.
 
-    ``yielded``: the values of yielded names. ``merged``: names of which only a part was used, since
-    the operation was merged into a yield of the enclosing branch; they may now be unread.
+    ``yielded``: the values of yielded names. ``merged``: names whose assignments may be unread now,
+    since `select_common_operation` computed their operation once, on selected operands;
+    `flatten_branches` removes those that are.
     """
 
     def __init__(self, fresh: FreshNames) -> None:

@@ -268,8 +268,9 @@ def _retype_carried(
 
     The first case that applies decides. Here "either" is a value that is a Python or a NumPy
     scalar, depending on the data: it has a ``weak`` and a ``strong`` type. "The later type" is that
-    on the back edge. "For good after the first iteration": a NumPy scalar at the end of each
-    iteration, whatever it was at its start. "The type changes after the first iteration" is
+    on the back edge. "NumPy for good after the first iteration": it may be of either type on the
+    back edge, but is NumPy's after an iteration that it starts as NumPy's, and the first iteration
+    makes it NumPy's (`_becomes_numpy_in_first`). "The type changes after the first iteration" is
     `LoopCarried.changes_after_first`.
 
     ==================================================  ========================================

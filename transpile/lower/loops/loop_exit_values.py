@@ -146,6 +146,7 @@ def value_after_loop(
     - its type changes after the first iteration: a union, a scalar of either type, or `Unbound` if
       there was no iteration: see `_value_after_type_change`;
     - a maximum or minimum of either type: a NumPy scalar if the final value differs;
+    - it has a type flag: of either type, by its flag;
     - else it has the type and the value of the accumulator.
     """
     _note_upper_bound(ctx, carry, init, end)
@@ -197,8 +198,11 @@ def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs:
     iteration; `runs` tells whether there was one.
 
     Another Python type: a union of both types; where unions are not allowed, the name counts as
-    unbound after no iteration, so that a read there is replayed. A NumPy type: a scalar of either
-    type, in a dtype that holds both values exactly where there is one.
+    unbound after no iteration, so that a read there is replayed.
+
+    A NumPy type: a scalar of either type. Its dtype is that of the accumulator if this holds `init`
+    exactly, else that of `init` if the accumulator's values convert to it. If neither, the value is
+    marked as not exact (``exact=False``), and users that need it exactly refuse.
     """
     no_trip = bool_op("not", runs)
     if carry.strong is None:
@@ -211,6 +215,7 @@ def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs:
     if runs == TRUE:
         return Num(carry.var, carry.strong)
     is_python = bool_op("and", no_trip, init.weak_now)
+    # zero_trip: conditions on which a scalar is Python's only because a loop had no iteration
     ctx.b.numbers.zero_trip.add(no_trip)
     if carry.exact:
         return Num(carry.var, carry.strong, carry.weak, is_python)

@@ -74,7 +74,9 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
     ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator: its operation, its Python function, and NumPy's name of it in warnings."""
+"""For each operator: its operation, its Python function, and NumPy's name of it in warnings, for
+scalars; that for elements of arrays is without `SCALAR_PREFIX`.
+"""
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""

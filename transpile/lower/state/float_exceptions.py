@@ -175,8 +175,12 @@ def note_warning(
 ) -> None:
     """Records a source: the operation `node`, of which NumPy warns where it raises `status`.
 
-    ``spelled``: NumPy's name of the operation in the warning; None: the message is not known, so
-    the call must be replayed. ``raised``: a bool, whether it raises; used in a recording kernel.
+    The message is ``{term of status} encountered in {spelled}``, as in ``divide by zero encountered
+    in divide``; the line is that of `node`.
+
+    ``spelled``: NumPy's name of the operation: "scalar divide" for scalars, "divide" for elements
+    of arrays (`binary_operation` removes `SCALAR_PREFIX`); None: the message is not known, so the
+    call must be replayed. ``raised``: a bool, whether it raises; used in a recording kernel.
     ``certain``: a raised flag means that NumPy warns. An operation whose value may be unused is
     recorded as silent, too, since the kernel computes it even where Python does not.
     """

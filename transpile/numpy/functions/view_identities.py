@@ -2,8 +2,9 @@
 
 `view_identity` is the macro that applies the rules of column ``view`` of `function_table`, those
 of this module and of `array_identities`: from the arguments of a call to an expression of the same
-value, such as ``np.flip(X, 1)`` → ``X[:, ::-1]``; None where the rule refuses them. View rules
-call `canonical_view`, so that a flip inside a larger expression needs no statement.
+value, such as ``np.flip(X, 1)`` → ``X[:, ::-1]``; None where the rule refuses them. The rules for
+array expressions (`expand.VIEW_RULES`, in `basic_indexing`) call `canonical_view`, too, so that a
+flip inside a larger expression needs no statement.
 """
 from __future__ import annotations
 
@@ -85,6 +86,10 @@ def _flip_axis(axis: int) -> ArrayRule:
         return flip_rule(BoundArguments("flip", arguments), cx)
 
     return rule
+
+
+fliplr_rule = _flip_axis(1)
+flipud_rule = _flip_axis(0)
 
 
 def rot90_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
@@ -280,8 +285,6 @@ def append_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 at_least_1d_rule = _at_least(1)
 at_least_2d_rule = _at_least(2)
-fliplr_rule = _flip_axis(1)
-flipud_rule = _flip_axis(0)
 
 
 def matrix_transpose_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
