@@ -166,7 +166,7 @@ def _pairs_to_keep_apart(
     for k, s in enumerate(loop.body):
         if isinstance(s, ir.Store) and _is_movable(s, read):
             passed = [t for t in loop.body[k + 1 :] if not _is_movable(t, read)]
-            others = arrays_read((*loop.body[k:], *(a.step for a in loop.accs)))
+            others = arrays_read((*passed, *(a.step for a in loop.accs)))
             others |= arrays_written(passed)
             yield from (frozenset({s.array, b}) for b in others if may_alias(kernel, s.array, b))
 
