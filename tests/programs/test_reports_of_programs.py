@@ -130,7 +130,7 @@ def test_programs(program: Any) -> None:
     check(program.function, report, made_names(program.function, types))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(14)
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda t: f"{t.line}: {t.function.__name__}")
 def test_traps(trap: Trap) -> None:
     f = fuse(trap.function, on_reject="silent")

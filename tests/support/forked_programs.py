@@ -31,6 +31,7 @@ from typing import IO, NoReturn
 from paths import ROOT, SUPPORT
 from scratch import scratch
 
+from targets.abi import thread_pool
 from targets.abi.trampoline import opened_trampoline, trampoline
 from targets.build.object_cache import find_cached, opened_file, publish
 
@@ -200,6 +201,7 @@ def _load() -> None:
     for name in ("cffi", "numpy", "rich.console"):
         importlib.import_module(name)
     trampoline(None)
+    thread_pool._build()  # here, and not in a thread: it is there in all processes
     assert threading.active_count() == 1
 
 

@@ -420,7 +420,7 @@ def test_without_a_compiler_there_is_no_pool(tmp_path: Path) -> None:
     )
     environment = {k: v for k, v in os.environ.items() if k not in {n.name for n in KNOBS}}
     environment |= {"CC": "no-such-compiler", "TRANSPILE_CACHE": str(tmp_path)}
-    first, second = run_program(program, env=environment).stdout.splitlines()
+    first, second = run_program(program, env=environment, start_python=True).stdout.splitlines()
     assert first == "False None"
     assert second == "CC=no-such-compiler: there is no such program"
 
