@@ -108,8 +108,10 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "what stands between goes up": other(loop_pairs, "_cause", lambda f: lambda *args: None),
     "delayed by one less": other(shift_and_peel, "_shift", _one_less),
-    "any loop may be turned": other(shift_and_peel, "_turns", lambda f: lambda kernel, loop: True),
-    "turned loops are not": other(shift_and_peel, "_turned", _kept_whole),
+    "any loop may be turned": other(
+        shift_and_peel, "_is_reversible", lambda f: lambda kernel, loop: True
+    ),
+    "turned loops are not": other(shift_and_peel, "_reversed_loop", _kept_whole),
     "the rest is left out": other(fuse_loops, "peeled", _no_rest),
     "the lead is left out": other(fuse_loops, "peeled", _no_lead),
     "the joined loop runs on": other(fuse_loops, "peeled", _whole_range),
