@@ -43,6 +43,7 @@ from ..nodes import (
     Param,
     PredLoop,
     Prefix,
+    Range,
     Return,
     Scan,
     Stmt,
@@ -60,7 +61,7 @@ from .dependence import affine_trip_count
 
 __all__ = [
     "constant_max_trips", "LoopSetBuilder", "NestOperation", "ElementReference", "LoopSet",
-    "loop_set", "show_loop_set",
+    "loop_set", "max_trips", "show_loop_set",
 ]
 
 
@@ -83,6 +84,15 @@ def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | No
     """
     difference = _max_difference(r.hi, r.lo, definitions)
     return None if difference is None else max(difference, 0)
+
+
+def max_trips(r: Range, definitions: Mapping[str, Expr]) -> int | None:
+    """As `constant_max_trips`, of a range with any step."""
+    if isinstance(r, Interval):
+        return constant_max_trips(r, definitions)
+    first, last = (r.start, r.end) if r.step > 0 else (r.end, r.start)
+    distance = constant_max_trips(Interval(first, last), definitions)
+    return None if distance is None else -(-distance // abs(r.step))
 
 
 def _max_difference(a: Expr, b: Expr, definitions: Mapping[str, Expr]) -> int | None:

@@ -27,21 +27,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from loopir import nodes as ir
-from loopir.analysis.loop_set import constant_max_trips
+from loopir.analysis.loop_set import max_trips
+from loopir.analysis.parallelism import Splittable
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names, names_read
-from loopir.ir_traversal import contains, walk
+from loopir.ir_traversal import contains, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS, STATUS
 
 from .c_expressions import expr
 from .c_scope import Scope
-from .c_text import c_type, strip_parens
+from .c_text import c_type, indented, strip_parens
 from .interrupt_polls import declarations, polls_in
 
-__all__ = ["ParallelLoop", "can_emit_region", "emit_region"]
-
-ParallelLoop = ir.Loop | ir.VecLoop | ir.PredLoop
+__all__ = ["can_emit_region", "emit_region"]
 
 _FIRST_RATE = 1.0
 """Nanoseconds of an addition, until calls were measured: rather too many, since the pool measures
@@ -60,7 +59,7 @@ _FIRST, _LAST = "#first", "#last"
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
-def can_emit_region(n: ParallelLoop, scopes: tuple[Scope, ...]) -> bool:
+def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
     vectors nor packed bools.
     """
@@ -77,7 +76,7 @@ def can_emit_region(n: ParallelLoop, scopes: tuple[Scope, ...]) -> bool:
 
 
 def emit_region(
-    n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
+    n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
     """The lines for the parallel loop `n` in the body of a kernel; the text of its two functions
     (`_part`) goes to ``s.functions``. ``block``: `c_statements.emit_block`.
@@ -90,7 +89,7 @@ def emit_region(
     part, captured = _part(number, n, scope, block)
     s.functions.append(part)
     lo, hi, units, region = (s.fresh(x) for x in ("first", "last", "units", "region"))
-    start, end = _ends(n.range)
+    start, end = range_bounds(n.range)
     yield "{"
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
@@ -112,7 +111,7 @@ def emit_region(
 
 
 def _region(
-    number: int, n: ParallelLoop, captured: dict[str, str], names: tuple[str, str, str, str],
+    number: int, n: Splittable, captured: dict[str, str], names: tuple[str, str, str, str],
     s: Scope,
 ) -> Iterator[str]:
     """The struct that describes the region; ``names``: of both ends, of the work, of itself."""
@@ -129,7 +128,7 @@ def _region(
     yield f"struct tp_captured_{number} {region} = {{{{{values}}}{rest}}};"
 
 
-def _grain(n: ParallelLoop) -> int:
+def _grain(n: Splittable) -> int:
     """Chunks begin at multiples of so many iterations: a group, and at least 64, so that two
     threads never store to one cache line, even of bytes.
     """
@@ -142,7 +141,7 @@ def _grain(n: ParallelLoop) -> int:
 
 
 def _part(
-    number: int, n: ParallelLoop, s: Scope, block: Callable[..., Iterator[str]]
+    number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> tuple[str, dict[str, str]]:
     """The text of both functions, for a part of the range and as the pool calls it, with their
     struct; and what the loop captures: the type of each C name.
@@ -184,10 +183,10 @@ def _part(
         "int64_t *status)", "{",
         f"*status |= tp_part_{number}((struct tp_captured_{number} *)region, first, last);", "}",
     ]
-    return _indented(text), captured
+    return indented(text), captured
 
 
-def _captured(n: ParallelLoop, s: Scope, used: set[str]) -> dict[str, str]:
+def _captured(n: Splittable, s: Scope, used: set[str]) -> dict[str, str]:
     """The C names that the body of the kernel has bound and the loop uses, with their types."""
     bound, found = bound_names(n), dict[str, str]()
     for x in walk(n):
@@ -207,30 +206,20 @@ def _arrays_of(n: ir.Node) -> set[str]:
     return {x.array for x in walk(n) if isinstance(x, ir.Load | ir.Store | ir.Append)}
 
 
-def _indented(lines: Iterable[str]) -> str:
-    depth, out = 0, []
-    for line in lines:
-        depth -= line.startswith("}")
-        if line:
-            out.append("    " * depth + line)
-        depth += line.endswith("{")
-    return "\n".join(out) + "\n"
-
-
-def _ends(r: ir.Range) -> tuple[ir.Expr, ir.Expr]:
-    return (r.lo, r.hi) if isinstance(r, ir.Interval) else (r.start, r.end)
-
-
 # -- the work of a loop, in additions
 
 
-def _work_of_range(n: ParallelLoop, lo: str, hi: str, s: Scope) -> str:
+def _work_of_range(n: Splittable, lo: str, hi: str, s: Scope) -> str:
     """The work of all iterations from `lo` to `hi`, as a C double."""
-    step = n.range.step if isinstance(n.range, ir.RangeDesc) else 1
-    if not isinstance(n, ir.Loop) and isinstance(n.width, int):
-        step = n.width
     inside = _work(n.body, bound_names(n) | {n.var}, s)
-    return f"(double)({hi} - {lo}) * ({inside}) * {1 / step!r}"
+    return f"(double)({hi} - {lo}) * ({inside}) * {1 / _advance(n)!r}"
+
+
+def _advance(n: Splittable) -> int:
+    """How far the variable of `n` goes from one execution of the body to the next."""
+    if isinstance(n.range, ir.RangeDesc):
+        return n.range.step
+    return 1 if isinstance(n, ir.Loop) else int(n.width)
 
 
 def _work(body: Iterable[ir.Stmt], local: frozenset[str], s: Scope) -> str:
@@ -262,17 +251,14 @@ def _cost(n: ir.Node) -> float:
     return float(sum(weights))
 
 
-def _trips(n: ParallelLoop, local: frozenset[str], s: Scope) -> str:
+def _trips(n: Splittable, local: frozenset[str], s: Scope) -> str:
     """The trip count of a loop in the region as a C double, or an upper bound or a guess."""
-    start, end = _ends(n.range)
-    step = n.range.step if isinstance(n.range, ir.RangeDesc) else 1
-    if not isinstance(n, ir.Loop) and isinstance(n.width, int):
-        step = n.width
-    most = constant_max_trips(ir.Interval(start, end), {}) if step > 0 else None
-    if most is not None:
-        return repr(most / step)
+    start, end = range_bounds(n.range)
+    lanes = 1 if isinstance(n, ir.Loop) else int(n.width)
+    if (most := max_trips(n.range, {})) is not None:
+        return repr(most / lanes)
     reads_memory = contains(start, ir.Load) or contains(end, ir.Load)
-    if local.isdisjoint(names_read(start, end)) and not reads_memory and step > 0:
-        return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / step!r}"
+    if local.isdisjoint(names_read(start, end)) and not reads_memory:
+        return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / _advance(n)!r}"
     return repr(_GUESSED_TRIPS)
 

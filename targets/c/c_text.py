@@ -14,8 +14,19 @@ from .c_scope import Scope
 
 __all__ = [
     "parallel_assignment", "parenthesized", "strip_parens", "force_computed", "pin_register",
-    "c_type",
+    "c_type", "indented",
 ]
+
+
+def indented(lines: Iterable[str]) -> str:
+    """C code with each line indented by the braces around it."""
+    depth, out = 0, []
+    for line in lines:
+        depth -= line.startswith("}")
+        if line:
+            out.append("    " * depth + line)
+        depth += line.endswith("{")
+    return "\n".join(out) + "\n"
 
 
 def strip_parens(text: str) -> str:

@@ -22,6 +22,7 @@ from .c_reductions import define_reduction
 from .c_scans import define_prefix, define_recurrence
 from .c_scope import Scope
 from .c_statements import emit_block, line_comment
+from .c_text import indented
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
 from .interrupt_polls import declarations, polls_in, polls_of
@@ -214,13 +215,7 @@ def _raises_flag(n: ir.Node) -> bool:
 
 def _c_function(head: str, lines: Iterable[str]) -> str:
     """A C function, indented."""
-    depth, out = 0, []
-    for line in (head, "{", *lines, "}"):
-        depth -= line.startswith("}")
-        if line:
-            out.append("    " * depth + line)
-        depth += line.endswith("{")
-    return "\n".join(out) + "\n"
+    return indented((head, "{", *lines, "}"))
 
 
 _LARGE = 1000

@@ -44,10 +44,9 @@ from typing import TypeAlias
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import affine_form
-from loopir.analysis.loop_set import constant_max_trips
+from loopir.analysis.loop_set import constant_max_trips, max_trips
 from loopir.ir_traversal import children, contains, walk
 from loopir.lazy_dataclass import record, replace
-from loopir.nodes import assert_never
 from loopir.op_table import OPS, STATUS
 
 __all__ = [
@@ -344,14 +343,8 @@ def _max_trips(rng: ir.Range, values: _Values) -> int | None:
     match rng:
         case ir.Interval(ir.Const(0), ir.Var(name)) if name in values:
             return _max_value(values[name], values)
-        case ir.Interval():
-            return constant_max_trips(rng, values)
-        case ir.RangeDesc(start, end, step):
-            bounds = ir.Interval(start, end) if step > 0 else ir.Interval(end, start)
-            distance = constant_max_trips(bounds, values)
-            return None if distance is None else -(-distance // abs(step))
         case _:
-            return assert_never(rng)
+            return max_trips(rng, values)
 
 
 def _max_value(e: ir.Expr, values: _Values) -> int | None:

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_min
-from ...analysis.loop_set import constant_max_trips
+from ...analysis.loop_set import max_trips
 from ...analysis.parallelism import Splittable, parallel_obstacle
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
@@ -264,7 +265,8 @@ class _Marker:
         """
         r = alone.range
         assert isinstance(r, RangeDesc)
-        if _most_trips(alone) <= BLOCKS_AT_ONCE:
+        most = max_trips(r, {})
+        if most is not None and most <= BLOCKS_AT_ONCE:
             return self.keep_and_combine(alone, r.start, r.end, combining, results, accs)
         first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * BLOCKS_AT_ONCE
         end = index_min(index_add(first, index_const(at_once)), r.end)
@@ -320,10 +322,12 @@ def _horizontal_reduction(a: VecAccum, kernel: Kernel) -> HReduce | None:
     """
     reduced = {n for n in walk(kernel) if isinstance(n, HReduce) and _is_named(n.value, a.name)}
     uses = sum(_is_named(n, a.name) for n in walk(kernel))
-    reads = sum(_is_named(n, a.name) for n in walk(a))
-    [only] = reduced if len(reduced) == 1 else [None]
-    count = sum(isinstance(n, HReduce) and n == only for n in walk(kernel))
-    return only if uses == reads + count else None
+    in_its_step = sum(_is_named(n, a.name) for n in walk(a))
+    if len(reduced) != 1:
+        return None
+    [only] = reduced
+    occurrences = sum(isinstance(n, HReduce) and n == only for n in walk(kernel))
+    return only if uses == in_its_step + occurrences else None
 
 
 def _is_named(n: Node, name: str) -> bool:
@@ -378,32 +382,27 @@ def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
 
 def _is_brief(s: Splittable) -> bool:
     """Whether `s` surely does so little that no other thread can help."""
-    return 0 <= _most_operations(s) < _BRIEF
+    return _most_operations(s) < _BRIEF
 
 
 def _most_operations(s: Stmt) -> float:
     """The most additions that `s` may take; infinite where that is not known."""
-    inner = sum(_most_operations(x) for x in getattr(s, "body", ()))
-    if isinstance(s, If):
-        return max(sum(map(_most_operations, side)) for side in (s.then, s.orelse))
-    if not isinstance(s, LoopLike):
-        return 1.0 + sum(OPS[n.op].weight for n in walk(s) if isinstance(n, Call))
-    trips = _most_trips(s)
-    steps = sum(OPS[n.op].weight for a in s.accs for n in walk(a) if isinstance(n, Call)) if (
-        not isinstance(s, While) and hasattr(s, "accs")
-    ) else 0
-    return trips * (inner + steps + 1)
-
-
-def _most_trips(s: LoopLike) -> float:
-    match getattr(s, "range", None):
-        case Interval() as r:
-            trips = constant_max_trips(r, {})
-        case RangeDesc(start, end, step):
-            span = constant_max_trips(Interval(start, end), {})
-            trips = None if span is None else -(-span // abs(step))
+    match s:
+        case If(cond, then, orelse):
+            sides = (sum(map(_most_operations, side)) for side in (then, orelse))
+            return _weight(cond) + max(sides)
+        case Loop() | VecLoop() | PredLoop():
+            trips = max_trips(s.range, {})
+            if trips is None:
+                return inf
+            steps = sum(_weight(a.step) for a in s.accs)
+            return trips * (1 + steps + sum(map(_most_operations, s.body)))
+        case _ if isinstance(s, LoopLike):
+            return inf
         case _:
-            trips = None
-    return float("inf") if trips is None else float(trips)
+            return 1 + _weight(s)
 
 
+def _weight(n: Node) -> float:
+    """The cost of computing what is in `n` once, in additions."""
+    return sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call))
