@@ -231,8 +231,8 @@ _registered: list[type] = []
 def register_controller() -> None:
     """Let ``threadpoolctl`` see and limit the threads of calls, if that package is imported.
 
-    It finds controllers by the file names of loaded libraries. The pool's has no name of its own,
-    so that of cffi stands for it, without which no kernel is called.
+    It finds controllers by the file names of loaded libraries, when a limit is set. The pool is
+    opened later than that, with the first kernel, so NumPy's core stands for it.
     """
     module = sys.modules.get("threadpoolctl")
     if module is None or _registered or not hasattr(module, "register"):
@@ -244,7 +244,7 @@ def register_controller() -> None:
     members = {
         "user_api": "transpile",
         "internal_api": "transpile",
-        "filename_prefixes": ("_cffi_backend",),
+        "filename_prefixes": ("_multiarray_umath",),
         "get_version": lambda controller: None,
         "get_num_threads": lambda controller: thread_limit(),
         "set_num_threads": lambda controller, number: set_outer_limit(number),

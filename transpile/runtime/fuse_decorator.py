@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from inspect import Parameter, Signature
@@ -111,6 +112,10 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     wrong type, ValueError for any other wrong value.
     """
     chosen = options_of(options)
+    if "threadpoolctl" in sys.modules:  # a limit may be set before the first call
+        from targets.abi.thread_pool import register_controller
+
+        register_controller()
     if function is None:
         return lambda function: Fused(function, chosen)
     return Fused(function, chosen)

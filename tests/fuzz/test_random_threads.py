@@ -1,0 +1,114 @@
+"""Random programs by 1, 2, 3, 7 and 64 threads: the same bits, errors and warnings.
+
+Chunks and blocks are as small as they can be, and sizes up to some hundreds, so that each thread
+gets several. ``pytest --long`` runs 10,000; ``--seed N`` repeats a run.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import random_arguments
+from agree import same
+from hypothesis import given, seed, settings
+from random_cases import Ran, RandomCase, ran, random_cases
+
+from loopir.passes.loops import parallelize
+from loopir.passes.reduce import blocked_summation
+from targets.abi import thread_pool
+from targets.c import c_regions
+from transpile import fuse
+
+THREADS = (2, 3, 7, 64)
+SIZES = (1, 17, 63, 64, 65, 100, 127, 129, 200, 255, 257, 300, 513)
+PROGRAMS, PARTS = 10_000, 40
+"""With ``--long``: in parts, each of which ends before a test counts as one that hangs."""
+SPLIT_SHARE = 0.1
+"""Of the programs, that several threads have run at least."""
+
+
+class Run:
+    """Judges cases one after another, and counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.examples, self.compiled, self.split = folder, 0, 0, 0
+
+    def judge(self, case: RandomCase) -> None:
+        """Raises AssertionError where the number of threads can be told from what a call does."""
+        self.examples += 1
+        function = case.function(self.folder)
+        fused = fuse(function, on_reject="silent", **case.options)
+        for mode in ("ignore", "warn") if self.examples % 4 else ("raise",):
+            wanted = self.by(1, fused, case, mode)
+            before = thread_pool.pool_counts()
+            for threads in THREADS:
+                self.agree(case, wanted, self.by(threads, fused, case, mode), f"{threads}, {mode}")
+            after = thread_pool.pool_counts()
+            if self.examples % 4 == 1:
+                alone = fuse(function, on_reject="silent", threads=1, **case.options)
+                self.agree(case, wanted, ran(alone, case.given.make, mode), f"threads=1, {mode}")
+        assert before
+        assert after
+        assert "BUILD_FAILED" not in fused.stats.replays, case
+        self.compiled += fused.stats.compiled > 0
+        self.split += after.parallel > before.parallel
+
+    def by(self, threads: int, fused: Any, case: RandomCase, mode: str) -> Ran:
+        with thread_pool.forced(threads):
+            return ran(fused, case.given.make, mode)
+
+    def agree(self, case: RandomCase, wanted: Ran, got: Ran, where: str) -> None:
+        for name in Ran._fields:
+            one, other = getattr(wanted, name), getattr(got, name)
+            assert same(one, other), f"{name}, {where}:\n{one!r}\n{other!r}\n\n{case}"
+
+    def told(self) -> str:
+        return (
+            f"{self.examples} random programs, {self.compiled} compiled, "
+            f"{self.split} run by several threads"
+        )
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """With small chunks, blocks and programs, and regions however little they do."""
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRANSPILE_CFLAGS", "-DTP_WORTH=0 -Og")
+    monkeypatch.setattr(c_regions, "_grain", smallest_grain)
+    for name, value in {"_BLOCK": 16, "_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
+        monkeypatch.setattr(parallelize, name, value)
+    monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)
+    monkeypatch.setattr(blocked_summation, "BLOCKS_PER_BLOCK", 4)
+    monkeypatch.setattr(random_arguments, "SIZES", SIZES)
+    return Run(tmp_path)
+
+
+def smallest_grain(n: Any) -> int:
+    """A group of vectors, a row, or a block."""
+    if hasattr(n.range, "step"):
+        return int(n.range.step)
+    return int(getattr(n, "group", 0) or getattr(n, "width", 1))
+
+
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, PARTS))]
+)
+def test_random_threads(
+    part: int, run: Run, request: pytest.FixtureRequest, start: int
+) -> None:
+    count = PROGRAMS // PARTS if request.config.getoption("--long") else 4
+    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
+
+    @seed(start + part)
+    @settings(max_examples=count, derandomize=False)
+    @given(random_cases())
+    def every(case: RandomCase) -> None:
+        run.judge(case)
+
+    try:
+        every()
+    finally:
+        with say():
+            print(f"\nseed {start}, part {part}: {run.told()}")
+    assert run.split >= SPLIT_SHARE * run.examples, run.told()
