@@ -99,7 +99,33 @@ def rows(x):
     return z.sum(axis=0), z.sum(axis=1), z.max(axis=1)
 
 
-FOLDS = [total, moments, product, extremes, least, counts, map_and_total, rows]
+def extremes_of_loops(x):
+    lowest, last, first, above = math.inf, -math.inf, x[0], 5.0
+    for v in x:
+        if v < lowest:
+            lowest = v
+    for v in x:
+        if v >= last:
+            last = v
+    for i in range(1, len(x)):
+        first = max(first, x[i])
+    for v in x:
+        if v > 5.0 and v < above + 1e3:
+            above = max(above, v)
+    swapped = x[0]
+    for v in x:
+        swapped = min(v, swapped)
+    return lowest, last, first, above, swapped
+
+
+def extremes_of_functions(x):
+    return min(x), max(x), np.ptp(x), np.nanmin(x), np.nanmax(x), x.max(initial=0, where=x < 50)
+
+
+FOLDS = [
+    total, moments, product, extremes, least, counts, map_and_total, rows, extremes_of_loops,
+    extremes_of_functions,
+]
 
 
 def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
@@ -126,16 +152,19 @@ def test_folds(fold: Callable[..., Any], dtype: str) -> None:
         assert_one_result(fold, numbers(dtype))
 
 
-def test_several_threads_did_run() -> None:
-    f, x = fuse(total, on_reject="raise"), np.ones(300_000)
+@pytest.mark.parametrize("fold", [total, extremes_of_loops, extremes_of_functions])
+def test_several_threads_did_run(fold: Callable[..., Any]) -> None:
+    f, x = fuse(fold, on_reject="raise"), np.ones(300_000)
+    wanted = fold(x)
     f(x)
     with thread_pool.forced(3):
         before = thread_pool.pool_counts()
-        assert f(x) == 300_000.0
+        assert f(x) == wanted
         after = thread_pool.pool_counts()
     assert before is not None
     assert after is not None
     assert after.parallel > before.parallel
+    assert "one thread" not in str(f.report(x, verbose=True))
 
 
 def roots(x, out, more):
