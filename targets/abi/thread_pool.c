@@ -46,8 +46,6 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
 #define PREEMPTED 20000.0       /* between two looks at the clock in a loop that spins: another thread ran there */
 #define CROWDED 20e6            /* for which nobody spins after that */
-#define PAYS_AWAKE 8000.0       /* work of a region for two threads, if the second one spins … */
-#define PAYS_ASLEEP 60000.0     /* … and if it sleeps */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
 #define MORE_ASLEEP 6000.0

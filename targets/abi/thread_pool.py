@@ -23,6 +23,7 @@ from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.cpu_limit import cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
+from ..region_costs import PAYS_ASLEEP, PAYS_AWAKE
 
 __all__ = [
     "PoolCounts", "apply_limit", "connect", "forced", "limit_by_context", "pool_address",
@@ -99,9 +100,10 @@ def pool_source() -> str:
     """The C text of the pool."""
     from ..c.headers import read_header
 
+    costs = f"#define PAYS_AWAKE {PAYS_AWAKE}\n#define PAYS_ASLEEP {PAYS_ASLEEP}\n"
     headers = (read_header(name) for name in ("abi.h", "parallel.h"))
     with open(os.path.join(os.path.dirname(__file__), "thread_pool.c"), encoding="utf-8") as file:
-        return "".join(("#define _GNU_SOURCE\n", *headers, file.read()))
+        return "".join(("#define _GNU_SOURCE\n", costs, *headers, file.read()))
 
 
 def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> None:

@@ -46,7 +46,7 @@ loopir.passes.version_small_calls
 loopir.fusion
 loopir.__init__
 
-targets.isa
+targets.isa  targets.region_costs
 targets.legalization
 targets.c.headers
 targets.c  targets.mlir
