@@ -1,6 +1,4 @@
-"""What reports say of threads: from how many elements they pay, why one thread runs a loop, and what
-is amiss where no thread can be started.
-"""
+"""What reports say of threads: from how many elements on, why only one, why there are none."""
 from __future__ import annotations
 
 import ctypes
