@@ -81,6 +81,7 @@ transpile.expand
 transpile.frontend.inline
 transpile.lower.*
 transpile.pipeline
+transpile.region_trace
 transpile.trace
 transpile.report
 transpile.runtime.outline
