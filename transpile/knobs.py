@@ -38,7 +38,8 @@ KNOBS: tuple[Knob, ...] = (
     Knob(name="TRANSPILE_TARGET", values="a target's name, or auto",
          does="compiles for this target where the decorator says auto"),
     Knob(name="TRANSPILE_DEBUG", values="some of macros,python,fuse,ir,c,asm,time",
-         does="prints stages to stderr, each only where it changed something"),
+         does="prints stages to stderr, each only where it changed something; time also how "
+              "many threads ran each parallel loop"),
     Knob(name="TRANSPILE_DUMP", values="a directory",
          does="writes every stage of every kernel there"),
     Knob(name="TRANSPILE_CHECK", values="0 or 1",

@@ -20,6 +20,7 @@ from .frontend.macros.macro_trace import MacroTrace, tracing_macros
 from .frontend.unparse import print_python
 from .knobs import Knobs
 from .pipeline import Compilation, NamedStage, Observer
+from .region_trace import trace_regions
 
 __all__ = ["text_of_form", "tracing"]
 
@@ -96,6 +97,8 @@ class _Trace:
 
     def output(self, settings: Knobs, macros: MacroTrace | None, state: Compilation) -> None:
         """Prints the texts of TRANSPILE_DEBUG to stderr, and writes all to TRANSPILE_DUMP."""
+        if "time" in settings.debug and state.entry is not None:
+            trace_regions(state.source.qualname, state.entry.library, state.target_kernel)
         texts = [*self._all_texts(settings, macros, state)]
         name = state.source.qualname
         for word, file, body in texts:

@@ -46,8 +46,6 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
 #define PREEMPTED 20000.0       /* between two looks at the clock in a loop that spins: another thread ran there */
 #define CROWDED 20e6            /* for which nobody spins after that */
-#define PAYS_AWAKE 8000.0       /* work of a region for two threads, if the second one spins … */
-#define PAYS_ASLEEP 60000.0     /* … and if it sleeps */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
 #define MORE_ASLEEP 6000.0
@@ -79,6 +77,7 @@ static struct {
     int64_t status;             /* of the workers, ORed: that of the kernel */
     uint64_t flags;             /* of the workers, ORed: the floating-point flags that they raised */
     int32_t seats;              /* the number of workers that may run chunks */
+    int32_t helpers;            /* the number of workers that have run chunks */
     int32_t is_stopped;         /* a signal handler stopped the owner */
     int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
     /* Who may open a region. */
@@ -280,6 +279,7 @@ static int take_part(void)
         set_float_control(pool.control);
         int64_t status = run_chunks(0, &iterations);
         uint64_t flags = float_flags();
+        if (iterations) ADD(&pool.helpers, 1);
         if (status) __atomic_fetch_or(&pool.status, status, __ATOMIC_RELAXED);
         if (flags) __atomic_fetch_or(&pool.flags, flags, __ATOMIC_RELAXED);
     }
@@ -606,6 +606,32 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
 
 /* -- Regions. */
 
+/* For TRANSPILE_DEBUG=time: the runs of a region that were timed, in parallel and by one thread; of the last one, the number of
+ * threads that ran chunks, the number of chunks, and the nanoseconds that were expected without threads and that it took. */
+static struct { const float *rate; double values[6]; } traces[512];
+static int32_t is_traced;
+
+/* Where the region with that rate is noted, else a free place, else NULL. */
+static double *trace_of(const float *rate, int is_new)
+{
+    unsigned most = sizeof traces / sizeof *traces, first = (unsigned)((uintptr_t)rate / 4 % most);
+    for (unsigned i = 0; i < most; i++) {
+        unsigned k = (first + i) % most;
+        if (!traces[k].rate && is_new) traces[k].rate = rate;
+        if (traces[k].rate == rate) return traces[k].values;
+        if (!traces[k].rate) break;
+    }
+    return 0;
+}
+
+static void note_run(const tp_region *r, int64_t threads, int64_t chunks, double expected, double time)
+{
+    double *values = PEEK(&is_traced) ? trace_of(r->rate, 1) : 0;
+    if (!values) return;
+    values[threads > 1 ? 0 : 1]++;
+    values[2] = (double)threads, values[3] = (double)chunks, values[4] = expected, values[5] = time;
+}
+
 /* Runs the whole range in this thread. Gives the status. */
 static int64_t run_serially(tp_region *r)
 {
@@ -631,6 +657,7 @@ static int64_t run_timed(tp_region *r)
     double time = since(begin);
     if (status & r->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
     history *h = history_of(r);
+    note_run(r, 1, 1, expected_time(r, h), time);
     double sample = time / r->units;
     h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
     if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
@@ -685,7 +712,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    pool.cpu = current_cpu(), pool.seats = t - 1, pool.is_stopped = pool.is_cut_short = 0;
+    pool.cpu = current_cpu(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
     POKE(&pool.next, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
@@ -733,6 +760,7 @@ int64_t tp_pool_run(tp_region *r)
     int t = choose_threads(r, h, expected);
     if (t < 2) return run_timed(r);
     int64_t begin = ticks(), status = run_parallel(r, t, expected);
+    note_run(r, 1 + PEEK(&pool.helpers), pool.chunks, expected, since(begin));
     note_end(begin, 1);
     COUNT(&pool.counts[0]);
     role = NOT_IN_REGION;
@@ -769,6 +797,15 @@ void tp_pool_counts(int64_t *out)
 {
     out[0] = LOAD(&pool.alive), out[1] = LOAD(&pool.parked);
     for (int i = 0; i < 5; i++) out[2 + i] = PEEK(&pool.counts[i]);
+}
+
+/* Starts to note runs, and copies what is noted of the region with that rate; whether there is something. */
+int64_t tp_pool_trace(const float *rate, double *out)
+{
+    POKE(&is_traced, 1);
+    double *values = rate ? trace_of(rate, 0) : 0;
+    if (values) memcpy(out, values, sizeof traces->values);
+    return values != 0;
 }
 
 /* The context variable of transpile.threads, and what is used of Python's C API. */

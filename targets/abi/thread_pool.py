@@ -23,11 +23,12 @@ from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.cpu_limit import cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
+from ..region_costs import PAYS_ASLEEP, PAYS_AWAKE
 
 __all__ = [
-    "PoolCounts", "apply_limit", "connect", "forced", "limit_by_context", "pool_address",
-    "pool_counts", "pool_source", "register_controller", "set_outer_limit", "take_context",
-    "thread_limit", "wait_until_ready", "why_no_pool",
+    "PoolCounts", "RegionRuns", "apply_limit", "connect", "forced", "limit_by_context",
+    "pool_address", "pool_counts", "pool_source", "region_runs", "register_controller",
+    "set_outer_limit", "take_context", "thread_limit", "wait_until_ready", "why_no_pool",
 ]
 
 FLAGS = ("-pthread",)
@@ -51,6 +52,7 @@ class _Pool:
     configure: Callable[[int, int, int, int], None]
     bind_context: Callable[[int], None]  # takes the address of what ``take_context`` needs
     counts: Callable[[int], None]  # takes the address of the words of a `PoolCounts`
+    trace: Callable[[int, int], int]  # takes a rate's address, and that of words of `RegionRuns`
 
 
 @record(frozen=True, slots=True)
@@ -64,6 +66,18 @@ class PoolCounts:
     refused: int  # regions that found the pool in use, and ran in the caller alone
     started: int  # workers
     failed: int  # attempts to start one
+
+
+@record(frozen=True, slots=True)
+class RegionRuns:
+    """The runs of a region that the pool has timed: those with the least work are not."""
+
+    parallel: int  # by several threads
+    alone: int  # by one thread
+    threads: int  # of the last run: those that ran chunks
+    chunks: int
+    expected: float  # nanoseconds without threads, by the estimate
+    taken: float  # nanoseconds
 
 
 _opened: list[_Pool | None] = []
@@ -88,6 +102,9 @@ _forced: list[int] = []
 """The numbers of threads of `forced`, the innermost last."""
 
 
+_traced: list[bool] = []
+"""Whether the pool notes the runs of regions, once it is asked to."""
+
 _configured = [0.0]
 """When the pool was told its limit, which takes some file reads."""
 
@@ -99,9 +116,10 @@ def pool_source() -> str:
     """The C text of the pool."""
     from ..c.headers import read_header
 
+    costs = f"#define PAYS_AWAKE {PAYS_AWAKE}\n#define PAYS_ASLEEP {PAYS_ASLEEP}\n"
     headers = (read_header(name) for name in ("abi.h", "parallel.h"))
     with open(os.path.join(os.path.dirname(__file__), "thread_pool.c"), encoding="utf-8") as file:
-        return "".join(("#define _GNU_SOURCE\n", *headers, file.read()))
+        return "".join(("#define _GNU_SOURCE\n", costs, *headers, file.read()))
 
 
 def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> None:
@@ -189,7 +207,8 @@ def _open(path: str) -> None:
 
     library = open_library(path, permanent=True)
     names = (
-        "run", "state", "take_context", "configure", "bind_context", "counts", "join", "shut",
+        "run", "state", "take_context", "configure", "bind_context", "counts", "trace", "join",
+        "shut",
     )
     address = {name: library.address(f"tp_pool_{name}") for name in names}
     number = ctypes.c_int64
@@ -200,8 +219,11 @@ def _open(path: str) -> None:
         configure=ctypes.CFUNCTYPE(None, number, number, number, number)(address["configure"]),
         bind_context=one_address(address["bind_context"]),
         counts=one_address(address["counts"]),
+        trace=ctypes.PYFUNCTYPE(number, ctypes.c_void_p, ctypes.c_void_p)(address["trace"]),
     )
     _configure(pool)
+    if _traced:
+        pool.trace(0, 0)
     # PYFUNCTYPE keeps the GIL: no other Python thread may start a region meanwhile
     join = ctypes.PYFUNCTYPE(number, number)(address["join"])
     shut = ctypes.CFUNCTYPE(number, number)(address["shut"])
@@ -313,6 +335,20 @@ def pool_counts() -> PoolCounts | None:
     words = np.zeros(7, np.int64)
     pool.counts(words.ctypes.data)
     return PoolCounts(*words.tolist())
+
+
+def region_runs(rate: int = 0) -> RegionRuns | None:
+    """Let the pool note the runs of regions, and give those so far of the region whose variable
+    ``tp_rate_…`` has the address `rate`; None if there are none.
+    """
+    _traced[:] = [True]
+    if not _opened or (pool := _opened[0]) is None:
+        return None
+    words = np.zeros(6)
+    if not pool.trace(rate, words.ctypes.data):
+        return None
+    parallel, alone, threads, chunks = map(int, words[:4])
+    return RegionRuns(parallel, alone, threads, chunks, float(words[4]), float(words[5]))
 
 
 def limit_by_context(variable: ContextVar[int]) -> None:

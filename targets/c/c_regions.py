@@ -25,34 +25,28 @@ that does little costs a comparison more than without threads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from loopir import nodes as ir
-from loopir.analysis.loop_set import max_trips
 from loopir.analysis.parallelism import Splittable
+from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_names import bound_names, names_read
+from loopir.ir_names import bound_names
 from loopir.ir_traversal import contains, range_bounds, walk
 from loopir.lazy_dataclass import replace
-from loopir.op_table import OPS, STATUS
+from loopir.op_table import STATUS
 
+from ..region_costs import FIRST_RATE, PAYS_ASLEEP
 from .c_expressions import expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
 from .interrupt_polls import declarations, polls_in
 
-__all__ = ["can_emit_region", "emit_region"]
-
-_FIRST_RATE = 1.0
-"""Nanoseconds of an addition, until calls were measured: rather too many, since the pool measures
-the calls that seem worth it, and no others."""
+__all__ = ["can_emit_region", "emit_region", "threads_pay_from"]
 
 _SHORT = 40
 """Lines of C up to which a loop in another one is printed twice: a call of its function, some
 nanoseconds in each iteration of the outer one, costs more than it saves."""
-
-_GUESSED_TRIPS = 64.0
-"""Trip count where none is known at the start of the loop."""
 
 _FIRST, _LAST = "#first", "#last"
 """The names of the ends of a part, which no other name can be."""
@@ -180,13 +174,14 @@ def _part(
         captured[_WHOLE] = "int64_t "
     fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
     given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
-    head = f"int64_t tp_part_{number}(const tp_array *const arrays, const tp_scalar *const scalars, "
+    given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
+    head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
     place = f"((struct tp_captured_{number} *)region)->"
     whole = "region->last - region->first"
     text = [
-        f"static float tp_rate_{number} = {_FIRST_RATE}f;",
+        f"float tp_rate_{number} = {FIRST_RATE}f;",
         f"struct tp_captured_{number} {{", "tp_region region;", *fields, "};",
-        f"static __attribute__((noinline)) {head}{given}int64_t tp_first, int64_t tp_last)", "{",
+        f"{head}({given}int64_t tp_first, int64_t tp_last)", "{",
         *parameters,
         "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
         *lines, "return status;", "}",
@@ -224,54 +219,28 @@ def _arrays_of(n: ir.Node) -> set[str]:
 
 def _work_of_range(n: Splittable, lo: str, hi: str, s: Scope) -> str:
     """The work of all iterations from `lo` to `hi`, as a C double."""
-    inside = _work(n.body, bound_names(n) | {n.var}, s)
-    return f"(double)({hi} - {lo}) * ({inside}) * {1 / _advance(n)!r}"
+    return f"(double)({hi} - {lo}) * ({_work(work_of(n), s)}) * {1 / advance(n)!r}"
 
 
-def _advance(n: Splittable) -> int:
-    """How far the variable of `n` goes from one execution of the body to the next."""
-    if isinstance(n.range, ir.RangeDesc):
-        return n.range.step
-    return 1 if isinstance(n, ir.Loop) else int(n.width)
+def _work(work: Work, s: Scope) -> str:
+    """`work` as a C double."""
+    terms = [repr(work.constant)]
+    terms += [f"{_trips(part, s)} * ({_work(part.work, s)})" for part in work.inner]
+    return " + ".join(terms)
 
 
-def _work(body: Iterable[ir.Stmt], local: frozenset[str], s: Scope) -> str:
-    """The work of the statements in C; ``local``: names that are bound in the region."""
-    constant, terms = 1.0, []
-    for part in body:
-        match part:
-            case ir.If(cond, then, orelse):
-                constant += _cost(cond)
-                terms += [_work((*then, *orelse), local, s)]
-            case ir.While():
-                steps = sum(_cost(a.step) for a in part.accs) + _cost(part.cond)
-                terms.append(f"{_GUESSED_TRIPS} * ({steps} + {_work(part.body, local, s)})")
-            case ir.Loop() | ir.VecLoop() | ir.PredLoop():
-                steps = sum(_cost(a.step) for a in part.accs)
-                inside = _work(part.body, local, s)
-                terms.append(f"{_trips(part, local, s)} * ({steps} + {inside})")
-            case _:
-                constant += _cost(part)
-    return " + ".join([repr(constant), *terms])
+def _trips(part: InnerWork, s: Scope) -> str:
+    """How often the body of a loop in the region runs, as a C double."""
+    if part.trips is not None:
+        return repr(part.trips)
+    assert isinstance(part.loop, Splittable)
+    start, end = range_bounds(part.loop.range)
+    return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / advance(part.loop)!r}"
 
 
-def _cost(n: ir.Node) -> float:
-    """The cost of what `n` computes once, in additions; a load or store counts one."""
-    weights = (
-        OPS[x.op].weight if isinstance(x, ir.Call) else isinstance(x, ir.Load | ir.Store)
-        for x in walk(n)
-    )
-    return float(sum(weights))
-
-
-def _trips(n: Splittable, local: frozenset[str], s: Scope) -> str:
-    """The trip count of a loop in the region as a C double, or an upper bound or a guess."""
-    start, end = range_bounds(n.range)
-    lanes = 1 if isinstance(n, ir.Loop) else int(n.width)
-    if (most := max_trips(n.range, {})) is not None:
-        return repr(most / lanes)
-    reads_memory = contains(start, ir.Load) or contains(end, ir.Load)
-    if local.isdisjoint(names_read(start, end)) and not reads_memory:
-        return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / _advance(n)!r}"
-    return repr(_GUESSED_TRIPS)
-
+def threads_pay_from(n: Splittable, listed: ir.LoopLike) -> int:
+    """About how many elements of the loop `listed`, which is the parallel loop `n` or in it, are
+    enough work in one call for a second thread, before any call was measured. In calls that come in
+    quick succession, an eighth of that is enough.
+    """
+    return elements_worth(n, listed, PAYS_ASLEEP / FIRST_RATE)

@@ -17,6 +17,7 @@ from loopir.nodes import assert_never
 from loopir.op_table import GUARD_SHIFT, OPS, STATUS
 
 from ..isa.target import Target
+from ..region_costs import WORTH
 from .c_expressions import element_type, expr
 from .c_reductions import define_reduction
 from .c_scans import define_prefix, define_recurrence
@@ -107,7 +108,9 @@ def translation_unit(text: str, target: Target) -> str:
     """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
     heads += read_header("stop.h") if "tp_clock" in text else ""
-    heads += read_header("parallel.h") if "tp_region" in text else ""
+    if "tp_region" in text:
+        worth = f"#ifndef TP_WORTH\n#define TP_WORTH {WORTH}\n#endif\n"
+        heads += read_header("parallel.h") + worth
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 

@@ -46,7 +46,7 @@ loopir.passes.version_small_calls
 loopir.fusion
 loopir.__init__
 
-targets.isa
+targets.isa  targets.region_costs
 targets.legalization
 targets.c.headers
 targets.c  targets.mlir
@@ -81,6 +81,7 @@ transpile.expand
 transpile.frontend.inline
 transpile.lower.*
 transpile.pipeline
+transpile.region_trace
 transpile.trace
 transpile.report
 transpile.runtime.outline

@@ -90,10 +90,11 @@ PROGRAMS = {"python": ("-W", "error"), "transpile": ("-m", "transpile")}
 
 
 def machine_independent(output: str) -> str:
-    """Output without what depends on the instruction set and the day."""
+    """Output without what depends on the instruction set, the CPUs and the day."""
     output = re.sub(r"seconds compiling [\d.e-]+", "seconds compiling T", output)
     output = re.sub(r"\d+ lanes, \w+", "N lanes, ISA", output)
     output = re.sub(r"  scalar  ", "  N lanes, ISA  ", output)
+    output = re.sub(r"up to \d+ threads? from [\d,]+", "up to N threads from M", output)
     output = re.sub(r"compiled for \w+", "compiled for ISA", output)
     output = re.sub(r"\d+ vectorised", "N vectorised", output)
     return "\n".join(line.rstrip() for line in output.rstrip().split("\n"))

@@ -1,7 +1,8 @@
-"""``python -m tests.tools.sanitize [pytest arguments]``: compiled code under ASan and UBSan.
+"""``python -m tests.tools.sanitize [--thread] [pytest arguments]``: compiled code under sanitizers.
 
-Kernels, and the C that calls them, are built with GCC's sanitizers, which are loaded ahead of
-Python; each finding is printed, once a place. Exit status 1 where there is one, or a test fails.
+Kernels, the thread pool, and the C that calls them, are built with GCC's sanitizers (ASan and
+UBSan; with ``--thread`` TSan), which are loaded ahead of Python; each finding is printed, once a
+place. Exit status 1 where there is one, or a test fails.
 """
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-SANITIZERS = "address,undefined,float-cast-overflow"
-FLAGS = f"-fsanitize={SANITIZERS} -fsanitize-recover=all -fno-omit-frame-pointer -g1 -O1"
-"""-O1 leaves more of the accesses to be checked than -O2, and takes half the time."""
+ROOT = Path(__file__).resolve().parents[2]
+ADDRESSES = "address,undefined,float-cast-overflow"
+THREADS = "thread"
+FLAGS = "-fsanitize={} -fsanitize-recover=all -fno-omit-frame-pointer -g1 -O1 -DTP_STACK=1048576"
+"""-O1 leaves more of the accesses to be checked than -O2, and takes half the time. Workers have the
+stack that the sanitizers need."""
 COMPILER = "env -u LD_PRELOAD gcc"
 """The compiler itself is not what is checked."""
 LEFT = (
@@ -30,11 +34,15 @@ LEFT = (
 """Tests of other compilers, of one that dies, of the text of code without sanitizers, and of times.
 """
 
+THREAD_TESTS = ("programs/test_threads.py", "fuzz/test_random_threads.py")
+"""What runs with ``--thread`` unless tests are named: programs, folds and random programs, each by
+up to 64 threads."""
+
 _FINDING = re.compile(
-    r"(?:ERROR: AddressSanitizer: \S+|\S+: runtime error: .*)(?:\n\s*#0 \S+ in \S+)?"
+    r"(?:(?:ERROR|WARNING): (?:Address|Thread)Sanitizer: [^(\n]+|\S+: runtime error: .*)"
+    r"(?:.*\n){0,2}?(?:\s*#0 \S+ [^\n(]*)?"
 )
 """A finding, and in which function."""
-
 
 _FAULTY = """
 #include <stdint.h>
@@ -43,7 +51,7 @@ int64_t faulty(double x) { char *p = malloc(8); return (int64_t)x + p[8]; }
 """
 """Reads behind its memory, and casts what is too large."""
 
-_CALLED = """
+_CALLED_FAULTY = """
 import ctypes, os
 from targets.build.build_kernel import build_object
 lib = ctypes.CDLL(build_object(os.environ["FAULTY"]))
@@ -52,14 +60,46 @@ lib.faulty(1e30)
 """
 
 
+_RACING = """
+import numpy as np
+from loopir.analysis import parallelism
+from targets.abi import thread_pool
+from transpile import fuse
+
+parallelism._memory_obstacle = lambda *_: None
+
+@fuse(on_reject="raise")
+def racing(k, out):
+    for i in range(len(k)):
+        out[k[i]] += 1.0
+
+k = np.zeros(200_000, np.int64)
+with thread_pool.forced(3):
+    for _ in range(20):
+        racing(k, np.zeros(9))
+assert thread_pool.pool_counts().parallel
+"""
+"""A histogram that several threads run: each of them writes to one element."""
+
+
 def main(arguments: list[str]) -> int:
-    """Runs these tests, or all."""
-    tests = Path(__file__).resolve().parents[1]
-    chosen = arguments or [str(tests), *(f"--deselect=tests/{name}" for name in LEFT)]
-    _, found = _run(["-c", _CALLED])
-    assert len(found) >= 2, f"the sanitizers do not see what is faulty: {found}"
-    status, found = _run(["-X", "faulthandler", "-m", "pytest", "-q", "-n", "auto", "--capture=sys",
-                          "-p", "no:cacheprovider", *chosen])
+    """Runs these tests, or all; with ``--thread`` those of threads."""
+    of_threads = "--thread" in arguments
+    sanitizers = THREADS if of_threads else ADDRESSES
+    named = [word for word in arguments if word != "--thread"]
+    tests = ROOT / "tests"
+    if of_threads:
+        chosen = named or [str(tests / name) for name in THREAD_TESTS]
+    else:
+        chosen = named or [str(tests), *(f"--deselect=tests/{name}" for name in LEFT)]
+    faulty, least = (_RACING, 1) if of_threads else (_CALLED_FAULTY, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "faulty.py")
+        program.write_text(faulty)
+        _, found = _run([str(program)], sanitizers)
+    assert len(found) >= least, f"the sanitizers do not see what is faulty: {found}"
+    options = ["-q", "-n", "auto", "--capture=sys", "-p", "no:cacheprovider"]
+    status, found = _run(["-X", "faulthandler", "-m", "pytest", *options, *chosen], sanitizers)
     for finding, count in found.most_common():
         print(f"{count:6} {finding}")
     ended = "" if status == 0 else f"; pytest ended with {status}: not all passed, or ran"
@@ -67,28 +107,35 @@ def main(arguments: list[str]) -> int:
     return int(bool(found) or status != 0)
 
 
-def _run(arguments: list[str]) -> tuple[int, Counter[str]]:
+def _run(arguments: list[str], sanitizers: str) -> tuple[int, Counter[str]]:
     """The exit status of Python, and what was found."""
     with tempfile.TemporaryDirectory() as scratch:
         logs = Path(scratch)
         with open(logs / "log.stderr", "w") as log:
             command = [sys.executable, *arguments]
-            done = subprocess.run(command, env=_environment(logs), stderr=log, check=False)
+            if sanitizers == THREADS:  # its memory must be where it expects it
+                command = ["setarch", "-R", *command]
+            environment = _environment(logs, sanitizers)
+            done = subprocess.run(command, env=environment, stderr=log, check=False)
         return done.returncode, Counter(_findings(logs))
 
 
-def _environment(logs: Path) -> dict[str, str]:
-    libraries = (_library(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so"))
+def _environment(logs: Path, sanitizers: str) -> dict[str, str]:
+    names = ("libtsan.so",) if sanitizers == THREADS else ("libasan.so", "libubsan.so")
+    libraries = (_library(name) for name in (*names, "libstdc++.so"))
     own = f"log_path={logs / 'log'}:print_stacktrace=1"
+    path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
     return os.environ | {
+        "PYTHONPATH": path,
         "CC": COMPILER,
         "FAULTY": _FAULTY,
-        "TRANSPILE_CFLAGS": FLAGS,
+        "TRANSPILE_CFLAGS": FLAGS.format(sanitizers),
         "TRANSPILE_CACHE": str(logs / "cache"),
         "LD_PRELOAD": " ".join(libraries),
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=0:allocator_may_return_null=1:{own}",
         "UBSAN_OPTIONS": own,
+        "TSAN_OPTIONS": f"halt_on_error=0:report_signal_unsafe=0:{own}",
     }
 
 

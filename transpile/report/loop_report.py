@@ -116,8 +116,11 @@ class LoopInfo:
     bytes: int = 0  # moved per iteration
     unfused_bytes: int = 0  # moved per iteration if the loops were not fused
     flops: int = 0  # per iteration
-    several_threads: bool = False  # its iterations, or those of a loop around it, are independent
-    one_thread: str = ""  # why they are not; "" also where it does not matter
+    most_threads: int = 1  # that a call may use for it: its iterations are independent
+    threads_from: int = 0
+    """About how many elements are enough work for a second thread, before calls were measured;
+    0: one thread runs it."""
+    one_thread: str = ""  # why one thread runs it; "" also where it does not matter
     notes: tuple[str, ...] = ()
 
     @property
@@ -147,6 +150,7 @@ class Report:
     guards: tuple[str, ...] = ()  # conditions tested before the first store
     regions: int = 0  # number of compiled regions
     loops: tuple[LoopInfo, ...] = ()
+    missing_threads: str = ""  # why there are no threads for these loops; empty: there are
     temporaries: tuple[str, ...] = ()  # arrays that are never allocated
     names: Mapping[str, str] = field(default_factory=dict)
     """Types of the function's local names: ``f64[:, :]``, ``float``, ``f64 or int``."""
@@ -251,6 +255,8 @@ def _summary_rows(report: Report) -> Iterator[StyledRow]:
         yield styled_row("   ", (report.assumed, "faint"))
     yield _verdict(report)
     yield from _loop_rows(report.loops, verbose=report.verbose)
+    if report.missing_threads:
+        yield styled_row("   threads: ", (report.missing_threads, "bad"))
     if report.names:
         yield styled_row(
             "   types: ", "; ".join(f"{name} {types}" for name, types in report.names.items())
@@ -318,8 +324,9 @@ def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[Styled
             parts.insert(0, f"one pass with {_lines(loop.fused_with)}")
         if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
             parts.insert(0, f"in {_lines(outer)}")
-        if loop.several_threads:
-            parts.append("several threads")
+        if loop.threads_from:
+            most = _count(loop.most_threads, "thread")
+            parts.append(f"up to {most} from {loop.threads_from:,} elements")
         elif loop.one_thread and verbose:
             parts.append(f"one thread: {loop.one_thread}")
         yield styled_row(

@@ -28,7 +28,6 @@ from loopir.nodes import (
     VecLoop,
     While,
 )
-from loopir.passes.loops.parallelize import loops_left_serial
 from loopir.passes.vector.vectorize import loops_left_scalar, vectorize
 from targets.isa.target_registry import Target
 from targets.kernel_selection import match_kernel
@@ -48,6 +47,7 @@ from .loop_report import LoopInfo, Report
 from .measured_choice import FasterAsPython, faster_as_python_rejection
 from .refusal_causes import with_cause, with_help
 from .remark_selection import fusion_remarks, merge_equal, without_shown
+from .thread_remarks import elements_for_threads, missing_threads, with_threads
 from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
@@ -65,7 +65,8 @@ def loop_infos(
     """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
     it runs, and one for each loop of the source (in `written`) of which nothing is left.
 
-    Where a loop has become several (a vector loop and a scalar remainder), the widest one is used.
+    Where a loop has become several (a vector loop and a scalar remainder), the widest one is used,
+    but for the elements from which threads pay, which are those of the one with the most.
     Loops that implement one operation are omitted.
     """
     unfused_bytes = {
@@ -76,7 +77,7 @@ def loop_infos(
     spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
-    in_parallel = {id(loop) for n in _parallel_loops(legal) for loop in _innermost_loops(n)}
+    elements = elements_for_threads(legal, _innermost_loops)
     for loop in _innermost_loops(legal):
         own_span = [loop.span] if loop.span is not None and loop.span in spans else []
         if origins := _user_loops_run_by(loop, user_loops) or own_span:  # may have been unrolled
@@ -84,8 +85,8 @@ def loop_infos(
             info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
             previous = by_span.get(info.span)
-            several = id(loop) in in_parallel or (previous is not None and previous.several_threads)
-            info = replace(info, around=tuple(outer), several_threads=several)
+            threads_from = max(elements.get(id(loop), 0), previous.threads_from if previous else 0)
+            info = replace(info, around=tuple(outer), threads_from=threads_from)
             if previous is None or (info.lanes or 0) > (previous.lanes or 0):
                 by_span[info.span] = info
     found = [*by_span, *(s for spans in around.values() for s in spans)]
@@ -94,28 +95,6 @@ def loop_infos(
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
-
-
-def _parallel_loops(n: Node) -> Iterator[LoopLike]:
-    """The loops in `n` whose iterations several threads may run."""
-    return (x for x in walk(n) if isinstance(x, LoopLike) and getattr(x, "parallel", False))
-
-
-def _with_serial_reasons(
-    loops: Sequence[LoopInfo], stages: Compilation, terms: UserTerms
-) -> Iterator[LoopInfo]:
-    """`loops`; those that one thread runs have the reason."""
-    reasons: dict[Span, str] = {}
-    several = {info.span for info in loops if info.several_threads}
-    for outermost, reason in loops_left_serial(stages.vector, stages.plan.fresh_arrays):
-        is_search = getattr(outermost, "until", None) is not None
-        for loop in _innermost_loops(outermost):
-            if loop.span is not None and not (is_search and loop.span in several):
-                reasons.setdefault(loop.span, terms.text(reason, loop.span, values=True))
-    for info in loops:
-        reason = reasons.get(info.span, "")
-        by_several = info.several_threads and not reason  # a loop may have become several loops
-        yield replace(info, several_threads=by_several, one_thread=reason)
 
 
 _NOTHING_LEFT = "unrolled, or computed without a loop"
@@ -312,7 +291,7 @@ def report_compiled(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
     if stages.options.threads != 1:
-        loops = tuple(_with_serial_reasons(loops, stages, terms))
+        loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
     if handwritten := match_kernel(compiled, target):
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
@@ -340,6 +319,7 @@ def report_compiled(
         guards=guard_sentences(compiled, terms),
         regions=1,
         loops=loops,
+        missing_threads=missing_threads(loops),
         temporaries=_temporaries(stages, terms, names),
         names=names,
         stats=stats,
@@ -407,6 +387,7 @@ def report_regions(
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
     temporaries = {t for report in regions for t in report.temporaries}
+    missing = (report.missing_threads for report in regions)
     accepted = covers_all_loops and not not_run and all(report.accepted for report in regions)
     own = refused.rejections
     shown, further = ((), own) if accepted else (own, ())
@@ -423,6 +404,7 @@ def report_regions(
         guards=tuple(dict.fromkeys(g for report in regions for g in report.guards)),
         regions=sum(report.regions for report in regions),
         loops=tuple(sorted(loops, key=lambda loop: (loop.span.line, loop.span.col))),
+        missing_threads=next(filter(None, missing), ""),
         temporaries=tuple(sorted(temporaries)),
         names={name: text for report in regions for name, text in report.names.items()},
     )

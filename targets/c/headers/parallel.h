@@ -10,9 +10,6 @@ typedef struct tp_region {
     int64_t (*goes_on)(void *, void **); void **raised;   /* the kernel's tp_goes_on and tp_raised (stop.h); NULL: it has no polls */
 } tp_region;
 int64_t (*tp_run_region)(tp_region *);      /* the pool's function: the whole range, gives the ORed status. NULL without a pool */
-#ifndef TP_WORTH
-#define TP_WORTH 2000                     /* nanoseconds of work from which the pool is asked */
-#endif
 #ifdef TP_STOPPED
 #define TP_POLLS (int64_t (*)(void *, void **))tp_goes_on, tp_raised
 #else

@@ -82,6 +82,18 @@ def test_the_smallest_bound_counts(
     assert found.is_throttled == (quota is not None and quota < affinity)
 
 
+@pytest.mark.parametrize(("text", "limit"), [("50000 100000", 1), ("250000 100000", 3)])
+def test_half_a_cpu_and_two_and_a_half(
+    text: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of eight: a thread for each that is begun; and none that spins."""
+    root = tree(tmp_path, "0::/\n", V2, {"cpu.max": text})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(module, "cpu_quota", lambda: cpu_quota(str(root)))
+    found = cpu_limit({})
+    assert (found.limit, found.is_throttled) == (limit, True)
+
+
 @pytest.mark.parametrize(
     ("environ", "env"),
     [

@@ -1,0 +1,174 @@
+"""Work estimate: how much an iteration of a loop computes, in additions.
+
+    for i: for j in range(n): y[i, j] = exp(x[j])      1 + 11 n additions: exp counts 8; a load, a
+                                                       store and a run of a body 1 each
+
+The C code of a parallel loop, which knows n, asks for other threads if this takes long enough
+(`targets.c.c_regions`); a report says from how many elements on that is so (`elements_worth`).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil, prod
+
+from ..ir_names import bound_names, names_read
+from ..ir_traversal import contains, range_bounds, walk
+from ..lazy_dataclass import record
+from ..nodes import (
+    Call,
+    Expr,
+    If,
+    Load,
+    Loop,
+    LoopLike,
+    Node,
+    PredLoop,
+    RangeDesc,
+    Stmt,
+    Store,
+    VecLoop,
+    While,
+)
+from ..op_table import OPS
+from .loop_set import max_trips
+from .parallelism import Splittable
+
+__all__ = ["GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "units", "work_of"]
+
+GUESSED_TRIPS = 64.0
+"""How often a loop runs its body, where that is not known at the start of the loop around it."""
+
+
+@record(frozen=True, slots=True)
+class Work:
+    """The work of some statements: of those that run once, and of the loops among them."""
+
+    constant: float
+    inner: tuple[InnerWork, ...] = ()
+
+
+@record(frozen=True, slots=True)
+class InnerWork:
+    """A loop in the statements, with the work of one run of its body."""
+
+    loop: LoopLike
+    trips: float | None  # how often the body runs, at most, or a guess; None: its bounds tell
+    work: Work
+
+
+def work_of(n: Splittable) -> Work:
+    """The work of one run of the body of `n`."""
+    return _work(n.body, bound_names(n) | {n.var})
+
+
+def advance(n: Splittable) -> int:
+    """How far the variable of `n` goes from one run of the body to the next."""
+    if isinstance(n.range, RangeDesc):
+        return n.range.step
+    return 1 if isinstance(n, Loop) else int(n.width)
+
+
+def units(work: Work) -> float:
+    """The work in additions, with a guess for each loop whose bounds would tell."""
+    return work.constant + sum(_trips(part) * units(part.work) for part in work.inner)
+
+
+def _trips(part: InnerWork) -> float:
+    return GUESSED_TRIPS if part.trips is None else part.trips
+
+
+def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
+    """After how many elements of `listed`, which is the loop `n` or in it, `n` has done `amount` of
+    work, rounded up to two digits. Those of the loops in `listed` count, where it has some.
+
+    The number of iterations of a loop whose bounds are not known is guessed; that matters little,
+    unless the loops around it do much themselves. Of a while loop, and of what is in it, the
+    elements of the loop around it count.
+    """
+    work = work_of(n)
+    chain = [part for part in _chain(work, listed) if not isinstance(part.loop, While)]
+    loops = [n, *(part.loop for part in chain)]
+    count = amount / units(work) * prod(map(_trips, chain))
+    for k, loop in enumerate(loops):
+        if isinstance(loop, Splittable) and not _are_blocks_of(loop, loops[k + 1 :]):
+            count *= advance(loop)
+    unit = int(10 ** max(0, len(str(ceil(count))) - 2))
+    return ceil(count / unit) * unit
+
+
+def _are_blocks_of(loop: Splittable, inner: Iterable[LoopLike]) -> bool:
+    """Whether one of the loops in it, and not `loop` itself, goes through the elements of a step.
+    """
+    return any(
+        loop.var in names_read(*range_bounds(x.range)) for x in inner if isinstance(x, Splittable)
+    )
+
+
+def _chain(work: Work, listed: LoopLike) -> Iterator[InnerWork]:
+    """The loops from the outside in, to `listed`, and to the one in it that does the most."""
+    path = [*_path(work.inner, listed)]
+    yield from path
+    inside = path[-1].work if path else work
+    while inside.inner:
+        most = max(inside.inner, key=lambda part: _trips(part) * units(part.work))
+        yield most
+        inside = most.work
+
+
+def _path(inner: Iterable[InnerWork], listed: LoopLike) -> Iterator[InnerWork]:
+    """The loops from the outside in, to `listed`; none if it is not there."""
+    for part in inner:
+        if part.loop is listed:
+            yield part
+            return
+        if rest := [*_path(part.work.inner, listed)]:
+            yield part
+            yield from rest
+            return
+
+
+def _work(body: Iterable[Stmt], local: frozenset[str]) -> Work:
+    """The work of statements; ``local``: names that are bound in the loop around them."""
+    constant, inner = 1.0, list[InnerWork]()
+    for part in body:
+        match part:
+            case If(cond, then, orelse):
+                sides = _work((*then, *orelse), local)
+                constant += _cost(cond) + sides.constant
+                inner += sides.inner
+            case While() | Loop() | VecLoop() | PredLoop():
+                inside = _work(part.body, local)
+                steps = sum(_cost(a.step) for a in part.accs)
+                if isinstance(part, While):
+                    steps += _cost(part.cond)
+                whole = Work(inside.constant + steps, inside.inner)
+                inner.append(InnerWork(part, _known_trips(part, local), whole))
+            case _:
+                constant += _cost(part)
+    return Work(constant, tuple(inner))
+
+
+def _cost(n: Node) -> float:
+    """The cost of what `n` computes once, in additions; a load or store counts one."""
+    weights = (
+        OPS[x.op].weight if isinstance(x, Call) else isinstance(x, Load | Store) for x in walk(n)
+    )
+    return float(sum(weights))
+
+
+def _known_trips(n: While | Splittable, local: frozenset[str]) -> float | None:
+    """How often the body of `n` runs, at most, or a guess; None if its bounds tell that before the
+    loop around it starts.
+    """
+    if isinstance(n, While):
+        return GUESSED_TRIPS
+    lanes = 1 if isinstance(n, Loop) else int(n.width)
+    if (most := max_trips(n.range, {})) is not None:
+        return most / lanes
+    start, end = range_bounds(n.range)
+    is_known = local.isdisjoint(names_read(start, end)) and not _loads(start, end)
+    return None if is_known else GUESSED_TRIPS
+
+
+def _loads(*exprs: Expr) -> bool:
+    return any(contains(e, Load) for e in exprs)

@@ -1,0 +1,60 @@
+"""Region trace: ``TRANSPILE_DEBUG=time`` prints how the parallel loops of each kernel were run.
+
+At the end of the process, a line for each loop that the thread pool has run and timed::
+
+    # dot, line 6: 118 runs by several threads, 2 by one; the last: 2 threads, 8 chunks,
+      estimate 24 µs by one thread, taken 13 µs
+"""
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from loopir.ir_traversal import walk
+from loopir.nodes import Kernel
+from targets.abi.thread_pool import RegionRuns, region_runs
+from targets.build.build_errors import BuildError
+from targets.build.shared_library import SharedLibrary
+
+__all__ = ["trace_regions"]
+
+_traced: list[tuple[str, SharedLibrary, Sequence[int | None]]] = []
+"""The name of each function, the library of its kernel, and the lines of its parallel loops."""
+
+
+def trace_regions(name: str, library: SharedLibrary, kernel: Kernel) -> None:
+    """Print at the end how the parallel loops of `kernel`, loaded from `library`, were run."""
+    loops: list[Any] = [n for n in walk(kernel) if getattr(n, "parallel", False)]
+    if not loops:
+        return
+    if not _traced:
+        atexit.register(_print_all)
+    region_runs()
+    _traced.append((name, library, [n.span.line if n.span else None for n in loops]))
+
+
+def _print_all() -> None:
+    for name, library, lines in _traced:
+        for row in _rows(name, library, lines):
+            print(row, file=sys.stderr)
+
+
+def _rows(name: str, library: SharedLibrary, lines: Sequence[int | None]) -> Iterator[str]:
+    """A row for each parallel loop that was run: `targets.c.c_regions` numbers them in order."""
+    for number, line in enumerate(lines):
+        try:
+            runs = region_runs(library.address(f"tp_rate_{number}"))
+        except BuildError:  # not a region of its own: in a vector loop
+            return
+        if runs is not None:
+            yield f"# {name}, line {line}: {_sentence(runs)}"
+
+
+def _sentence(runs: RegionRuns) -> str:
+    return (
+        f"{runs.parallel} runs by several threads, {runs.alone} by one; the last: "
+        f"{runs.threads} threads, {runs.chunks} chunks, estimate {runs.expected / 1000:.0f} µs by "
+        f"one thread, taken {runs.taken / 1000:.0f} µs"
+    )

@@ -1,0 +1,68 @@
+"""Thread remarks of a report: which loops several threads run, from how many elements; why not."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from loopir.analysis.parallelism import Splittable
+from loopir.ir_traversal import walk
+from loopir.nodes import Kernel, LoopLike, Span
+from loopir.passes.loops.parallelize import loops_left_serial
+from targets.abi.thread_pool import pool_counts, why_no_pool
+from targets.c.c_regions import threads_pay_from
+
+from ..pipeline import Compilation
+from ..thread_limits import threads
+from .loop_report import LoopInfo
+from .user_terms import UserTerms
+
+__all__ = ["elements_for_threads", "missing_threads", "with_threads"]
+
+InnermostLoops = Callable[[LoopLike], Iterator[LoopLike]]
+
+
+def elements_for_threads(legal: Kernel, innermost: InnermostLoops) -> Mapping[int, int]:
+    """For the ``id`` of each innermost loop of `legal` whose iterations, or those of a loop around
+    it, several threads may run: from how many elements that pays (`threads_pay_from`).
+    """
+    found: dict[int, int] = {}
+    for n in walk(legal):
+        if isinstance(n, Splittable) and n.parallel:
+            for loop in innermost(n):
+                found[id(loop)] = threads_pay_from(n, loop)
+    return found
+
+
+def with_threads(
+    loops: Sequence[LoopInfo], stages: Compilation, terms: UserTerms, innermost: InnermostLoops
+) -> Iterator[LoopInfo]:
+    """`loops` with the most threads that a call may use now, or with the reason why only one thread
+    runs them.
+    """
+    reasons: dict[Span, str] = {}
+    several = {info.span for info in loops if info.threads_from}
+    for outermost, reason in loops_left_serial(stages.vector, stages.plan.fresh_arrays):
+        is_search = getattr(outermost, "until", None) is not None
+        for loop in innermost(outermost):
+            if loop.span is not None and not (is_search and loop.span in several):
+                reasons.setdefault(loop.span, terms.text(reason, loop.span, values=True))
+    limit, own = threads().limit, stages.options.most_threads
+    most = min(limit, own) if own else limit
+    for info in loops:
+        reason = reasons.get(info.span, "")  # a loop may have become several loops
+        elements = 0 if reason else info.threads_from
+        most_here = most if elements else 1
+        yield replace(info, most_threads=most_here, threads_from=elements, one_thread=reason)
+
+
+def missing_threads(loops: Sequence[LoopInfo]) -> str:
+    """Why there are no threads for `loops`, in words; empty if there are some, or none is needed.
+    """
+    if all(loop.most_threads < 2 for loop in loops):
+        return ""
+    if why := why_no_pool():
+        return f"one, since the thread pool could not be built: {why}"
+    counts = pool_counts()
+    if counts is not None and counts.failed and not counts.workers:
+        return "one, since no other could be started: a limit of processes or of memory"
+    return ""
