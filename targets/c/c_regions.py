@@ -10,7 +10,7 @@
 
     const int64_t lo = …, hi = …;
     const double units = …;                       the work of all iterations, in additions
-    status |= units * tp_rate_0 >= TP_WORTH && tp_run_region
+    status |= units * tp_rate(&tp_rate_0) >= TP_WORTH && tp_run_region
         ? tp_run_region(captured)                 the pool runs it (`tp_pool_run` in thread_pool.c)
         : tp_part_0(captured, lo, hi);            here; a short loop in another one has no call
 
@@ -88,7 +88,7 @@ def emit_region(
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
-    is_worth = f"{units} * tp_rate_{number} >= TP_WORTH && tp_run_region"
+    is_worth = f"{units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_inline = s.in_loop and part.count("\n") <= _SHORT
     if is_inline:
         yield f"if ({is_worth}) {{"

@@ -69,11 +69,16 @@ lib.faulty(1e30)
 
 
 _RACING = """
+import os
+import sys
+sys.path.append("tests/support")
 import numpy as np
+from example_counts import with_flags
 from loopir.analysis import parallelism
 from targets.abi import thread_pool
 from transpile import fuse
 
+os.environ["TRANSPILE_CFLAGS"] = with_flags("-DTP_WORTH=0", "-Og")
 parallelism._memory_obstacle = lambda *_: None
 
 @fuse(on_reject="raise")

@@ -9,6 +9,7 @@ typedef struct tp_region {
     int32_t is_uneven, most_threads;  /* iterations of very different length; the function's bound, 0: none */
     int64_t (*goes_on)(void *, void **); void **raised;   /* the kernel's tp_goes_on and tp_raised (stop.h); NULL: it has no polls */
 } tp_region;
+static inline float tp_rate(const float *rate) { float now; __atomic_load(rate, &now, __ATOMIC_RELAXED); return now; }
 int64_t (*tp_run_region)(tp_region *);      /* the pool's function: the whole range, gives the ORed status. NULL without a pool */
 #ifdef TP_STOPPED
 #define TP_POLLS (int64_t (*)(void *, void **))tp_goes_on, tp_raised
