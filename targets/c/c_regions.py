@@ -1,18 +1,19 @@
 """Parallel loops as C: a function for a part of the range, which the thread pool may run.
 
-    for i in parallel_loop(lo, hi): …      →      a struct with what the loop captures,
-                                                  two functions,
+    for i in parallel_loop(lo, hi): …      →      two functions,
 
-    tp_part_0(captured, first, last)              the loop, for iterations first … last - 1
-    tp_run_0(region, first, last, status)         the same, as the pool calls it (`tp_region.run`)
+    tp_part_0(captured …, first, last)            the loop, for iterations first … last - 1
+    tp_run_0(region, first, last, status)         the same, as the pool calls it (`tp_region.run`),
+                                                  with a struct that holds what the loop captures,
 
                                                   and in the body of the kernel
 
     const int64_t lo = …, hi = …;
     const double units = …;                       the work of all iterations, in additions
-    status |= units * tp_rate(&tp_rate_0) >= TP_WORTH && tp_run_region
-        ? tp_run_region(captured)                 the pool runs it (`tp_pool_run` in thread_pool.c)
-        : tp_part_0(captured, lo, hi);            here; a short loop in another one has no call
+    if (hi - lo > grain && units * tp_rate_0 >= TP_WORTH && tp_run_region)
+        status |= tp_run_region(region);          the pool runs it (`tp_pool_run` in thread_pool.c)
+    else
+        status |= tp_part_0(captured …, lo, hi);  here; a short loop in another one has no call
 
 The pool calls tp_run_0 for each chunk (`run_chunks` in thread_pool.c), or, where threads do not
 pay, for the whole range (`run_serially`). A kernel without pool or with little work runs the whole
@@ -49,6 +50,9 @@ nanoseconds in each iteration of the outer one, costs more than it saves."""
 
 _FIRST, _LAST = "#first", "#last"
 """The names of the ends of a part, which no other name can be."""
+
+_WHOLE = "tp_whole"
+"""The C name of the trip count of the whole loop, in the function for a part."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -88,20 +92,26 @@ def emit_region(
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
-    is_worth = f"{units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
+    has_chunks = f"{hi} - {lo} > {_grain(n)}"
+    is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_inline = s.in_loop and part.count("\n") <= _SHORT
-    if is_inline:
-        yield f"if ({is_worth}) {{"
+    yield f"if ({is_worth}) {{"
     yield from _region(number, n, captured, (lo, hi, units, region), s)
-    by_pool = f"tp_run_region(&{region}.region)"
-    here = f"tp_part_{number}(&{region}, {lo}, {hi})"
-    yield f"status |= {by_pool};" if is_inline else f"status |= {is_worth} ? {by_pool} : {here};"
-    yield f"if (status & {STATUS['replay']}) return status;"
+    yield f"status |= tp_run_region(&{region}.region);"
+    yield "} else {"
     if is_inline:
-        yield "} else {"
         yield from block((serial,), scope.inner())
-        yield "}"
+    else:
+        yield f"status |= tp_part_{number}({_arguments(captured, f'{hi} - {lo}')}, {lo}, {hi});"
     yield "}"
+    yield f"if (status & {STATUS['replay']}) return status;"
+    yield "}"
+
+
+def _arguments(captured: dict[str, str], whole: str, prefix: str = "") -> str:
+    """The arguments of `tp_part` but for the ends; ``whole``: the trip count of the whole loop."""
+    given = [f"{prefix}{c}" if c != _WHOLE else whole for c in captured]
+    return ", ".join(["arrays", "scalars", *given])
 
 
 def _region(
@@ -118,7 +128,7 @@ def _region(
         f"&tp_rate_{number}", str(STATUS["replay"]), str(is_uneven), str(s.threads),
         "TP_POLLS",
     ))
-    rest = "".join(f", {c}" for c in captured)
+    rest = "".join(f", {c}" for c in captured if c != _WHOLE)
     yield f"struct tp_captured_{number} {region} = {{{{{values}}}{rest}}};"
 
 
@@ -144,7 +154,7 @@ def _part(
     ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
     inner.names.update({
         _FIRST: "tp_first", _LAST: "tp_last",
-        f"{n.var}.whole": "tp_captured->region.last - tp_captured->region.first",
+        f"{n.var}.whole": _WHOLE,
     })
     rng = (
         ir.Interval(*ends) if isinstance(n.range, ir.Interval)
@@ -160,22 +170,26 @@ def _part(
     parameters = [
         text for name, text in s.parameters.items() if s.names.get(name) in used
     ]
-    struct = [f"struct tp_captured_{number} {{", "tp_region region;"]
-    struct += [f"{kind}{c};" for c, kind in captured.items()]
-    head = f"int64_t tp_part_{number}(const struct tp_captured_{number} *tp_captured, "
+    if _WHOLE in used:
+        captured[_WHOLE] = "int64_t "
+    fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
+    given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
+    given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
+    head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
+    place = f"((struct tp_captured_{number} *)region)->"
+    whole = "region->last - region->first"
     text = [
         f"float tp_rate_{number} = {FIRST_RATE}f;",
-        *struct, "};",
-        f"static __attribute__((noinline)) {head}int64_t tp_first, int64_t tp_last)", "{",
-        "const tp_array *const arrays = tp_captured->region.arrays;",
-        "const tp_scalar *const scalars = tp_captured->region.scalars;",
+        f"struct tp_captured_{number} {{", "tp_region region;", *fields, "};",
+        f"{head}({given}int64_t tp_first, int64_t tp_last)", "{",
         *parameters,
-        *(f"{kind}const {c} = tp_captured->{c};" for c, kind in captured.items()),
         "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
         *lines, "return status;", "}",
         f"static void tp_run_{number}(tp_region *region, int64_t first, int64_t last, "
         "int64_t *status)", "{",
-        f"*status |= tp_part_{number}((struct tp_captured_{number} *)region, first, last);", "}",
+        "const tp_array *const arrays = region->arrays;",
+        "const tp_scalar *const scalars = region->scalars;",
+        f"*status |= tp_part_{number}({_arguments(captured, whole, place)}, first, last);", "}",
     ]
     return indented(text), captured
 

@@ -72,6 +72,30 @@ def sum_of_ints(x):
     return x.sum()
 
 
+def maximum(x):
+    return x.max()
+
+
+def search(x):
+    for i in range(len(x)):
+        if x[i] > 1.0:
+            return i
+    return -1
+
+
+def compress(x):
+    return x[x > 0.5]
+
+
+def histogram(k, counts):
+    for i in range(len(k)):
+        counts[k[i]] += 1
+
+
+def running_sum(k):
+    return np.cumsum(k)
+
+
 def _points(n: int, dtype: str, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     return rng.random((n, 3)), np.zeros((n, 3))
 
@@ -89,6 +113,12 @@ OWN: tuple[Own, ...] = (
     ("forces", forces, _points, (16, 64, 256, 1024)),
     ("pair distances", pair_distances, _distances, (16, 64, 256, 1024)),
     ("sum of ints", sum_of_ints, lambda n, d, r: (r.integers(0, 9, n),), FLAT),
+    ("max", maximum, lambda n, d, r: (r.random(n),), FLAT),
+    ("search", search, lambda n, d, r: (r.random(n),), FLAT),
+    ("compress", compress, lambda n, d, r: (r.random(n),), FLAT),
+    ("histogram", histogram, lambda n, d, r: (r.integers(0, 100, n), np.zeros(100, np.int64)),
+     FLAT),
+    ("cumsum of ints", running_sum, lambda n, d, r: (r.integers(0, 9, n),), FLAT),
 )
 
 

@@ -100,7 +100,31 @@ def rows(x):
     return z.sum(axis=0), z.sum(axis=1), z.max(axis=1)
 
 
-FOLDS = [total, moments, product, extremes, least, counts, map_and_total, rows]
+def extremes_of_loops(x):
+    lowest, last, first, swapped, even = x[0], x[0], x[0], x[0], x[0]
+    for v in x:
+        if v < lowest:
+            lowest = v
+        if v >= last:
+            last = v
+    for v in x:
+        first = max(first, v)
+    for i in range(1, len(x)):
+        swapped = min(x[i], swapped)
+    for i in range(len(x) // 2):
+        if x[i] > 5:
+            even = max(even, x[2 * i])
+    return lowest, last, first, swapped, even
+
+
+def extremes_of_functions(x):
+    return min(x), max(x), np.ptp(x), np.nanmin(x), np.nanmax(x), x.max(initial=0, where=x < 50)
+
+
+FOLDS = [
+    total, moments, product, extremes, least, counts, map_and_total, rows, extremes_of_loops,
+    extremes_of_functions,
+]
 
 
 def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
@@ -127,16 +151,19 @@ def test_folds(fold: Callable[..., Any], dtype: str) -> None:
         assert_one_result(fold, numbers(dtype))
 
 
-def test_several_threads_did_run() -> None:
-    f, x = fuse(total, on_reject="raise"), np.ones(300_000)
+@pytest.mark.parametrize("fold", [total, extremes_of_loops, extremes_of_functions])
+def test_several_threads_did_run(fold: Callable[..., Any]) -> None:
+    f, x = fuse(fold, on_reject="raise"), np.ones(300_000)
+    wanted = fold(x)
     f(x)
     with thread_pool.forced(3):
         before = thread_pool.pool_counts()
-        assert f(x) == 300_000.0
+        assert f(x) == wanted
         after = thread_pool.pool_counts()
     assert before is not None
     assert after is not None
     assert after.parallel > before.parallel
+    assert "one thread" not in str(f.report(x, verbose=True))
 
 
 def roots(x, out, more):

@@ -1,7 +1,7 @@
 """Parallelize: marks the loops that several threads may run; distributes sums by blocks."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
@@ -116,7 +116,7 @@ def loops_left_serial(
             match s:
                 case If(then=then, orelse=orelse):
                     yield from visit((*then, *orelse))
-                case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s):
+                case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s, definitions):
                     pass
                 case Loop(body=inside) | While(body=inside) if any(map(_has_parallel, inside)):
                     yield from visit(inside)
@@ -124,7 +124,13 @@ def loops_left_serial(
                     if (reason := _obstacle(s, kernel, private)) is not None:
                         yield s, reason
 
+    definitions = _definitions(kernel)
     yield from visit(kernel.body)
+
+
+def _definitions(kernel: Kernel) -> dict[str, Expr]:
+    """The values of the names that `kernel` assigns, by which ranges are bounded."""
+    return {s.name: s.value for s in walk(kernel) if isinstance(s, Assign)}
 
 
 def _has_parallel(n: Node) -> bool:
@@ -155,6 +161,7 @@ class _Marker:
         self.kernel, self.private = kernel, private
         self.fresh = FreshNames(kernel)
         self.totals: dict[HReduce, Var] = {}
+        self.definitions = _definitions(kernel)
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """`body` with its parallel loops marked; the same object if there are none."""
@@ -179,11 +186,11 @@ class _Marker:
         """`s` as a parallel loop; with parallel loops inside; or distributed. Of blocks of blocks
         the inner ones are distributed.
         """
-        if s.parallel or _is_brief(s):
+        if s.parallel or _is_brief(s, self.definitions):
             return (s,)
         if _obstacle(s, self.kernel, self.private) is None:
             return (replace(s, parallel=True),)
-        if isinstance(s, VecLoop):
+        if isinstance(s, VecLoop | PredLoop):
             return self.exact_reductions_by_block(s) or (s,)
         if not isinstance(s, Loop):
             return (s,)
@@ -211,20 +218,24 @@ class _Marker:
             return None
         return self.over_blocks(alone, combining, results, s.accs)
 
-    def exact_reductions_by_block(self, s: VecLoop) -> tuple[Stmt, ...] | None:
-        """`s`, all of whose accumulators are reductions of integers or bools, as a distributed loop
-        over blocks; None if it has others. The order of such terms does not matter.
+    def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
+        """`s`, all of whose accumulators are reductions of integers or bools or extrema of floats,
+        as a distributed loop over blocks; None if it has others. The order of such terms does not
+        matter: of float extrema it has decided already which zero of several remains, and what a
+        NaN does, neither of which depends on the lane, or is corrected after the loop
+        (`vector.exact_extrema`).
 
         After a vector loop an accumulator is a vector, which code reduces; this loop has scalars,
         which ``totals`` puts in the place of what was reduced.
         """
         uses = {a.name: _horizontal_reduction(a, self.kernel) for a in s.accs}
-        if s.until is not None or not names_read(*s.body).isdisjoint(uses):
+        tested = (s.pred,) if isinstance(s, PredLoop) else ()
+        if getattr(s, "until", None) or not names_read(*s.body, *tested).isdisjoint(uses):
             return None
         reductions: list[tuple[VecAccum, HReduce]] = []
         for a in s.accs:
             use = uses[a.name]
-            if use is None or not _is_exact(use, a):
+            if use is None or not _is_exact(use, a, uses.keys() - {a.name}):
                 return None
             reductions.append((a, use))
         assert isinstance(s.range, Interval)
@@ -334,14 +345,37 @@ def _is_named(n: Node, name: str) -> bool:
     return isinstance(n, Var) and n.name == name
 
 
-def _is_exact(use: HReduce, a: VecAccum) -> bool:
-    """Whether blocks, each of which starts as `a` does, may be reduced in any order."""
-    if DTYPES[use.dtype].kind == "f":
+def _is_exact(use: HReduce, a: VecAccum, others: Collection[str]) -> bool:
+    """Whether blocks, each of which starts as `a` does, may be reduced in any order by `use`: its
+    step is that operation of `a` and a term, without the accumulators `others`, and a block's start
+    changes nothing, however often it is a term.
+    """
+    if not names_read(a.step).isdisjoint(others) or not _is_step(a.step, use.op, a.name):
         return False
-    return use.op in _IDEMPOTENT or a.init == neutral_element(use.op, use.dtype)
+    if use.op in _IDEMPOTENT:
+        return True
+    return DTYPES[use.dtype].kind != "f" and a.init == neutral_element(use.op, use.dtype)
 
 
-_IDEMPOTENT = frozenset(("min", "max", "and", "or", "bitand", "bitor"))
+def _is_step(step: Expr, op: str, name: str) -> bool:
+    """Whether `step` is ``op(name, term)``, in any order and number, or under a condition, where
+    neither the terms nor the conditions read `name`.
+    """
+    match step:
+        case Var():
+            return step.name == name
+        case Call("select", (cond, *sides)):
+            return name not in names_read(cond) and all(_is_step(x, op, name) for x in sides)
+        case Call(found, (a, b)) if found == op:
+            if name not in names_read(a):
+                return _is_step(b, op, name)
+            return name not in names_read(b) and _is_step(a, op, name)
+    return False
+
+
+_IDEMPOTENT = frozenset(
+    ("min", "max", "minimum", "maximum", "and", "or", "bitand", "bitor")
+)
 """Operations that give the same, however often a term is repeated."""
 
 
@@ -380,23 +414,23 @@ def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
     return [*found.values()]
 
 
-def _is_brief(s: Splittable) -> bool:
+def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:
     """Whether `s` surely does so little that no other thread can help."""
-    return _most_operations(s) < _BRIEF
+    return _most_operations(s, definitions) < _BRIEF
 
 
-def _most_operations(s: Stmt) -> float:
+def _most_operations(s: Stmt, definitions: Mapping[str, Expr]) -> float:
     """The most additions that `s` may take; infinite where that is not known."""
     match s:
         case If(cond, then, orelse):
-            sides = (sum(map(_most_operations, side)) for side in (then, orelse))
+            sides = (sum(_most_operations(x, definitions) for x in side) for side in (then, orelse))
             return _weight(cond) + max(sides)
         case Loop() | VecLoop() | PredLoop():
-            trips = max_trips(s.range, {})
+            trips = max_trips(s.range, definitions)
             if trips is None:
                 return inf
             steps = sum(_weight(a.step) for a in s.accs)
-            return trips * (1 + steps + sum(map(_most_operations, s.body)))
+            return trips * (1 + steps + sum(_most_operations(x, definitions) for x in s.body))
         case _ if isinstance(s, LoopLike):
             return inf
         case _:
