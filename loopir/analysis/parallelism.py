@@ -68,16 +68,16 @@ _MAX_BOUNDS = 4
 def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the iterations of `loop` are not independent, for a report; None if they are.
 
-    In this order: an append, a value that is carried from iteration to iteration, an exit, memory.
+    In this order: an append, an exit, a value that is carried from iteration to iteration, memory.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     for s in statements:
         if isinstance(s, Append):
             return f"it appends to `{s.array}`"
-    if loop.accs:
-        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
     if getattr(loop, "until", None) is not None or _leaves(loop.body):
         return "it may end before its last iteration"
+    if loop.accs:
+        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
     for s in statements:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"
