@@ -19,7 +19,7 @@ The pool calls tp_run_0 for each chunk (`run_chunks` in thread_pool.c), or, wher
 pay, for the whole range (`run_serially`). A kernel without pool or with little work runs the whole
 range itself.
 
-`tp_rate_0` (read by the function `tp_rate`) is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
+`tp_rate_0` is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
 that does little costs a comparison more than without threads.
 """
 from __future__ import annotations
