@@ -70,8 +70,7 @@ _MAX_BOUNDS = 4
 def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the iterations of `loop` are not independent, for a report; None if they are.
 
-    In this order: an append, an early end, a value that is carried from iteration to iteration, an
-    exit, memory.
+    In this order: an append, an exit, a value that is carried from iteration to iteration, memory.
 
     A loop without accumulators may have an `until` that its own body decides: iterations after the
     first hit, which may then run or not, must have no effect that anybody sees. They write to local
@@ -81,13 +80,11 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     for s in statements:
         if isinstance(s, Append):
             return f"it appends to `{s.array}`"
-    ends_early = getattr(loop, "until", None) is not None
-    if ends_early and (loop.accs or not _may_run_behind_hit(loop, kernel)):
+    is_search = getattr(loop, "until", None) is not None
+    if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"
     if loop.accs:
         return f"`{loop.accs[0].name}` is carried from iteration to iteration"
-    if _leaves(loop.body):
-        return "it may end before its last iteration"
     for s in statements:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"

@@ -96,7 +96,7 @@ def emit_region(
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
     has_chunks = f"{hi} - {lo} > {_grain(n)}"
-    is_worth = f"{has_chunks} && {units} * tp_rate_{number} >= TP_WORTH && tp_run_region"
+    is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_search = isinstance(n, ir.Loop) and n.until is not None
     is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
     if is_search:

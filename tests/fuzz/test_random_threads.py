@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import random_arguments
 from agree import same
+from example_counts import with_flags
 from hypothesis import given, seed, settings
 from random_cases import Ran, RandomCase, ran, random_cases
 
@@ -74,7 +75,7 @@ class Run:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """With small chunks, blocks and programs, and regions however little they do."""
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("TRANSPILE_CFLAGS", "-DTP_WORTH=0 -Og")
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", "-Og"))
     monkeypatch.setattr(c_regions, "_grain", smallest_grain)
     for name, value in {"_BLOCK": 16, "_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)

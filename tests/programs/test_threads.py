@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
-from example_counts import hurried_flags
+from example_counts import hurried_flags, with_flags
 from program_runs import PROGRAMS, arguments
 from run.programs import Program
 
@@ -24,7 +24,7 @@ LARGE = 150
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pool runs what would be too little work, too."""
-    monkeypatch.setenv("TRANSPILE_CFLAGS", " ".join(("-DTP_WORTH=0", *hurried_flags())))
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", *hurried_flags()))
 
 
 def assert_one_result(f: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -> None:

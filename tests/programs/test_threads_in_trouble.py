@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from example_counts import with_flags
 from forked_programs import run_program
 from paths import ROOT, SUPPORT
 
@@ -73,7 +74,7 @@ def count(x):
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pool runs what would be too little work, too; no call runs as Python."""
-    monkeypatch.setenv("TRANSPILE_CFLAGS", "-DTP_WORTH=0")
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0"))
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
 
 

@@ -3,7 +3,9 @@ kernels are, and not in a hurry.
 """
 from __future__ import annotations
 
-__all__ = ["examples", "hurried_flags", "set_factor"]
+import os
+
+__all__ = ["examples", "hurried_flags", "set_factor", "with_flags"]
 
 _factor = 1
 
@@ -22,3 +24,8 @@ def examples(plain: int) -> int:
 def hurried_flags() -> tuple[str, ...]:
     """What a plain run adds to the flags of the C compiler where the test is not about these."""
     return ("-Og",) if _factor == 1 else ()
+
+
+def with_flags(*flags: str) -> str:
+    """A value for ``TRANSPILE_CFLAGS``: what it is already, such as a sanitizer, and `flags`."""
+    return " ".join((os.environ.get("TRANSPILE_CFLAGS", ""), *flags))

@@ -34,9 +34,17 @@ LEFT = (
 """Tests of other compilers, of one that dies, of the text of code without sanitizers, and of times.
 """
 
-THREAD_TESTS = ("programs/test_threads.py", "fuzz/test_random_threads.py")
+THREAD_TESTS = (
+    "programs/test_threads.py",
+    "programs/test_threads_in_trouble.py",
+    "fuzz/test_random_threads.py",
+)
 """What runs with ``--thread`` unless tests are named: programs, folds and random programs, each by
 up to 64 threads."""
+NOT_OF_THREADS = "not (ctrl_c or middle_of_a_region or be_started or taskset)"
+"""Tests of processes that end in special ways, which ThreadSanitizer does not survive."""
+_SUPPRESSED = "race:_dl_deallocate_tls\nrace:tls_get_addr_tail\n"
+"""What glibc does for a thread: it knows that the thread before, of the same stack, has ended."""
 
 _FINDING = re.compile(
     r"(?:(?:ERROR|WARNING): (?:Address|Thread)Sanitizer: [^(\n]+|\S+: runtime error: .*)"
@@ -61,11 +69,16 @@ lib.faulty(1e30)
 
 
 _RACING = """
+import os
+import sys
+sys.path.append("tests/support")
 import numpy as np
+from example_counts import with_flags
 from loopir.analysis import parallelism
 from targets.abi import thread_pool
 from transpile import fuse
 
+os.environ["TRANSPILE_CFLAGS"] = with_flags("-DTP_WORTH=0", "-Og")
 parallelism._memory_obstacle = lambda *_: None
 
 @fuse(on_reject="raise")
@@ -89,7 +102,7 @@ def main(arguments: list[str]) -> int:
     named = [word for word in arguments if word != "--thread"]
     tests = ROOT / "tests"
     if of_threads:
-        chosen = named or [str(tests / name) for name in THREAD_TESTS]
+        chosen = named or [*(str(tests / name) for name in THREAD_TESTS), "-k", NOT_OF_THREADS]
     else:
         chosen = named or [str(tests), *(f"--deselect=tests/{name}" for name in LEFT)]
     faulty, least = (_RACING, 1) if of_threads else (_CALLED_FAULTY, 2)
@@ -122,6 +135,8 @@ def _run(arguments: list[str], sanitizers: str) -> tuple[int, Counter[str]]:
 
 def _environment(logs: Path, sanitizers: str) -> dict[str, str]:
     names = ("libtsan.so",) if sanitizers == THREADS else ("libasan.so", "libubsan.so")
+    suppressions = logs / "suppressions"
+    suppressions.write_text(_SUPPRESSED)
     libraries = (_library(name) for name in (*names, "libstdc++.so"))
     own = f"log_path={logs / 'log'}:print_stacktrace=1"
     path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
@@ -135,7 +150,7 @@ def _environment(logs: Path, sanitizers: str) -> dict[str, str]:
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": f"detect_leaks=0:halt_on_error=0:allocator_may_return_null=1:{own}",
         "UBSAN_OPTIONS": own,
-        "TSAN_OPTIONS": f"halt_on_error=0:report_signal_unsafe=0:{own}",
+        "TSAN_OPTIONS": f"report_signal_unsafe=0:suppressions={suppressions}:{own}",
     }
 
 

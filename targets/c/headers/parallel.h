@@ -9,6 +9,7 @@ typedef struct tp_region {
     int32_t is_uneven, most_threads;  /* iterations of very different length; the function's bound, 0: none */
     int64_t (*goes_on)(void *, void **); void **raised;   /* the kernel's tp_goes_on and tp_raised (stop.h); NULL: it has no polls */
 } tp_region;
+static inline float tp_rate(const float *rate) { float now; __atomic_load(rate, &now, __ATOMIC_RELAXED); return now; }
 int64_t (*tp_run_region)(tp_region *);      /* the pool's function: the whole range, gives the ORed status. NULL without a pool */
 /* A search: its region stops when a part has found something, the lowest of which all parts share. Parts with lower numbers go on. */
 #define TP_FOUND ((int64_t)1 << 62)         /* status: some part did */
