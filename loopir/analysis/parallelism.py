@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
+from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
 from ..ir_names import names_read
 from ..ir_traversal import contains, walk, walk_statements
@@ -29,6 +30,7 @@ from ..nodes import (
     Bits,
     Break,
     Call,
+    Check,
     Const,
     Dim,
     Expr,
@@ -69,12 +71,17 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the iterations of `loop` are not independent, for a report; None if they are.
 
     In this order: an append, an exit, a value that is carried from iteration to iteration, memory.
+
+    A loop without accumulators may have an `until` that its own body decides: iterations after the
+    first hit, which may then run or not, must have no effect that anybody sees. They write to local
+    arrays alone, of which nobody reads what they have written, have no checks and raise no flags.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     for s in statements:
         if isinstance(s, Append):
             return f"it appends to `{s.array}`"
-    if getattr(loop, "until", None) is not None or _leaves(loop.body):
+    is_search = getattr(loop, "until", None) is not None
+    if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"
     if loop.accs:
         return f"`{loop.accs[0].name}` is carried from iteration to iteration"
@@ -82,6 +89,17 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"
     return _memory_obstacle(loop, kernel)
+
+
+def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
+    """Whether iterations of a search that come after its hit have no effect that anybody sees."""
+    statements = [n for part in loop.body for n in walk_statements(part)]
+    if any(isinstance(n, Check | Bits | Scan) for n in statements) or possible_flags(*loop.body):
+        return False
+    own = {n.name for n in statements if isinstance(n, Local)}
+    written = {n.array for n in statements if isinstance(n, Store)} - own
+    read = {n.array for n in walk(loop) if isinstance(n, Load)}
+    return written.isdisjoint({*read, *(p.name for p in kernel.params)})
 
 
 def _leaves(body: Iterable[Stmt]) -> bool:

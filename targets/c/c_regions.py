@@ -54,6 +54,9 @@ _FIRST, _LAST = "#first", "#last"
 _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, in the function for a part."""
 
+_HIT = "tp_hit"
+"""The C name of the place of the lowest iteration of a search that has a hit (`parallel.h`)."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -94,10 +97,14 @@ def emit_region(
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
     has_chunks = f"{hi} - {lo} > {_grain(n)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
-    is_inline = s.in_loop and part.count("\n") <= _SHORT
+    is_search = isinstance(n, ir.Loop) and n.until is not None
+    is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
+    if is_search:
+        yield "int64_t tp_hit[1] = {INT64_MAX};"
     yield f"if ({is_worth}) {{"
     yield from _region(number, n, captured, (lo, hi, units, region), s)
-    yield f"status |= tp_run_region(&{region}.region);"
+    rest = " & ~TP_FOUND" if is_search else ""
+    yield f"status |= tp_run_region(&{region}.region){rest};"
     yield "} else {"
     if is_inline:
         yield from block((serial,), scope.inner())
@@ -125,7 +132,8 @@ def _region(
     ))
     values = ", ".join((
         f"tp_run_{number}", "arrays", "scalars", lo, hi, str(_grain(n)), units,
-        f"&tp_rate_{number}", str(STATUS["replay"]), str(is_uneven), str(s.threads),
+        f"&tp_rate_{number}", f"{STATUS['replay']}{' | TP_FOUND' if _HIT in captured else ''}",
+        str(is_uneven), str(s.threads),
         "TP_POLLS",
     ))
     rest = "".join(f", {c}" for c in captured if c != _WHOLE)
@@ -161,6 +169,8 @@ def _part(
         else ir.RangeDesc(*ends, n.range.step)
     )
     loop = replace(n, range=rng, parallel=False)
+    if isinstance(loop, ir.Loop) and loop.until is not None:
+        inner.search = loop
     if n in s.polls:
         inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
     lines = [*block((loop,), inner)]
@@ -172,6 +182,8 @@ def _part(
     ]
     if _WHOLE in used:
         captured[_WHOLE] = "int64_t "
+    if _HIT in used:
+        captured[_HIT] = "int64_t *"
     fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
     given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
     given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
@@ -189,7 +201,9 @@ def _part(
         "int64_t *status)", "{",
         "const tp_array *const arrays = region->arrays;",
         "const tp_scalar *const scalars = region->scalars;",
-        f"*status |= tp_part_{number}({_arguments(captured, whole, place)}, first, last);", "}",
+        f"*status |= tp_part_{number}({_arguments(captured, whole, place)}, first, last);",
+        *([f"if (TP_PEEK({place}{_HIT}) != INT64_MAX) *status |= TP_FOUND;"] * (_HIT in used)),
+        "}",
     ]
     return indented(text), captured
 

@@ -151,6 +151,73 @@ def test_folds(fold: Callable[..., Any], dtype: str) -> None:
         assert_one_result(fold, numbers(dtype))
 
 
+def first_place(x, k):
+    for i in range(len(x)):
+        if x[i] > 3.0:
+            return i
+    return -1
+
+
+def places(x, k):
+    first, value = -1, 0.0
+    for i in range(len(x)):
+        if x[i] > 3.0:
+            first = i
+            value = x[i]
+            break
+    some, every, inside = any(v > 3.0 for v in x), all(v <= 3.0 for v in x), 7.0 in x
+    return first, value, some, every, inside
+
+
+def warns_behind(x, k):
+    return any(1.0 / (x[i] - 2.0) < -0.25 for i in range(len(x)))
+
+
+def fails_behind(x, k):
+    for i in range(len(x)):
+        if x[k[i]] > 3.0:
+            return i
+    return -1
+
+
+def calls_of_searches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Zeros, and where to find more: nowhere, first, last, around the ends of parts, twice; behind
+    that, what may warn, and what is out of range.
+    """
+    for n in (0, 1, 257, 16_385, 16_641, 70_001, 300_003):
+        for hits in ((), (0,), (n - 1,), (16_384, 16_640), (n // 2, n // 3), (50_000, 49_999)):
+            x, k = np.zeros(n), np.arange(n)
+            inside = [h for h in hits if 0 <= h < n]
+            x[inside] = 7.0
+            if inside and min(inside) + 1 < n:
+                x[-1], k[-1] = 2.0, n + 5
+            yield x, k
+
+
+@pytest.mark.parametrize("search", [first_place, places, warns_behind, fails_behind])
+def test_searches(search: Callable[..., Any]) -> None:
+    """The lowest hit, and nothing of what lies behind it."""
+    assert_one_result(search, calls_of_searches())
+
+
+@pytest.mark.parametrize("search", [first_place, places])
+def test_searches_use_several_threads(search: Callable[..., Any]) -> None:
+    f, x, k = fuse(search, on_reject="raise"), np.zeros(300_000), np.arange(3)
+    x[200_000:] = 5.0
+    f(x, k)
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts()
+        assert f(x, k) == search(x, k)
+        after = thread_pool.pool_counts()
+    assert before is not None
+    assert after is not None
+    assert after.parallel > before.parallel
+    assert "one thread: " not in str(f.report(x, k, verbose=True))
+    for serial in (warns_behind, fails_behind):
+        text = str(fuse(serial).report(x, k, verbose=True))
+        assert "one thread: it may end before its last iteration" in text
+
+
 @pytest.mark.parametrize("fold", [total, extremes_of_loops, extremes_of_functions])
 def test_several_threads_did_run(fold: Callable[..., Any]) -> None:
     f, x = fuse(fold, on_reject="raise"), np.ones(300_000)
