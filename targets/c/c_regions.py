@@ -52,6 +52,9 @@ nanoseconds in each iteration of the outer one, costs more than it saves."""
 _TABLE = 2048
 """Most elements of an array to which several threads add, each in a table of its own."""
 
+_PER_ELEMENT = 8
+"""Iterations of a chunk for each element of its tables, at least."""
+
 _FIRST, _LAST = "#first", "#last"
 """The names of the ends of a part, which no other name can be."""
 
@@ -100,7 +103,7 @@ def emit_region(
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
     tables = _tables(n, s)
-    grain = _grain(n, [*tables.values()])
+    grain = _grain_with(n, [*tables.values()])
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
@@ -155,18 +158,24 @@ def _region(
     yield f"struct tp_captured_{number} {region} = {{{{{values}}}{rest}}};"
 
 
-def _grain(n: Splittable, tables: Sequence[_Table]) -> str:
-    """Chunks begin at multiples of so many iterations, as C: a group, and at least 64, so that two
-    threads never store to one cache line, even of bytes; enough that a chunk's own tables cost
-    little beside it.
+def _grain(n: Splittable) -> int:
+    """Chunks begin at multiples of so many iterations: a group, and at least 64, so that two
+    threads never store to one cache line, even of bytes.
     """
-    step = n.range.step if isinstance(n.range, ir.RangeDesc) else 1
-    if not isinstance(n, ir.Loop):
-        assert isinstance(n.width, int)
-        return str(max(n.group or n.width, 64))
+    if isinstance(n.range, ir.RangeDesc):
+        return n.range.step
+    if isinstance(n, ir.Loop):
+        return 1
+    assert isinstance(n.width, int)
+    return max(n.group or n.width, 64)
+
+
+def _grain_with(n: Splittable, tables: Sequence[_Table]) -> str:
+    """As `_grain`, in C: enough iterations that a chunk's own `tables` cost little beside them."""
     if not tables or not is_innermost(n):
-        return str(step)
-    return f"{step} * ({' + '.join(length for _, length in tables)} + 8) * 8"
+        return str(_grain(n))
+    lengths = " + ".join(length for _, length in tables)
+    return f"{_grain(n)} * (1 + {_PER_ELEMENT} * ({lengths}))"
 
 
 _Table = tuple[str, str]
