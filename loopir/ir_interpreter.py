@@ -339,7 +339,7 @@ class _Interpreter(Evaluator):
             for _ in self.iterations(s):
                 self.block(s.body)
                 self.step(s.accs)
-                if isinstance(s, ir.Loop) and s.until and self.expr(s.until):
+                if isinstance(s, ir.Loop) and s.until and not s.parallel and self.expr(s.until):
                     break
 
     def iterations(self, s: ir.Loop | ir.Zip | ir.While) -> Iterator[None]:
@@ -350,13 +350,25 @@ class _Interpreter(Evaluator):
             return
         indices = self.indices(s.range)
         if isinstance(s, ir.Loop) and s.parallel:
-            indices = iter(self.in_any_order([*indices]))
+            yield from self.parallel_iterations(s, [*indices])
+            return
         for i in indices:
             self.names[s.var] = i
             for x in s.streams if isinstance(s, ir.Zip) else ():
                 element = ir.Load(x.array, (ir.Var(s.var, INDEX),), x.dtype)
                 self.names[x.name] = self.expr(element)
             yield
+
+    def parallel_iterations(self, s: ir.Loop, indices: list[np.int64]) -> Iterator[None]:
+        """As `iterations`, in any order; after a hit of a search, also those before it."""
+        hit = len(indices)
+        for k in self.in_any_order([*range(hit)]):
+            self.names[s.var] = indices[k]
+            if k > hit:
+                continue
+            yield
+            if s.until and self.expr(s.until):
+                hit = k
 
     def step(self, accs: tuple[ir.Accum, ...] | tuple[ir.VecAccum, ...]) -> None:
         """Advance all accumulators; each step reads the values from before."""

@@ -192,8 +192,9 @@ class VecAccum(Spanned):
 class Loop(Spanned):
     """A counted loop; it ends after an iteration whose new accumulators make ``until`` true.
 
-    ``parallel``: its iterations, which have no accumulators and no ``until``, may run in any order,
-    and at the same time (`passes.loops.parallelize`); also of VecLoop and PredLoop, by groups.
+    ``parallel``: its iterations, which have no accumulators, may run in any order, and at the same
+    time (`passes.loops.parallelize`); also of VecLoop and PredLoop, by groups. If it has an
+    ``until``, then all iterations up to the first that makes it true are run, and any others.
     """
     var: str
     range: Range

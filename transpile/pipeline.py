@@ -1,8 +1,7 @@
 """Compilation pipeline: the list of all stages, from the source of a function to its callable.
 
 ``STAGES`` is the only list. `run_stages` runs it, or a part of it, over a `Compilation` record;
-debug output, dumps, checks, timing, ``--stop-after``, ``--skip-pass``, and the bisect and reduce
-tools all iterate over it.
+debug output, dumps, checks, timing, the command's options, bisect and reduce iterate over it.
 """
 from __future__ import annotations
 
@@ -11,6 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
@@ -546,6 +547,7 @@ Observer = Callable[[NamedStage, Compilation, Compilation], None]
 """Called after each stage with the states before and after it."""
 
 
+@np.errstate(all="ignore")
 def run_stages(
     state: Compilation,
     *,
@@ -557,9 +559,9 @@ def run_stages(
 ) -> Compilation:
     """The state after the stages from the one after `start_after` to `stop_after`, by their names.
 
-    Passes in `skip` (``NAME`` or ``NAME@N``) are left out. With `check` the result of each stage is
-    verified. Raises Refused, in the words of the source, where the function cannot be compiled
-    faithfully, BuildError and NoCompiler.
+    Passes in `skip` (``NAME`` or ``NAME@N``) are left out. With `check` each result is verified.
+    NumPy's error state is not the caller's: constants may overflow. Raises Refused, in the words of
+    the source, where the function cannot be compiled faithfully, BuildError and NoCompiler.
     """
     skipped = pass_names(skip) if skip else frozenset[str]()
     started = not start_after

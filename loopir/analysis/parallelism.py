@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
+from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
 from ..ir_names import names_read
 from ..ir_traversal import contains, walk, walk_statements
@@ -29,6 +30,7 @@ from ..nodes import (
     Bits,
     Break,
     Call,
+    Check,
     Const,
     Dim,
     Expr,
@@ -54,6 +56,7 @@ from ..nodes import (
 )
 from ..statement_blocks import evaluated_by
 from .affine import Affine, constant_form, variable_form
+from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table
 
 __all__ = ["Splittable", "parallel_obstacle"]
@@ -69,12 +72,20 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the iterations of `loop` are not independent, for a report; None if they are.
 
     In this order: an append, an exit, a value that is carried from iteration to iteration, memory.
+
+    A loop without accumulators may have an `until` that its own body decides: iterations after the
+    first hit, which may then run or not, must have no effect that anybody sees. They write to local
+    arrays alone, of which nobody reads what they have written, have no checks and raise no flags.
+
+    Iterations may add integers to the same element of an array (`added_arrays`): those who run them
+    at the same time do that in tables of their own.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     for s in statements:
         if isinstance(s, Append):
             return f"it appends to `{s.array}`"
-    if getattr(loop, "until", None) is not None or _leaves(loop.body):
+    is_search = getattr(loop, "until", None) is not None
+    if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"
     if loop.accs:
         return f"`{loop.accs[0].name}` is carried from iteration to iteration"
@@ -82,6 +93,17 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"
     return _memory_obstacle(loop, kernel)
+
+
+def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
+    """Whether iterations of a search that come after its hit have no effect that anybody sees."""
+    statements = [n for part in loop.body for n in walk_statements(part)]
+    if any(isinstance(n, Check | Bits | Scan) for n in statements) or possible_flags(*loop.body):
+        return False
+    own = {n.name for n in statements if isinstance(n, Local)}
+    written = {n.array for n in statements if isinstance(n, Store)} - own
+    read = {n.array for n in walk(loop) if isinstance(n, Load)}
+    return written.isdisjoint({*read, *(p.name for p in kernel.params)})
 
 
 def _leaves(body: Iterable[Stmt]) -> bool:
@@ -103,7 +125,8 @@ def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
     extents = collector.extents
-    written = dict.fromkeys(e.array for e in extents if e.is_write)
+    added = added_arrays(loop, kernel)
+    written = dict.fromkeys(e.array for e in extents if e.is_write and e.array not in added)
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
@@ -111,6 +134,8 @@ def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
             other = next((e.array for e in together if e.array != array), array)
             if other != array:
                 return f"`{array}` and `{other}` may be the same array"
+            if adds_floats(loop, array):
+                return f"the order in which floats are added to elements of `{array}` matters"
             return f"iterations may touch the same element of `{array}`"
     return None
 

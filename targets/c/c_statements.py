@@ -420,10 +420,15 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     yield from loop_header(n, scopes[0], inner[0])
     for s in inner[1:]:
         s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
+    is_shared, i = n is scopes[0].search, inner[0].names[n.var]
+    if is_shared:
+        yield f"if ({i} > TP_PEEK(tp_hit)) {inner[0].leave};"
     yield from emit_block(n.body, *inner)
     yield from loop_latch(n, *inner)
     if n.until is not None:
-        yield f"if {parenthesized(expr(n.until, inner[0]))} {inner[0].leave};"
+        note = f"tp_note_hit(tp_hit, {i}); " if is_shared else ""
+        leave = f"{{ {note}{inner[0].leave}; }}" if note else f"{inner[0].leave};"
+        yield f"if {parenthesized(expr(n.until, inner[0]))} {leave}"
     yield from loop_end(n, scopes[0], inner[0])
     for s in scopes:
         yield from force_unread(n.accs, s)

@@ -313,7 +313,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert printed(INTERRUPTED, tmp_path).stdout == "interrupted True 2\n111\n"
 
 
-@pytest.mark.parametrize("daemon", [True, False])
+@pytest.mark.parametrize("daemon", [pytest.param(True, marks=pytest.mark.long), False])
 def test_exit_in_the_middle_of_a_region(daemon: bool, tmp_path: Path) -> None:
     text = ENDED.format(daemon=daemon)
     assert printed(text, tmp_path, check=False).returncode == 5

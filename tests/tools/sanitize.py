@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
 ADDRESSES = "address,undefined,float-cast-overflow"
 THREADS = "thread"
 FLAGS = "-fsanitize={} -fsanitize-recover=all -fno-omit-frame-pointer -g1 -O1 -DTP_STACK=1048576"
@@ -70,8 +71,6 @@ lib.faulty(1e30)
 
 _RACING = """
 import os
-import sys
-sys.path.append("tests/support")
 import numpy as np
 from example_counts import with_flags
 from loopir.analysis import parallelism
@@ -139,7 +138,7 @@ def _environment(logs: Path, sanitizers: str) -> dict[str, str]:
     suppressions.write_text(_SUPPRESSED)
     libraries = (_library(name) for name in (*names, "libstdc++.so"))
     own = f"log_path={logs / 'log'}:print_stacktrace=1"
-    path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
+    path = os.pathsep.join((str(ROOT), str(SUPPORT), os.environ.get("PYTHONPATH", "")))
     return os.environ | {
         "PYTHONPATH": path,
         "CC": COMPILER,

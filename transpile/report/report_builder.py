@@ -87,8 +87,9 @@ def loop_infos(
             previous = by_span.get(info.span)
             threads_from = max(elements.get(id(loop), 0), previous.threads_from if previous else 0)
             info = replace(info, around=tuple(outer), threads_from=threads_from)
-            if previous is None or (info.lanes or 0) > (previous.lanes or 0):
-                by_span[info.span] = info
+            if previous is not None and (info.lanes or 0) <= (previous.lanes or 0):
+                info = replace(previous, threads_from=threads_from)
+            by_span[info.span] = info
     found = [*by_span, *(s for spans in around.values() for s in spans)]
     found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
     for span in written:

@@ -29,6 +29,7 @@ from ...nodes import (
     Node,
     PredLoop,
     RangeDesc,
+    Span,
     Stmt,
     Store,
     Var,
@@ -37,6 +38,7 @@ from ...nodes import (
     While,
 )
 from ...op_table import OPS
+from .split_search import split_any, split_first_hit
 
 __all__ = ["BLOCKS_AT_ONCE", "loops_left_serial", "parallelize"]
 
@@ -59,7 +61,8 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
 
     A loop over blocks whose accumulators only combine what each block has computed is distributed:
     the blocks run in any order and keep their results, then the accumulators take these in the
-    order of the blocks. So a sum has the same bits whoever computed its blocks.
+    order of the blocks. So a sum has the same bits whoever computed its blocks. A search goes by
+    rounds of parts (`split_search`), the first of which is run alone.
 
     In a kernel that stops at a failed check, a loop that checks may write to ``private`` arrays
     alone, those that the call has made: of others the caller would see, when Python has raised at
@@ -107,8 +110,11 @@ def loops_left_serial(
     kernel: Kernel, private: Collection[str] = ()
 ) -> Iterator[tuple[Splittable, str]]:
     """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason;
-    not those that are too brief to matter. ``private``: as of `parallelize`.
+    not those that are too brief to matter, nor versions of parallel ones, such as that with checks:
+    of the same loop of the source, and they write to the same arrays. ``private``: as of
+    `parallelize`.
     """
+    parallel = {key for n in walk(kernel) if getattr(n, "parallel", False) if (key := _origin(n))}
 
     def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
         """Those among `body`."""
@@ -121,7 +127,8 @@ def loops_left_serial(
                 case Loop(body=inside) | While(body=inside) if any(map(_has_parallel, inside)):
                     yield from visit(inside)
                 case Loop() | VecLoop() | PredLoop():
-                    if (reason := _obstacle(s, kernel, private)) is not None:
+                    reason = _obstacle(s, kernel, private)
+                    if reason is not None and _origin(s) not in parallel:
                         yield s, reason
 
     definitions = _definitions(kernel)
@@ -131,6 +138,14 @@ def loops_left_serial(
 def _definitions(kernel: Kernel) -> dict[str, Expr]:
     """The values of the names that `kernel` assigns, by which ranges are bounded."""
     return {s.name: s.value for s in walk(kernel) if isinstance(s, Assign)}
+
+
+def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
+    """The loop of the source that `n` is a version of, and the arrays that it writes to; None if it
+    writes to none.
+    """
+    stored = frozenset(x.array for x in walk(n) if isinstance(x, Store))
+    return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
 
 
 def _has_parallel(n: Node) -> bool:
@@ -160,7 +175,7 @@ class _Marker:
     def __init__(self, kernel: Kernel, private: frozenset[str]) -> None:
         self.kernel, self.private = kernel, private
         self.fresh = FreshNames(kernel)
-        self.totals: dict[HReduce, Var] = {}
+        self.totals: dict[HReduce, Expr] = {}
         self.definitions = _definitions(kernel)
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -194,6 +209,8 @@ class _Marker:
             return self.exact_reductions_by_block(s) or (s,)
         if not isinstance(s, Loop):
             return (s,)
+        if s.until is not None:
+            return split_first_hit(s, self.kernel, self.fresh) or (s,)
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
@@ -230,7 +247,7 @@ class _Marker:
         """
         uses = {a.name: _horizontal_reduction(a, self.kernel) for a in s.accs}
         tested = (s.pred,) if isinstance(s, PredLoop) else ()
-        if getattr(s, "until", None) or not names_read(*s.body, *tested).isdisjoint(uses):
+        if not names_read(*s.body, *tested).isdisjoint(uses):
             return None
         reductions: list[tuple[VecAccum, HReduce]] = []
         for a in s.accs:
@@ -238,6 +255,12 @@ class _Marker:
             if use is None or not _is_exact(use, a, uses.keys() - {a.name}):
                 return None
             reductions.append((a, use))
+        if isinstance(s, VecLoop) and s.until is not None:
+            by_name = {a.name: use for a, use in reductions}
+            split = split_any(s, by_name, self.kernel, self.fresh)
+            if split is not None:
+                self.totals |= split[1]
+            return split and split[0]
         assert isinstance(s.range, Interval)
         start = Var(self.fresh.name(s.var), INDEX)
         end = index_min(index_add(start, index_const(_EXACT_BLOCK)), s.range.hi)

@@ -67,21 +67,43 @@ def search_condition(loop: Loop) -> Expr | None:
     any other loop.
 
     A pure search has an exit on an accumulator and at least one other accumulator, only assignments
-    and branches, and reads no accumulator; its condition raises no flag.
+    and branches, and reads no accumulator, but to keep its value where there is no hit
+    (``if x[i] > t: k = i; break``); its condition raises no flag.
     """
     accs = {a.name: a for a in loop.accs}
     if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)) or len(accs) < 2:
         return None
+    if loop.until.name not in accs:
+        return None
     statements = [n for s in loop.body for n in walk(s) if isinstance(n, Stmt)]
     if not all(isinstance(s, Assign | If) for s in statements):
         return None
-    if names_read(*loop.body, *(a.step for a in loop.accs)) & set(accs):
+    values = _assigned_values(loop)
+    cond = substitute_bounded(accs[loop.until.name].step, values)
+    steps = {a.step.name: a for a in loop.accs if isinstance(a.step, Var)}
+    body = (_without_kept(s, cond, values, steps) for s in loop.body)
+    if names_read(*body, *(a.step for a in loop.accs)) & set(accs):
         return None
-    cond = substitute_bounded(accs[loop.until.name].step, _assigned_values(loop))
     names = names_read(cond)
     if loop.var not in names or names & bound_names(loop) - {loop.var} or possible_flags(cond):
         return None
     return cond if _may_fill_block(loop.range) else None
+
+
+def _without_kept(
+    s: Stmt, cond: Expr, values: Mapping[str, Expr], steps: Mapping[str, Accum]
+) -> Stmt:
+    """`s` without the reads of accumulators that keep their values where `cond` is false.
+    ``steps``: the accumulators by the names that they step to.
+    """
+    if not isinstance(s, If) or substitute_bounded(s.cond, values) != cond:
+        return s
+    yields = tuple(
+        replace(y, orelse=y.then)
+        if y.name in steps and y.orelse == steps[y.name].current else y
+        for y in s.yields
+    )
+    return replace(s, yields=yields)
 
 
 def _may_fill_block(r: Interval) -> bool:

@@ -11,6 +11,14 @@ typedef struct tp_region {
 } tp_region;
 static inline float tp_rate(const float *rate) { float now; __atomic_load(rate, &now, __ATOMIC_RELAXED); return now; }
 int64_t (*tp_run_region)(tp_region *);      /* the pool's function: the whole range, gives the ORed status. NULL without a pool */
+/* A search: its region stops when a part has found something, the lowest of which all parts share. Parts with lower numbers go on. */
+#define TP_FOUND ((int64_t)1 << 62)         /* status: some part did */
+#define TP_PEEK(place) __atomic_load_n(place, __ATOMIC_RELAXED)
+static inline void tp_note_hit(int64_t *place, int64_t iteration)
+{
+    int64_t old = TP_PEEK(place);
+    while (iteration < old && !__atomic_compare_exchange_n(place, &old, iteration, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
 #ifdef TP_STOPPED
 #define TP_POLLS (int64_t (*)(void *, void **))tp_goes_on, tp_raised
 #else

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,22 @@ def test_a_refusal_names_the_line_of_the_source() -> None:
     span = refused.value.rejection.span
     assert span is not None
     assert span.line == total.__code__.co_firstlineno + 2
+
+
+def rounded(x: Any, n: int) -> float:
+    s = 0.0
+    for v in x:
+        s += round(v, 6)
+    return s
+
+
+@pytest.mark.parametrize("mode", ["raise", "warn"])
+def test_the_error_state_is_the_compilers_own(mode: Any) -> None:
+    """A constant of the compiler may overflow: 10**6 is no float16."""
+    types = {**TYPES, "x": type_of(np.ones(3, np.float16))}
+    with np.errstate(all=mode), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_stages(rounded, types, Options())
 
 
 def test_macros_are_traced_and_limited() -> None:

@@ -204,6 +204,7 @@ def test_optimise_tells_of_each_pass_that_changed_something() -> None:
     kernel = before_of(GOLDEN / "vectorize" / "search.ir")
     seen: list[tuple[str, ir.Kernel]] = []
     last = optimise(kernel, on_pass=lambda name, k: seen.append((name, k)))
-    assert [name for name, _ in seen] == ["common_subexpressions", "vectorize", "simplify"]
+    names = ["common_subexpressions", "vectorize", "simplify", "parallelize"]
+    assert [name for name, _ in seen] == names
     assert seen[-1][1] is last
     assert all(isinstance(p, Pass) and p.reason for p in PASS_LIST)

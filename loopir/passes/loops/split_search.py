@@ -1,0 +1,242 @@
+"""Search splitting: a loop that ends at its first hit as rounds of parts, several at a time."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import (
+    index_add,
+    index_floordiv,
+    index_less,
+    index_min,
+    index_mul,
+    index_sub,
+    logical_and,
+    logical_not,
+)
+from ...analysis.affine import affine_form
+from ...analysis.parallelism import parallel_obstacle
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, names_read, rename_names, substitute_bounded
+from ...ir_traversal import bottom_up, walk
+from ...lazy_dataclass import replace
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Const,
+    Expr,
+    HReduce,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    RangeDesc,
+    Span,
+    Stmt,
+    Store,
+    Var,
+    VecLoop,
+    Yield,
+)
+
+__all__ = ["PARTS_AT_ONCE", "split_any", "split_first_hit"]
+
+PARTS_AT_ONCE = 32
+"""Parts of a round, which several threads may run."""
+
+_PART = 16384
+"""Elements of a part: some microseconds of work."""
+
+
+def split_first_hit(s: Loop, kernel: Kernel, fresh: FreshNames) -> tuple[Stmt, ...] | None:
+    """The search `s` over blocks (as `vectorize_search` makes it) in rounds of parts; None if it is
+    no such loop, or what lies behind the hit must not be computed (`parallel_obstacle`).
+
+    It has two accumulators: whether there was a hit, which ends it, and the start of the block,
+    which grows by a constant where there is none. So the start of a part is known. Before::
+
+        for block in loop(0, n, start=0, hit=False):
+            some = …                                    of the elements from start to start + 256
+            start = step(select(some, start, start + 256))
+            hit = step(some)
+            until(hit)
+
+    after::
+
+        … the loop before, from block 0 to min(64, n): start_1, hit_1
+        if ~hit_1 & (64 < n):
+            for round in loop(range(64, n, 2048), start_2=start_1, hit_2=hit_1):
+                end = min(round + 2048, n)
+                parts = (end - round + 63) // 64
+                kept, kept_1 = local(i64, 32), local(bool, 32)
+                for part in parallel_loop(0, parts):
+                    at = round + part * 64
+                    … the loop before, from block `at` to min(at + 64, end): start_3, hit_3
+                    kept[part], kept_1[part] = start_3, hit_3
+                    until(hit_3)
+                for part_1 in loop(0, parts, start_4=start_2, hit_4=hit_2):
+                    start_4, hit_4 = step(kept[part_1]), step(kept_1[part_1])
+                    until(hit_4)
+                start_2, hit_2 = step(start_4), step(hit_4)
+                until(hit_2)
+            start, hit = give(start_2), give(hit_2)
+        else:
+            start, hit = give(start_1), give(hit_1)
+
+    An early hit, in the first part, costs no more than before.
+    """
+    if not isinstance(s.until, Var) or not isinstance(s.range, Interval) or len(s.accs) != 2:
+        return None
+    hit = next((a for a in s.accs if a.name == s.until.name), None)
+    start = next(a for a in s.accs if a is not hit)
+    advance = None if hit is None else _advance_without_hit(start, hit, s)
+    if hit is None or advance is None or hit.name in names_read(*s.body, hit.step, start.step):
+        return None
+
+    def part(at: Expr, end: Expr) -> tuple[tuple[Stmt, ...], tuple[Expr, ...], Expr]:
+        """The blocks from `at` to `end`."""
+        assert isinstance(s.range, Interval)
+        renamed = fresh.names(s)
+        before = index_mul(index_sub(at, s.range.lo), advance)
+        accs = tuple(
+            replace(a, init=index_add(a.init, before) if a is start else Const(False, "bool"))
+            for a in s.accs
+        )
+        blocks = rename_names(replace(s, range=Interval(at, end), accs=accs), renamed)
+        results = tuple(Var(renamed[a.name], a.init.dtype) for a in s.accs)
+        return (blocks,), results, Var(renamed[hit.name], "bool")
+
+    steps = [lambda old, new: new] * 2
+    size = max(1, _PART // abs(advance))
+    return _in_rounds(s.range, size, part, s.accs, steps, s.until, kernel, fresh, s.span)
+
+
+def _advance_without_hit(start: Accum, hit: Accum, loop: Loop) -> int | None:
+    """By how much `start` grows in an iteration without a hit; None if it is not a constant."""
+    match start.step:
+        case Call("select", (cond, _, after)) if cond == hit.step and start.init.dtype == INDEX:
+            values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
+            grown = affine_form(index_sub(substitute_bounded(after, values), start.current))
+            return grown.number or None if grown is not None else None
+    return None
+
+
+def split_any(
+    s: VecLoop, uses: Mapping[str, HReduce], kernel: Kernel, fresh: FreshNames
+) -> tuple[tuple[Stmt, ...], dict[HReduce, Expr]] | None:
+    """The vector loop `s`, which ends after a group that decides the answer (``any``, ``all``), in
+    rounds of parts, and what takes the place of the horizontal reductions of its accumulators,
+    which are ``uses``; None if what lies behind the end must not be computed.
+
+    The accumulators may be reduced in any order. They start anew in each part, and a part ends as
+    `s` does.
+    """
+    assert isinstance(s.range, Interval)
+    assert s.until is not None
+    totals = tuple(
+        Accum(fresh.name(a.name), a.init, Var(fresh.name(a.name), uses[a.name].dtype))
+        for a in s.accs
+    )
+    answers: dict[HReduce, Expr] = {
+        uses[a.name]: t.current for a, t in zip(s.accs, totals, strict=True)
+    }
+    until = _with_answers(s.until, answers)
+    if any(isinstance(n, HReduce) for n in walk(until)):
+        return None
+
+    def part(at: Expr, end: Expr) -> tuple[tuple[Stmt, ...], tuple[Expr, ...], Expr]:
+        """The elements from `at` to `end`."""
+        renamed = fresh.names(s)
+        loop = rename_names(replace(s, range=Interval(at, end)), renamed)
+        reduced = {use: Var(fresh.name("result"), use.dtype) for use in uses.values()}
+        assigned = (Assign(v.name, rename_names(u, renamed)) for u, v in reduced.items())
+        results = tuple(reduced[uses[a.name]] for a in s.accs)
+        return (loop, *assigned), results, _with_answers(s.until, {**reduced})
+
+    def combined(op: str) -> Callable[[Expr, Expr], Expr]:
+        """The step of a total by `op`."""
+        return lambda old, new: Call(op, (old, new), new.dtype)
+
+    steps = [combined(uses[a.name].op) for a in s.accs]
+    split = _in_rounds(s.range, _PART, part, totals, steps, until, kernel, fresh, s.span)
+    return None if split is None else (split, answers)
+
+
+def _with_answers(e: Expr | None, answers: Mapping[HReduce, Expr]) -> Expr:
+    """`e` with the values of horizontal reductions in their place."""
+    assert e is not None
+
+    def answer(n: Expr) -> Expr:
+        """The value in place of a horizontal reduction."""
+        return answers.get(n, n) if isinstance(n, HReduce) else n
+
+    new: Expr = bottom_up(e, answer)
+    return new
+
+
+def _in_rounds(
+    r: Interval, size: int,
+    part_of: Callable[[Expr, Expr], tuple[tuple[Stmt, ...], tuple[Expr, ...], Expr]],
+    accs: Sequence[Accum], steps: Sequence[Callable[[Expr, Expr], Expr]], until: Expr,
+    kernel: Kernel, fresh: FreshNames, span: Span | None,
+) -> tuple[Stmt, ...] | None:
+    """The search over `r` as a first part, and a loop over rounds, each of which has a parallel
+    loop over parts of `size` iterations, and a loop that combines what these have found, in their
+    order, up to the first hit. None if the loop over parts cannot be parallel.
+
+    ``part_of`` gives the code for a part from its ends, the result for each accumulator, and
+    whether there was a hit; ``steps``: the accumulators after a part, from their values before it
+    and its results; ``until`` ends the search, in terms of the accumulators.
+    """
+    round_, part, next_ = (Var(fresh.name(n), INDEX) for n in ("round", "part", "part"))
+    end, at, count = (Var(fresh.name(n), INDEX) for n in ("end", "at", "parts"))
+    at_once = size * PARTS_AT_ONCE
+    rounded_up = index_add(index_sub(end, round_), size - 1)
+    body, results, hit = part_of(at, index_min(index_add(at, size), end))
+    kept = [fresh.name("kept") for _ in results]
+    stores = (Store(name, (part,), v) for name, v in zip(kept, results, strict=True))
+    begin = Assign(at.name, index_add(round_, index_mul(part, size)))
+    ranges = Interval(index_const(0), count)
+    work = Loop(
+        part.name, ranges, (begin, *body, *stores), until=hit, parallel=True, span=span
+    )
+    if parallel_obstacle(work, kernel) is not None:
+        return None
+    loaded = [Var(fresh.name("result"), v.dtype) for v in results]
+    loads: list[Stmt] = [
+        Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in zip(loaded, kept, strict=True)
+    ]
+    names = {a.name: fresh.name(a.name) for a in accs}
+    outer_names = {a.name: fresh.name(a.name) for a in accs}
+    befores = [Var(outer_names[a.name], a.init.dtype) for a in accs]
+    combining = tuple(
+        Accum(name, before, step(replace(before, name=name), v))
+        for name, before, v, step in zip(names.values(), befores, loaded, steps, strict=True)
+    )
+    combine = Loop(next_.name, ranges, (*loads,), combining, rename_names(until, names))
+    begun = index_min(index_add(r.lo, size), r.hi)
+    at_first, found, hit_at_first = part_of(r.lo, begun)
+    after_first = [step(a.init, v) for a, v, step in zip(accs, found, steps, strict=True)]
+    outer = tuple(
+        Accum(outer_names[a.name], v, Var(names[a.name], v.dtype))
+        for a, v in zip(accs, after_first, strict=True)
+    )
+    inside: tuple[Stmt, ...] = (
+        Assign(end.name, index_min(index_add(round_, at_once), r.hi)),
+        Assign(count.name, index_floordiv(rounded_up, size)),
+        *(Local(name, v.dtype, PARTS_AT_ONCE) for name, v in zip(kept, results, strict=True)),
+        work, combine,
+    )
+    rounds = Loop(
+        round_.name, RangeDesc(index_add(r.lo, size), r.hi, at_once), inside, outer,
+        rename_names(until, outer_names), span=span,
+    )
+    goes_on = logical_and(logical_not(hit_at_first), index_less(index_add(r.lo, size), r.hi))
+    yields = tuple(
+        Yield(a.name, Var(outer_names[a.name], v.dtype), v)
+        for a, v in zip(accs, after_first, strict=True)
+    )
+    return (*at_first, If(goes_on, (rounds,), (), yields, span=span))
