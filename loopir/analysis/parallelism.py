@@ -56,6 +56,7 @@ from ..nodes import (
 )
 from ..statement_blocks import evaluated_by
 from .affine import Affine, constant_form, variable_form
+from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table
 
 __all__ = ["Splittable", "parallel_obstacle"]
@@ -75,6 +76,9 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     A loop without accumulators may have an `until` that its own body decides: iterations after the
     first hit, which may then run or not, must have no effect that anybody sees. They write to local
     arrays alone, of which nobody reads what they have written, have no checks and raise no flags.
+
+    Iterations may add integers to the same element of an array (`added_arrays`): those who run them
+    at the same time do that in tables of their own.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     for s in statements:
@@ -121,7 +125,8 @@ def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
     extents = collector.extents
-    written = dict.fromkeys(e.array for e in extents if e.is_write)
+    added = added_arrays(loop, kernel)
+    written = dict.fromkeys(e.array for e in extents if e.is_write and e.array not in added)
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
@@ -129,6 +134,8 @@ def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
             other = next((e.array for e in together if e.array != array), array)
             if other != array:
                 return f"`{array}` and `{other}` may be the same array"
+            if adds_floats(loop, array):
+                return f"the order in which floats are added to elements of `{array}` matters"
             return f"iterations may touch the same element of `{array}`"
     return None
 

@@ -25,14 +25,15 @@ that does little costs a comparison more than without threads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
+from loopir.analysis.array_reductions import added_arrays
 from loopir.analysis.parallelism import Splittable
 from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
-from loopir.ir_traversal import contains, range_bounds, walk
+from loopir.ir_traversal import contains, is_innermost, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import STATUS
 
@@ -47,6 +48,12 @@ __all__ = ["can_emit_region", "emit_region", "threads_pay_from"]
 _SHORT = 40
 """Lines of C up to which a loop in another one is printed twice: a call of its function, some
 nanoseconds in each iteration of the outer one, costs more than it saves."""
+
+_TABLE = 2048
+"""Most elements of an array to which several threads add, each in a table of its own."""
+
+_PER_ELEMENT = 8
+"""Iterations of a chunk for each element of its tables, at least."""
 
 _FIRST, _LAST = "#first", "#last"
 """The names of the ends of a part, which no other name can be."""
@@ -95,14 +102,17 @@ def emit_region(
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
-    has_chunks = f"{hi} - {lo} > {_grain(n)}"
+    tables = _tables(n, s)
+    grain = _grain_with(n, [*tables.values()])
+    fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
+    has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_search = isinstance(n, ir.Loop) and n.until is not None
     is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
     if is_search:
         yield "int64_t tp_hit[1] = {INT64_MAX};"
     yield f"if ({is_worth}) {{"
-    yield from _region(number, n, captured, (lo, hi, units, region), s)
+    yield from _region(number, n, captured, (lo, hi, grain, units, region), s)
     rest = " & ~TP_FOUND" if is_search else ""
     yield f"status |= tp_run_region(&{region}.region){rest};"
     yield "} else {"
@@ -115,23 +125,31 @@ def emit_region(
     yield "}"
 
 
-def _arguments(captured: dict[str, str], whole: str, prefix: str = "") -> str:
-    """The arguments of `tp_part` but for the ends; ``whole``: the trip count of the whole loop."""
-    given = [f"{prefix}{c}" if c != _WHOLE else whole for c in captured]
+def _arguments(
+    captured: dict[str, str], whole: str, prefix: str = "", own: Collection[str] = ()
+) -> str:
+    """The arguments of `tp_part` but for the ends; ``whole``: the trip count of the whole loop;
+    ``own``: the tables that the chunk has for itself.
+    """
+    given = [
+        whole if c == _WHOLE else f"tp_own_{c}" if c in own else f"{prefix}{c}" for c in captured
+    ]
     return ", ".join(["arrays", "scalars", *given])
 
 
 def _region(
-    number: int, n: Splittable, captured: dict[str, str], names: tuple[str, str, str, str],
-    s: Scope,
+    number: int, n: Splittable, captured: dict[str, str],
+    names: tuple[str, str, str, str, str], s: Scope,
 ) -> Iterator[str]:
-    """The struct that describes the region; ``names``: of both ends, of the work, of itself."""
-    lo, hi, units, region = names
+    """The struct that describes the region; ``names``: of both ends, of the grain, of the work, of
+    itself.
+    """
+    lo, hi, grain, units, region = names
     is_uneven = int(contains(n, ir.While) or any(
         isinstance(x, ir.Loop | ir.VecLoop) and x.until is not None for x in walk(n)
     ))
     values = ", ".join((
-        f"tp_run_{number}", "arrays", "scalars", lo, hi, str(_grain(n)), units,
+        f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, units,
         f"&tp_rate_{number}", f"{STATUS['replay']}{' | TP_FOUND' if _HIT in captured else ''}",
         str(is_uneven), str(s.threads),
         "TP_POLLS",
@@ -150,6 +168,53 @@ def _grain(n: Splittable) -> int:
         return 1
     assert isinstance(n.width, int)
     return max(n.group or n.width, 64)
+
+
+def _grain_with(n: Splittable, tables: Sequence[_Table]) -> str:
+    """As `_grain`, in C: enough iterations that a chunk's own `tables` cost little beside them."""
+    if not tables or not is_innermost(n):
+        return str(_grain(n))
+    lengths = " + ".join(length for _, length in tables)
+    return f"{_grain(n)} * (1 + {_PER_ELEMENT} * ({lengths}))"
+
+
+_Table = tuple[str, str]
+"""The C type and the length of an array to which a parallel loop adds."""
+
+
+def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
+    """The arrays to which `n` only adds (`added_arrays`), by their C names."""
+    assert s.kernel is not None
+    return {
+        s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
+        for p in s.params if p.name in added_arrays(n, s.kernel)
+    }
+
+
+def _with_own_tables(
+    tables: dict[str, _Table], number: int, arguments: Callable[[Collection[str]], str],
+    lengths: Sequence[str],
+) -> Iterator[str]:
+    """The body of `tp_run` where the loop adds to `tables`: a chunk adds to tables of its own, and
+    then these to the arrays; a run of the whole range adds to the arrays at once. ``arguments``: of
+    `tp_part`, with own tables of these names; ``lengths``: the declarations that tell the lengths.
+    """
+    place = f"((struct tp_captured_{number} *)region)->"
+    yield from lengths
+    yield "if (first == region->first && last == region->last) {"
+    yield f"*status |= tp_part_{number}({arguments(())}, first, last);"
+    yield "return;"
+    yield "}"
+    for c, (kind, length) in tables.items():
+        yield f"{kind} tp_own_{c}[{_TABLE}];"
+        yield f"__builtin_memset(tp_own_{c}, 0, {length} * sizeof *tp_own_{c});"
+    yield f"*status |= tp_part_{number}({arguments(tables)}, first, last);"
+    yield f"while (__atomic_exchange_n(&{place}tp_lock, 1, __ATOMIC_ACQUIRE));"
+    for c, (kind, length) in tables.items():
+        yield f"{kind} *const tp_all_{c} = {place}{c};"
+        yield f"for (int64_t k = 0; k < {length}; k++)"
+        yield f"    tp_all_{c}[k] = ({kind})(tp_all_{c}[k] + tp_own_{c}[k]);"
+    yield f"__atomic_store_n(&{place}tp_lock, 0, __ATOMIC_RELEASE);"
 
 
 def _part(
@@ -177,19 +242,32 @@ def _part(
     body = "\n".join(lines)
     used = set(_IDENTIFIER.findall(body))
     captured = _captured(n, s, used)
+    tables = _tables(n, s)
     parameters = [
-        text for name, text in s.parameters.items() if s.names.get(name) in used
+        text for name, text in s.parameters.items()
+        if (c := s.names.get(name)) in used and c not in tables
     ]
+    captured |= {c: f"{kind} *" for c, (kind, _) in tables.items()}
     if _WHOLE in used:
         captured[_WHOLE] = "int64_t "
     if _HIT in used:
         captured[_HIT] = "int64_t *"
     fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
+    fields += ["int32_t tp_lock;"] if tables else []
     given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
     given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
     head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
     place = f"((struct tp_captured_{number} *)region)->"
     whole = "region->last - region->first"
+    def arguments(own: Collection[str]) -> str:
+        """Of the function for a part, as the pool calls it."""
+        return _arguments(captured, whole, place, own)
+
+    lengths = [text for name, text in s.parameters.items() if _is_length(name, tables, s)]
+    run = (
+        [*_with_own_tables(tables, number, arguments, lengths)] if tables
+        else [f"*status |= tp_part_{number}({arguments(())}, first, last);"]
+    )
     text = [
         f"float tp_rate_{number} = {FIRST_RATE}f;",
         f"struct tp_captured_{number} {{", "tp_region region;", *fields, "};",
@@ -201,11 +279,16 @@ def _part(
         "int64_t *status)", "{",
         "const tp_array *const arrays = region->arrays;",
         "const tp_scalar *const scalars = region->scalars;",
-        f"*status |= tp_part_{number}({_arguments(captured, whole, place)}, first, last);",
+        *run,
         *([f"if (TP_PEEK({place}{_HIT}) != INT64_MAX) *status |= TP_FOUND;"] * (_HIT in used)),
         "}",
     ]
     return indented(text), captured
+
+
+def _is_length(name: str, tables: Collection[str], s: Scope) -> bool:
+    """Whether the parameter `name` is the length of one of `tables`."""
+    return any(name == f"{p.name}.n0" for p in s.params if s.names.get(p.name) in tables)
 
 
 def _captured(n: Splittable, s: Scope, used: set[str]) -> dict[str, str]:

@@ -93,6 +93,7 @@ class Scope:
     parameters: dict[str, str] = field(default_factory=dict)
     """The declarations of the kernel's parameters, their lengths and strides, by IR name."""
     params: tuple[ir.Param, ...] = ()  # the kernel's
+    kernel: ir.Kernel | None = None  # None where no statement is emitted
     functions: list[str] = field(default_factory=list)  # of parallel loops, see `c_regions`
     search: ir.Loop | None = None
     """The part of a parallel loop that ends at the first hit of any part (`c_regions`)."""

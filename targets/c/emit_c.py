@@ -124,7 +124,7 @@ def emit_body(
     """
     kernel = name_raising_conditions(kernel)
     frame = _Frame(kernel, target, marked)
-    frame.scope.threads, frame.scope.params = threads, kernel.params
+    frame.scope.threads, frame.scope.params, frame.scope.kernel = threads, kernel.params, kernel
     statements = [
         *emit_block(kernel.body, frame.scope),
         *line_comment(None, frame.scope),

@@ -15,7 +15,7 @@ from example_counts import with_flags
 from hypothesis import given, seed, settings
 from random_cases import Ran, RandomCase, ran, random_cases
 
-from loopir.passes.loops import parallelize
+from loopir.passes.loops import parallelize, split_search
 from loopir.passes.reduce import blocked_summation
 from targets.abi import thread_pool
 from targets.c import c_regions
@@ -77,6 +77,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", "-Og"))
     monkeypatch.setattr(c_regions, "_grain", smallest_grain)
+    monkeypatch.setattr(c_regions, "_PER_ELEMENT", 0)
+    monkeypatch.setattr(split_search, "_PART", 64)
     for name, value in {"_BLOCK": 16, "_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)
     monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)

@@ -218,6 +218,61 @@ def test_searches_use_several_threads(search: Callable[..., Any]) -> None:
         assert "one thread: it may end before its last iteration" in text
 
 
+def histogram(k, counts, w):
+    for i in range(len(k)):
+        counts[k[i]] += 1
+
+
+def weighted(k, counts, w):
+    for i in range(len(k)):
+        counts[k[i]] += w[i]
+
+
+def bincount(k, counts, w):
+    return np.bincount(k)
+
+
+def calls_of_histograms(dtype: str) -> Iterator[tuple[np.ndarray, ...]]:
+    """Few and many keys, also negative ones; tables that are too large for one for each thread."""
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 9_000, 300_003):
+        for most, length in ((3, 3), (100, 150), (100, 5_000)):
+            k, w = rng.integers(0, most, n), rng.integers(0, 100, n).astype(dtype)
+            yield k, np.arange(length).astype(dtype), w
+            yield -k, np.arange(length).astype(dtype), w
+
+
+@pytest.mark.parametrize(
+    ("f", "dtype"),
+    [(histogram, "int32"), (bincount, "int64"), (weighted, "int64"), (weighted, "float64")],
+)
+def test_histograms(f: Callable[..., Any], dtype: str) -> None:
+    """Integers are added up in tables of threads; where the order of floats matters, they are not.
+    """
+    with np.errstate(all="ignore"):
+        assert_one_result(f, calls_of_histograms(dtype))
+    run, k, w = fuse(f, on_reject="raise"), np.arange(300_000) % 100, np.zeros(300_000, dtype)
+    regions = []
+    for most in (100, 5_000):
+        k[-1] = most - 1
+        run(k, np.zeros(most, dtype), w)
+        with thread_pool.forced(3):
+            before = thread_pool.pool_counts()
+            run(k, np.zeros(most, dtype), w)
+            after = thread_pool.pool_counts()
+        assert before is not None
+        assert after is not None
+        regions.append(after.parallel - before.parallel)
+    text = str(run.report(k, np.zeros(9, dtype), w, verbose=True))
+    if f is weighted:
+        reasons = {"int64": "iterations may touch the same element of `counts`",  # and overflow
+                   "float64": "the order in which floats are added to elements of `counts` matters"}
+        assert f"one thread: {reasons[dtype]}" in text
+    else:
+        assert regions[0] > regions[1]  # the table is too large
+        assert "one thread: " not in text
+
+
 @pytest.mark.parametrize("fold", [total, extremes_of_loops, extremes_of_functions])
 def test_several_threads_did_run(fold: Callable[..., Any]) -> None:
     f, x = fuse(fold, on_reject="raise"), np.ones(300_000)

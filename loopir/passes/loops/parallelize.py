@@ -29,6 +29,7 @@ from ...nodes import (
     Node,
     PredLoop,
     RangeDesc,
+    Span,
     Stmt,
     Store,
     Var,
@@ -109,8 +110,11 @@ def loops_left_serial(
     kernel: Kernel, private: Collection[str] = ()
 ) -> Iterator[tuple[Splittable, str]]:
     """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason;
-    not those that are too brief to matter. ``private``: as of `parallelize`.
+    not those that are too brief to matter, nor versions of parallel ones, such as that with checks:
+    of the same loop of the source, and they write to the same arrays. ``private``: as of
+    `parallelize`.
     """
+    parallel = {key for n in walk(kernel) if getattr(n, "parallel", False) if (key := _origin(n))}
 
     def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
         """Those among `body`."""
@@ -123,7 +127,8 @@ def loops_left_serial(
                 case Loop(body=inside) | While(body=inside) if any(map(_has_parallel, inside)):
                     yield from visit(inside)
                 case Loop() | VecLoop() | PredLoop():
-                    if (reason := _obstacle(s, kernel, private)) is not None:
+                    reason = _obstacle(s, kernel, private)
+                    if reason is not None and _origin(s) not in parallel:
                         yield s, reason
 
     definitions = _definitions(kernel)
@@ -133,6 +138,14 @@ def loops_left_serial(
 def _definitions(kernel: Kernel) -> dict[str, Expr]:
     """The values of the names that `kernel` assigns, by which ranges are bounded."""
     return {s.name: s.value for s in walk(kernel) if isinstance(s, Assign)}
+
+
+def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
+    """The loop of the source that `n` is a version of, and the arrays that it writes to; None if it
+    writes to none.
+    """
+    stored = frozenset(x.array for x in walk(n) if isinstance(x, Store))
+    return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
 
 
 def _has_parallel(n: Node) -> bool:
