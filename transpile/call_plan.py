@@ -341,7 +341,9 @@ class KernelInterface:
     captures: tuple[CapturedExpr, ...] = ()
     overflow_slot: str | None = None
     exact_up_to: int | None = None
-    """The largest size of a call up to which the results have Python's bits; None: any size."""
+    """The largest size up to which the results of a call have Python's bits; None: any size."""
+    exact_arguments: tuple[int, ...] | None = None
+    """The numbers of the arguments whose sizes count for that; None: all."""
 
 
 def python_scalar_params(interface: KernelInterface) -> frozenset[str]:
@@ -389,7 +391,8 @@ def writes_captured(interface: KernelInterface) -> bool:
 
 
 def make_interface(
-    plan: Plan, kernel: Kernel, exact_up_to: int | None = None
+    plan: Plan, kernel: Kernel, exact_up_to: int | None = None,
+    exact_arguments: tuple[int, ...] | None = None,
 ) -> KernelInterface:
     """The interface of `kernel`, the final Loop IR of the kernel of `plan`."""
     guards = kernel.guards
@@ -415,4 +418,5 @@ def make_interface(
         captures=plan.captures,
         overflow_slot=plan.overflow_slot,
         exact_up_to=exact_up_to,
+        exact_arguments=exact_arguments,
     )

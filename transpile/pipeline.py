@@ -47,7 +47,7 @@ from .frontend.value_specialization import substitute_values
 from .lower import lower
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
-from .lower.exact_sizes import exact_size, with_small_calls
+from .lower.exact_sizes import ExactSize, exact_size, with_small_calls
 from .lower.lists.item_stores import NeedsMixedList
 from .lower.lower_function import has_ordered_folds, refuse_ordered_folds
 from .options import Options
@@ -323,8 +323,10 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    exact = -1 if _is_reordered(s) or s.match else exact_size(s.kernel, s.plan, s.types)
-    interface = make_interface(s.plan, s.target_kernel, exact)
+    exact = ExactSize(-1)
+    if not _is_reordered(s) and not s.match:
+        exact = exact_size(s.kernel, s.plan, s.types)
+    interface = make_interface(s.plan, s.target_kernel, exact.largest, exact.arguments)
     entry = load_kernel(
         s.path, interface,
         weak=python_scalar_params(interface),

@@ -18,8 +18,14 @@ typedef struct {
 } argument_key;
 
 /* `counters`: calls forwarded so far, and how many more to forward before the next miss (negative: all). `low`, `high`: the
- * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. */
-typedef struct { object *target; int64_t *counters, low, high; const argument_key *keys; } cache_row;
+ * sizes of calls that the row is for. `keys`: one for each parameter; NULL fits any arguments. `part`: a bit for each argument
+ * of some, which together must have a size from `part_low` to `part_high`; 0 if the row does not ask for that. */
+typedef struct {
+    object *target;
+    int64_t *counters, low, high;
+    const argument_key *keys;
+    int64_t part, part_low, part_high;
+} cache_row;
 
 typedef struct {
     definition definition;
@@ -99,11 +105,23 @@ static int64_t size_of_call(int64_t count, object *const *given)
     return limited(size);
 }
 
+/* The size of the arguments alone whose bits are set in `part`. */
+static int64_t size_of_part(int64_t count, object *const *given, int64_t part)
+{
+    int64_t size = 0;
+    for (int i = 0; i < count && size < SIZE_LIMIT; i++) if (part >> i & 1) size += size_of_argument(given[i]);
+    return limited(size);
+}
+
 /* Whether the row is for these arguments. `size`: that of the call, -1 as long as no row has asked for it. */
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
     int64_t count = c->parameters.count;
     for (int i = 0; row->keys && i < count; i++) if (!fits_key(c, &row->keys[i], given[i])) return 0;
+    if (row->part) {
+        int64_t part = size_of_part(count, given, row->part);
+        if (part < row->part_low || row->part_high < part) return 0;
+    }
     if (!row->low && row->high == SIZE_LIMIT) return 1;
     if (*size < 0) *size = size_of_call(count, given);
     return row->low <= *size && *size <= row->high;

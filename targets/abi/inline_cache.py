@@ -34,7 +34,7 @@ _PACKED = bytes, bytearray, memoryview, array
 _EMPTY_SEQUENCE = -1
 _LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
 _FIRST_FLEXIBLE = 17  # the number of the first dtype whose number does not tell it: object, str, …
-_MAX_PARAMETERS = 64
+_MAX_PARAMETERS = 62  # `part` is a bit each in a word
 
 
 @record(frozen=True, slots=True)
@@ -130,13 +130,20 @@ class CacheRow:
     """The sizes of calls (`size_of_call`), both included; no upper bound if it is SIZE_LIMIT."""
     counters: np.ndarray = field(default_factory=lambda: np.array([0, -1], np.int64))
     """The number of calls forwarded so far, and how many more to forward; negative: all."""
+    part: tuple[int, ...] = ()
+    """The numbers of some arguments, whose size alone is in a range, too; empty: no such range."""
+    part_low: int = 0
+    part_high: int = SIZE_LIMIT
     checks_arguments: bool = False
     """Whether the target takes calls that it is not for back to the dispatcher."""
+    is_for_these_sizes: bool = False
+    """Whether the target must not serve calls of other sizes: it has other bits there."""
 
     @property
     def serves_all(self) -> bool:
         """Whether it is for calls of any size, and any number of them."""
-        return self.low == 0 and self.high == SIZE_LIMIT and self.counters[1] < 0
+        all_sizes = self.low == 0 and self.high == SIZE_LIMIT and not self.part
+        return all_sizes and self.counters[1] < 0
 
 
 def inline_cache(
@@ -155,7 +162,11 @@ def inline_cache(
         if row.keys is not None:
             keys = packer.address_of_words([word for key in row.keys for word in key.words(packer)])
         counters = packer.address_of(row.counters)
-        row_words += [Pointer(row.target), counters, row.low, row.high, keys]
+        part = sum(1 << k for k in row.part)
+        row_words += [
+            Pointer(row.target), counters, row.low, row.high, keys, part, row.part_low,
+            row.part_high,
+        ]
     words = [
         packer.address_of(np.frombuffer(name.encode() + b"\0", np.uint8)),
         opened.inline_cache,

@@ -3,7 +3,8 @@
 The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
 and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the
 size that `exact_size` gives; `with_small_calls` raises that size to `LARGEST_SMALL_CALL`
-for kernels whose calls convert lists, where it can.
+for kernels whose calls convert lists, where it can. Only the arguments that the numbers of terms
+depend on count: a sum of the first n items of a list has Python's bits for any length of the list.
 """
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from loopir.lazy_dataclass import record
 from loopir.nodes import Kernel
 from loopir.op_table import OPS
 from loopir.passes.vector.exact_bits import exact_up_to
@@ -32,17 +34,38 @@ from ..call_plan import (
 )
 from ..types.value_types import ArgType, ArrayType, ListType, ScalarType
 
-__all__ = ["exact_size", "with_small_calls"]
+__all__ = ["ExactSize", "exact_size", "with_small_calls"]
 
 
-def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> int | None:
-    """The largest size of a call up to which `kernel`, the result of all passes on that of `plan`,
-    surely has Python's bits; None: any; -1: none. ``types``: of the function's parameters.
+@record(frozen=True, slots=True)
+class ExactSize:
+    """Up to which size a call surely has Python's bits."""
+
+    largest: int | None
+    """The largest such size; None: any; -1: none."""
+    arguments: tuple[int, ...] | None = None
+    """The numbers of the arguments whose sizes count; None: all."""
+
+
+def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> ExactSize:
+    """Up to which size of a call `kernel`, the result of all passes on that of `plan`, surely has
+    Python's bits. ``types``: of the function's parameters, in their order.
     """
-    sizes = _names_of_whole_size(plan, types)
+    sizes, libm = _names_of_whole_size(plan, types), _libm_operations(plan)
     if sizes and has_small_calls(kernel, sizes):
-        return LARGEST_SMALL_CALL
-    return exact_up_to(kernel, _names_in_size(plan, types), _libm_operations(plan))
+        return ExactSize(LARGEST_SMALL_CALL)
+    given = _arguments_in_size(plan, types)
+    largest = exact_up_to(kernel, given.keys(), libm)
+    if largest is None or largest < 0:
+        return ExactSize(largest)
+    needed = set(given)
+    for name in given:
+        if exact_up_to(kernel, needed - {name}, libm) == largest:
+            needed.remove(name)
+    names = {given[name] for name in needed}
+    if len(names) == len(types):
+        return ExactSize(largest)
+    return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in names))
 
 
 def with_small_calls(
@@ -54,7 +77,7 @@ def with_small_calls(
     """
     if not any(isinstance(b, ListItems) for b in plan.bindings):
         return kernel
-    exact, sizes = exact_size(kernel, plan, types), _names_of_whole_size(plan, types)
+    exact, sizes = exact_size(kernel, plan, types).largest, _names_of_whole_size(plan, types)
     if exact is None or exact >= LARGEST_SMALL_CALL or not sizes:
         return kernel
     return version_small_calls(fused, kernel, sizes, _libm_operations(plan))
@@ -82,12 +105,12 @@ def _libm_operations(plan: Plan) -> frozenset[str]:
     return frozenset(found)
 
 
-def _names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
+def _arguments_in_size(plan: Plan, parameters: Collection[str]) -> dict[str, str]:
     """The kernel parameters of `plan` that the size of a call counts once each, by their length or
     value (`targets.abi.inline_cache.size_of_call`): arrays of rank 1, flat lists, and Python's
-    ints, that are `parameters` of the function.
+    ints; and for each the one of the function's `parameters` that it is.
     """
-    found = set()
+    found = dict[str, str]()
     for binding in plan.bindings:
         match binding:
             case Argument(name, ArrayType(rank=1)) | Argument(name, ScalarType("i64", True)):
@@ -97,8 +120,8 @@ def _names_in_size(plan: Plan, parameters: Collection[str]) -> frozenset[str]:
             case _:
                 continue
         if given in parameters:
-            found.add(name)
-    return frozenset(found)
+            found[name] = given
+    return found
 
 
 def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[str] | None:

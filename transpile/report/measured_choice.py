@@ -24,6 +24,8 @@ class FasterAsPython:
     compiled: int
     """Nanoseconds of a compiled call, and of one as Python, when they were timed last."""
     python: int
+    in_part: bool = False
+    """Whether only such of them that sum few terms."""
 
 
 def faster_as_python_rejection(
@@ -32,9 +34,11 @@ def faster_as_python_rejection(
     """The rejection of such calls at the outermost `loops`. ``is_region``: the loops are a region
     of a function, not all of it.
     """
-    what = "this loop" if loops else "the function"
-    when = "of" if is_region else "in calls with"
+    what = "this loop" if loops else "a part of the function" if is_region else "the function"
+    when = "of" if is_region and loops else "in calls with"
     sizes = f", {when} up to {found.largest} items" if found.largest else ""
+    if found.in_part:
+        sizes += " and few terms in each sum"
     message = f"Python runs {what}{sizes}: that was measured to be faster"
     compiled, python = map(_time, (found.compiled, found.python))
     note = f"when it was measured, it took {compiled} compiled and {python} as Python"

@@ -13,7 +13,9 @@ Python is not tried where the compiled call is a long one: it could take a thous
 With one exception: a call that converts lists may be long only because of that. So its kernel is
 timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
 items of a long list. Nor is Python tried where its results could have other last bits
-(``exact_up_to``): the same call must not have two answers.
+(``exact_up_to``): the same call must not have two answers. That depends on the size of the
+arguments from which the numbers of terms of its sums follow, not on the length of a list of which
+few items are read.
 
 `Backoff` decides about calls that no compiled code could serve.
 """
@@ -118,12 +120,16 @@ def _may_try_python(
 
 @record(frozen=True, slots=True)
 class SizeRange:
-    """What serves calls of the sizes from ``low`` to ``high``, both included."""
+    """What serves calls of the sizes from ``low`` to ``high``, both included. The part of the size
+    that bits depend on is from ``exact_low`` to ``exact_high``.
+    """
 
     served: Served
     low: int
     high: int
     allowance: int  # how many calls before another look; -1: all
+    exact_low: int = 0
+    exact_high: int = SIZE_LIMIT
 
 
 class CallSelection:
@@ -133,28 +139,35 @@ class CallSelection:
     converts lists or builds them for its result, so that its time grows with their lengths whatever
     the loop does.
     ``exact_up_to``: the largest size whose compiled results have Python's bits; None: any.
+    ``in_part``: it is the size of some arguments only, which is then given to `choice`.
     ``varies``: calls of equal size may differ in work so much that a decision for compiled code
     must be looked at again.
     """
 
     def __init__(
-        self, *, converts_lists: bool, varies: bool, exact_up_to: int | None = None
+        self, *, converts_lists: bool, varies: bool, exact_up_to: int | None = None,
+        in_part: bool = False,
     ) -> None:
         self._converts_lists, self._varies = converts_lists, varies
-        self._first_inexact = _BUCKETS
-        if exact_up_to is not None:
-            self._first_inexact = max(exact_up_to + 1, 0).bit_length()
-        self._decisions: list[Served | None] = [None] * self._first_inexact  # by bucket
-        self._decisions += ["compiled"] * (_BUCKETS - self._first_inexact)
+        self._exact_up_to = SIZE_LIMIT if exact_up_to is None else exact_up_to
+        self._in_part = in_part
+        self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
         self._allowance = FIRST_ALLOWANCE
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
-    def choice(self, size: int) -> tuple[Trial, bool]:
+    def is_exact(self, size: int) -> bool:
+        """Whether a call has Python's bits; ``size``: of the arguments that they depend on."""
+        return size <= self._exact_up_to
+
+    def choice(self, size: int, part: int | None = None) -> tuple[Trial, bool]:
         """What serves a call of this size, and whether it is a trial, that is, `add_time` has to
         be told its time. The first trials are compiled; then, if Python may be tried, as Python.
+        ``part``: the size of the arguments that bits depend on, if not of all.
         """
+        if not self.is_exact(size if part is None else part):
+            return "compiled", False
         bucket = size.bit_length()
         decision = self._decisions[bucket]
         if decision is not None:
@@ -208,15 +221,14 @@ class CallSelection:
             self._decide("compiled", first, last)
             fastest = min(trials.python, default=_LONGEST_CALL) if may_try else _LONGEST_CALL
             is_close = compiled_time > _SHORT_CALL and fastest < _CLEARLY * compiled_time
-            for k in range(first, min(last + 1, self._first_inexact)):
+            for k in range(first, min(last + 1, _BUCKETS)):
                 self._is_close[k] = is_close
         return True
 
     def _decide(self, served: Served, first: int, last: int) -> None:
-        """Record what serves the calls of the buckets from `first` to `last`, both included; where
-        the results could differ from Python's in the last bits, it stays compiled code.
+        """Record what serves the exact calls of the buckets from `first` to `last`, both included.
         """
-        for bucket in range(first, min(last + 1, self._first_inexact)):
+        for bucket in range(first, min(last + 1, _BUCKETS)):
             self._decisions[bucket] = served
 
     def look_again(self, size: int) -> None:
@@ -224,40 +236,49 @@ class CallSelection:
         calls. Where there is none, calls are being timed for it already.
         """
         bucket = size.bit_length()
-        if bucket < self._first_inexact and self._decisions[bucket] is not None:
+        if self._decisions[bucket] is not None:
             self._decisions[bucket] = None
             self._allowance = next_allowance(self._allowance)
 
     def ranges(self) -> list[SizeRange]:
-        """The decisions so far, for each run of sizes with the same one."""
-        found = []
+        """The decisions so far, for each run of sizes with the same one. Calls whose results could
+        differ from Python's in the last bits are compiled.
+        """
+        found, exact = [], self._exact_up_to
         rows = [(served, self._calls_until_a_look(k)) for k, served in enumerate(self._decisions)]
         for (served, allowance), run in groupby(range(_BUCKETS), key=rows.__getitem__):
             if served is not None:
                 buckets = [*run]
                 low = 1 << buckets[0] >> 1  # the least number of this bit length; 0 for 0
                 high = min((1 << buckets[-1]) - 1, SIZE_LIMIT)
-                found.append(SizeRange(served, low, high, allowance))
-        return found
+                if self._in_part:
+                    found.append(SizeRange(served, low, high, allowance, 0, exact))
+                elif low <= exact:
+                    found.append(SizeRange(served, low, min(high, exact), allowance))
+        if exact >= SIZE_LIMIT:
+            return found
+        if self._in_part:
+            return [*found, SizeRange("compiled", 0, SIZE_LIMIT, -1, exact + 1)]
+        return [*found, SizeRange("compiled", max(exact + 1, 0), SIZE_LIMIT, -1)]
 
     def _calls_until_a_look(self, bucket: int) -> int:
         """How many calls of this bucket to serve by its decision; -1: all."""
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
         may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
         may_change = may_change or may_be_wrong
-        return self._allowance if may_change and bucket < self._first_inexact else -1
+        return self._allowance if may_change else -1
 
     def faster_as_python(self) -> FasterAsPython | None:
         """The calls for which Python was chosen, for the report; None if there are none."""
         from ..report.measured_choice import FasterAsPython
 
         largest = max((r.high for r in self.ranges() if r.served == "python"), default=None)
-        return None if largest is None else FasterAsPython(largest, *self._times)
+        return None if largest is None else FasterAsPython(largest, *self._times, self._in_part)
 
     @property
     def prefers_python(self) -> bool:
         """Whether Python was the faster one for all sizes so far, and again at another look."""
-        served = set(self._decisions) - {None}
+        served = {r.served for r in self.ranges()}
         return served == {"python"} and self._allowance > FIRST_ALLOWANCE
 
 

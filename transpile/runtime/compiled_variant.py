@@ -18,6 +18,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
+from targets.abi.inline_cache import size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import KernelInterface, ListItems
@@ -100,8 +101,16 @@ class Variant:
                 converts_lists=takes_lists or builds_lists(self.interface.returned),
                 varies=varies,
                 exact_up_to=self.interface.exact_up_to,
+                in_part=self.interface.exact_arguments is not None,
             )
         return self.selection
+
+    def exact_size(self, values: Sequence[object]) -> int:
+        """The size of the arguments on which it depends whether a call with these `values` has
+        Python's bits, which `CallSelection` compares with ``exact_up_to``.
+        """
+        part = self.interface.exact_arguments
+        return size_of_call(values if part is None else [values[k] for k in part])
 
     def attach(
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None

@@ -173,9 +173,10 @@ class Dispatcher(WrappedFunction):
             return variant.call, None
         size, selection = size_of_call(values), variant.selection_by_time(varies=self.is_region)
         assert self._installed is not None
-        if self._installed.is_used_up(keys, size):
+        exact_size = variant.exact_size(values)
+        if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
             selection.look_again(size)
-        served, is_trial = selection.choice(size)
+        served, is_trial = selection.choice(size, exact_size)
         if not is_trial:
             self._put_rows_of_selection(spec, variant, keys)
         target = variant.call
@@ -201,20 +202,20 @@ class Dispatcher(WrappedFunction):
             self._put_rows_of_selection(spec, variant, keys)
 
     def _put_rows_of_selection(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
-        """Put a row for each decision of the variant's selection, that is, for each range of sizes
-        for which it has selected the variant or Python.
-        """
+        """Put a row for each range of sizes for which the selection of `variant` has decided."""
         rows = []
         for r in variant.selection_by_time(varies=self.is_region).ranges():
-            if r.served == "python":
+            target, counters = variant.call, np.array([0, r.allowance], np.int64)
+            is_python = r.served == "python"
+            if is_python:
                 spec.count_forwarded(PYTHON_FASTER)
                 spec.python_calls[1] = r.allowance
-                rows.append(CacheRow(self._function, keys, r.low, r.high, spec.python_calls))
-            else:
-                counters = np.array([0, r.allowance], np.int64)
-                rows.append(
-                    CacheRow(variant.call, keys, r.low, r.high, counters, checks_arguments=True)
-                )
+                target, counters = self._function, spec.python_calls
+            part = variant.interface.exact_arguments or (), r.exact_low, r.exact_high
+            has_other_bits = is_python and variant.interface.exact_up_to is not None
+            rows.append(CacheRow(
+                target, keys, r.low, r.high, counters, *part, not is_python, has_other_bits
+            ))
         self._put_rows(keys, rows)
 
     def _put_rows(self, keys: Keys | None, rows: list[CacheRow]) -> None:

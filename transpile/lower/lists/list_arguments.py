@@ -50,10 +50,11 @@ def _new_list_items(
 ) -> ListItems:
     """Adds the array parameter for the items of the list `name`; see `take_list_items`."""
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
-        refuse("LOWER_TYPE", f"`{name}` is of type {ty}, of which all is taken at once", use)
+        said = f"`{name}` is of type {ty}, of which all is taken at once"
+        refuse("LOWER_TYPE", said, use, help=_as_array(name))
     if name not in _names_read_in_loops(ctx.tree):
         said = f"`{name}` is of type {ty}, and no loop goes through it"
-        refuse("LOWER_TYPE", said, node)
+        refuse("LOWER_TYPE", said, node, help=_as_array(name))
     array = fresh_array_name(ctx, f"{name}_items")
     flags = fresh_array_name(ctx, f"{name}_are_ints") if ty.is_mixed else None
     items = ListItems(array, name, ty, captured, flags)
@@ -61,6 +62,11 @@ def _new_list_items(
     if flags is not None:
         ctx.b.add_list_param(ItemFlags(flags), ArrayType("bool", 1, 0))
     return items
+
+
+def _as_array(name: str) -> str:
+    """The help for a list that would be converted for a few of its items."""
+    return f"pass `{name}` as an array, made once by `np.array({name})`: it isn't converted"
 
 
 def _array_type(ty: ListType) -> ArrayType:

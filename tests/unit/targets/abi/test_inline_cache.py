@@ -98,6 +98,23 @@ def test_the_first_row_that_fits() -> None:
     ]
 
 
+def test_a_row_for_a_size_of_some_arguments() -> None:
+    def pair(x: Any, n: int) -> Any:
+        return "pair"
+
+    def miss(*args: Any) -> Any:
+        return "miss"
+
+    keys = argument_key([1.0]), argument_key(1)
+    row = CacheRow(pair, keys, low=100, part=(1,), part_low=3, part_high=31)
+    f: Any = inline_cache("pair", ParameterList.of(pair), [row], miss)  # type: ignore[arg-type]
+    long = [1.0] * 200
+    served = [f(long, n) for n in (2, 3, 31, 32, -4, -33)]
+    assert served == ["miss", "pair", "pair", "miss", "pair", "miss"]
+    assert f([1.0], 31) == "miss", "the whole size is in a range, too"
+    assert not row.serves_all
+
+
 def test_any_arguments() -> None:
     f = cache_of(CacheRow(one, None))
     assert {f(value)[0] for value in VALUES} == {"one"}

@@ -175,6 +175,22 @@ def test_python_is_not_tried_where_it_has_other_bits(
         assert selection.choice(10**6) == ("compiled", False)
 
 
+def test_bits_that_depend_on_a_part_of_the_size() -> None:
+    """A sum of the first n items of a list of any length."""
+    selection = CallSelection(converts_lists=True, varies=True, exact_up_to=31, in_part=True)
+    for part, served in ((500, "compiled"), (3, "python"), (31, "python"), (32, "compiled")):
+        for _ in range(20):
+            trial, is_trial = selection.choice(10**6, part)
+            if is_trial:
+                selection.add_time(10**6, trial, {"compiled": 900, "python": 100}[trial])
+        assert selection.choice(10**6, part) == (served, False)
+    few, many = (
+        [r.served for r in selection.ranges() if r.exact_low <= part <= r.exact_high]
+        for part in (31, 32)
+    )
+    assert (few, many) == (["python"], ["compiled"])
+
+
 @pytest.mark.parametrize(("kernel", "served"), [(20, "python"), (150_000, "compiled")])
 def test_the_kernel_alone_tells_whether_a_long_call_is_all_conversion(
     kernel: int, served: str
@@ -333,6 +349,46 @@ def test_a_builtin_sum_of_few_terms_may_be_pythons() -> None:
         assert f(xs) == deviation(xs)
     expected = 32 if sys.version_info < (3, 12) else -1  # there `sum` has an order of its own
     assert exact_up_to(f) == expected
+
+
+def sum_of_first(xs: Any, n: int, *, scale: float = 1.0) -> float:
+    s = 0.0
+    for i in range(n):
+        s += xs[i] * scale
+    return s
+
+
+def sum_of_all(xs: Any, **options: Any) -> float:
+    s = 0.0
+    for x in xs:
+        s += x
+    return s
+
+
+@pytest.mark.usefixtures("by_time")
+def test_python_may_sum_few_items_of_a_long_list() -> None:
+    f, xs = fuse(sum_of_first), np.random.default_rng(5).random(20_000).tolist()
+    many = f(xs, 300)
+    for n in (3, 31):
+        for _ in range(30):
+            assert f(xs, n) == sum_of_first(xs, n)
+    assert f.stats.replays["RUN_PYTHON_FASTER"] >= 40
+    before = sum(f.stats.replays.values())
+    assert {f(xs, 300) for _ in range(30)} == {many}
+    assert sum(f.stats.replays.values()) == before, "more terms have other bits"
+    assert "few terms in each sum" in str(f.report())
+
+
+@pytest.mark.usefixtures("by_time")
+def test_small_calls_that_python_serves_do_not_take_larger_ones_along() -> None:
+    """Without an inline cache, as there is none for ``**options``."""
+    f, xs = fuse(sum_of_all), np.random.default_rng(6).random(3000).tolist()
+    for _ in range(20):
+        assert f(xs[:2]) == sum_of_all(xs[:2])
+    assert f.stats.replays["RUN_PYTHON_FASTER"] >= 2
+    before = f.stats.compiled
+    assert len({f(xs) for _ in range(300)}) == 1
+    assert f.stats.compiled == before + 300
 
 
 def table_with_a_column(n: int) -> list[list[int]]:
@@ -526,9 +582,9 @@ def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.Monkey
     asked: list[int] = []
     choice = CallSelection.choice
 
-    def counted(self: CallSelection, size: int) -> tuple[Any, bool]:
+    def counted(self: CallSelection, size: int, part: int) -> tuple[Any, bool]:
         asked.append(size)
-        return choice(self, size)
+        return choice(self, size, part)
 
     def add_time(self: CallSelection, size: int, by: Any, _: int) -> bool:
         return decided(self, size, by, 100 if by == served else 1000)

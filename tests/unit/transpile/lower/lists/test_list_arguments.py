@@ -169,3 +169,22 @@ def test_arrays_that_share_the_memory_of_a_bytearray() -> None:
         s = bytearray(b"aaaa")
         f(s, np.frombuffer(s, np.uint8))
         assert s == b"abcd"
+
+
+def place(xs: Any, v: int) -> int:
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def test_the_help_for_a_list_that_is_read_at_few_places_can_be_followed() -> None:
+    f, xs = fuse(place, on_reject="silent"), [1, 4, 9, 16]
+    (rejection,) = f.report(xs, 9).rejections
+    assert rejection.help is not None
+    assert "`np.array(xs)`" in rejection.help
+    assert (f(np.array(xs), 9), f.stats.compiled) == (2, 1)
