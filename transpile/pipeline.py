@@ -323,14 +323,12 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    exact = ExactSize(-1)
-    if not _is_reordered(s) and not s.match:
-        exact = exact_size(s.kernel, s.plan, s.types)
+    has_other_bits = _is_reordered(s) or s.match is not None
+    exact = ExactSize(-1) if has_other_bits else exact_size(s.kernel, s.plan, s.types)
     interface = make_interface(s.plan, s.target_kernel, exact.largest, exact.arguments)
     entry = load_kernel(
         s.path, interface,
-        weak=python_scalar_params(interface),
-        strided=strided_params(interface),
+        weak=python_scalar_params(interface), strided=strided_params(interface),
         paired=complex_params(interface), keeps_gil=keeps_gil(interface),
     )
     return replace(s, interface=interface, entry=entry)
