@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from . import nodes as ir
+from .analysis.undoable_stores import stores_to_undo
 from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
 from .ir_traversal import advanced_accums
-from .lazy_dataclass import record
+from .lazy_dataclass import record, replace
 from .nodes import assert_never
 from .op_table import GUARD_SHIFT, STATUS, check_status, evaluate
 
@@ -40,7 +41,7 @@ class Evaluator:
         has the value before the group, and -1 marks that lanes are computed one after the other.
         """
         self.status = 0
-        self.stops = kernel.stops
+        self.stops, self.kernel = kernel.stops, kernel
 
     def record_flags(self, kind: str, bits: int) -> None:
         """The ``np.errstate`` callback: `bits` are STATUS bits of the flags that an operation
@@ -322,6 +323,9 @@ class _Interpreter(Evaluator):
 
     def loop(self, s: ir.LoopLike) -> None:
         """Execute a loop of any kind."""
+        if isinstance(s, ir.Loop | ir.VecLoop) and s.undoes:
+            self.undoable_loop(s)
+            return
         match s:
             case ir.Loop() | ir.Zip() | ir.While():
                 self.scalar_loop(s)
@@ -331,6 +335,17 @@ class _Interpreter(Evaluator):
                 self.vector_loop(s)
             case _:
                 assert_never(s)
+
+    def undoable_loop(self, s: ir.Loop | ir.VecLoop) -> None:
+        """Execute a loop; if it stops the kernel, put back what it has stored to parameters."""
+        stored = [self.arrays[x.array] for x in stores_to_undo(s, self.kernel)]
+        saved = [x.copy() for x in stored]
+        try:
+            self.loop(replace(s, undoes=False))
+        except _Return:
+            for array, old in zip(stored, saved, strict=True):
+                array[...] = old
+            raise
 
     def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While) -> None:
         """Execute a scalar loop with its accumulators."""

@@ -286,6 +286,11 @@ def _stmt(s: ast.stmt, env: Env) -> ir.Stmt:
             return _LOOPS[kind](s, head, env)
         case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _PARALLEL:
             return replace(_PARALLEL[kind](s, head, env), parallel=True)
+        case ast.For(iter=ast.Call(func=ast.Name(id=kind)) as head) if kind in _UNDONE:
+            loop = _UNDONE[kind](s, head, env)
+            if isinstance(loop, ir.PredLoop):
+                raise parse_error(s, "a loop under a condition cannot be undone")
+            return replace(loop, parallel=True, undoes=True)
         case ast.While(test=ast.Call(func=ast.Name(id="loop"), args=[cond]) as head):
             return _while(s, head, cond, env)
         case ast.Return(value=None):
@@ -432,6 +437,7 @@ _LOOPS: dict[str, Callable[[ast.For, ast.Call, Env], ir.Stmt]] = {
 _PARALLEL: dict[str, Callable[[ast.For, ast.Call, Env], ir.Loop | ir.VecLoop | ir.PredLoop]] = {
     "parallel_loop": _loop, "parallel_vec": _vec, "parallel_pred": _vec,
 }
+_UNDONE = {"parallel_undo_loop": _loop, "parallel_undo_vec": _vec}
 
 
 def _iteration(

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from . import nodes as ir
 from .analysis.parallelism import parallel_obstacle
+from .analysis.undoable_stores import undo_obstacle
 from .dtypes import DTYPES, INDEX, MAX_RANK, converts_directly
 from .ir_printer import show
 from .ir_traversal import advanced_accums, children, range_bounds
@@ -196,6 +197,9 @@ class LoopVerifier(ExpressionVerifier):
         if isinstance(s, ir.Loop | ir.VecLoop | ir.PredLoop) and s.parallel:
             reason = parallel_obstacle(s, self.kernel)
             require(reason is None, s, f"the loop is not parallel: {reason}")
+        if isinstance(s, ir.Loop | ir.VecLoop) and s.undoes:
+            reason = undo_obstacle(s, self.kernel) if s.parallel else "it is not parallel"
+            require(reason is None, s, f"the loop cannot be undone: {reason}")
         match s:
             case ir.Loop():
                 self.range(s.range)

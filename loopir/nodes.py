@@ -195,6 +195,8 @@ class Loop(Spanned):
     ``parallel``: its iterations, which have no accumulators, may run in any order, and at the same
     time (`passes.loops.parallelize`); also of VecLoop and PredLoop, by groups. If it has an
     ``until``, then all iterations up to the first that makes it true are run, and any others.
+    ``undoes``: also of a parallel VecLoop; if a check stops the kernel, what this loop has stored
+    to parameters is put back (`analysis.undoable_stores`).
     """
     var: str
     range: Range
@@ -202,6 +204,7 @@ class Loop(Spanned):
     accs: tuple[Accum, ...] = ()
     until: Expr | None = None
     parallel: bool = False
+    undoes: bool = False
 
 
 @record(frozen=True, slots=True)
@@ -238,6 +241,7 @@ class VecLoop(Spanned):
     group: int | None = None
     until: Expr | None = None
     parallel: bool = False
+    undoes: bool = False
 
 
 class MaskForm(Enum):

@@ -29,6 +29,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable, summed_arrays
+from loopir.analysis.undoable_stores import undo_obstacle
 from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
@@ -40,6 +41,7 @@ from ..region_costs import FIRST_RATE, PAYS_ASLEEP
 from .c_expressions import expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
+from .c_undo import copy_function, fits_in_memory, run_with_undo, undo_lines
 from .interrupt_polls import declarations, polls_in
 
 __all__ = ["can_emit_region", "emit_region", "threads_pay_from"]
@@ -79,7 +81,14 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     captured = [x for x in walk(n) if isinstance(x, ir.Var) and x.name not in bound]
     if any(x.lanes != 1 or x.name in s.registers for x in captured if x.name != n.var):
         return False
+    if _undoes(n) and s.kernel is not None and undo_obstacle(n, s.kernel) is not None:
+        return False  # a pass after `parallelize` has put its stores elsewhere
     return s.bits.isdisjoint(_arrays_of(n))
+
+
+def _undoes(n: Splittable) -> bool:
+    """Whether `n` must be put back if it is stopped (`c_undo`)."""
+    return isinstance(n, ir.Loop | ir.VecLoop) and n.undoes
 
 
 def emit_region(
@@ -105,6 +114,8 @@ def emit_region(
     grain = _grain_with(n, [*tables.values()])
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
+    if _undoes(n):
+        has_chunks += f" && {fits_in_memory(n, lo, hi, s)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_search = isinstance(n, ir.Loop) and n.until is not None
     is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
@@ -113,7 +124,10 @@ def emit_region(
     yield f"if ({is_worth}) {{"
     yield from _region(number, n, captured, (lo, hi, grain, units, region), s)
     rest = " & ~TP_FOUND" if is_search else ""
-    yield f"status |= tp_run_region(&{region}.region){rest};"
+    if _undoes(n):
+        yield from undo_lines(number, region, _arguments(captured, f"{hi} - {lo}"), (lo, hi))
+    else:
+        yield f"status |= tp_run_region(&{region}.region){rest};"
     yield "} else {"
     if is_inline:
         yield from block((serial,), scope.inner())
@@ -147,9 +161,11 @@ def _region(
     is_uneven = int(contains(n, ir.While) or any(
         isinstance(x, ir.Loop | ir.VecLoop) and x.until is not None for x in walk(n)
     ))
+    stops_at = [str(STATUS["replay"])]
+    stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
     values = ", ".join((
         f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, units,
-        f"&tp_rate_{number}", f"{STATUS['replay']}{' | TP_FOUND' if _HIT in captured else ''}",
+        f"&tp_rate_{number}", " | ".join(stops_at),
         str(is_uneven), str(s.threads),
         "TP_POLLS",
     ))
@@ -238,9 +254,11 @@ def _part(
         inner.search = loop
     if n in s.polls:
         inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
+    copies = inner.inner()
     lines = [*block((loop,), inner)]
     body = "\n".join(lines)
-    used = set(_IDENTIFIER.findall(body))
+    copying = copy_function(n, copies) if _undoes(n) else []
+    used = set(_IDENTIFIER.findall("\n".join((body, *copying))))
     captured = _captured(n, s, used)
     tables = _tables(n, s)
     parameters = [
@@ -254,6 +272,7 @@ def _part(
         captured[_HIT] = "int64_t *"
     fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
     fields += ["int32_t tp_lock;"] if tables else []
+    fields += ["tp_saved *tp_chunks;"] if copying else []
     given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
     given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
     head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
@@ -266,6 +285,7 @@ def _part(
     lengths = [text for name, text in s.parameters.items() if _is_length(name, tables, s)]
     run = (
         [*_with_own_tables(tables, number, arguments, lengths)] if tables
+        else [*run_with_undo(number, n, arguments(()), s)] if copying
         else [f"*status |= tp_part_{number}({arguments(())}, first, last);"]
     )
     text = [
@@ -275,6 +295,9 @@ def _part(
         *parameters,
         "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
         *lines, "return status;", "}",
+        *([f"static __attribute__((noinline)) void tp_copy_{number}({given}int64_t tp_first, "
+           "int64_t tp_last, char *tp_block, int tp_back)", "{", *parameters, *copying, "}"]
+          if copying else ()),
         f"static void tp_run_{number}(tp_region *region, int64_t first, int64_t last, "
         "int64_t *status)", "{",
         "const tp_array *const arrays = region->arrays;",

@@ -8,6 +8,7 @@ from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_min
 from ...analysis.loop_set import max_trips
 from ...analysis.parallelism import Splittable, parallel_obstacle
+from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import bottom_up, contains, walk
@@ -16,7 +17,6 @@ from ...nodes import (
     Accum,
     Assign,
     Call,
-    Check,
     Expr,
     HReduce,
     If,
@@ -64,9 +64,10 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     order of the blocks. So a sum has the same bits whoever computed its blocks. A search goes by
     rounds of parts (`split_search`), the first of which is run alone.
 
-    In a kernel that stops at a failed check, a loop that checks may write to ``private`` arrays
-    alone, those that the call has made: of others the caller would see, when Python has raised at
-    the first failure, what later iterations have written. Before::
+    In a kernel that stops at a failed check, a loop that checks may write to ``private`` arrays,
+    those that the call has made: of others the caller would see, when Python has raised at the
+    first failure, what later iterations have written. If the elements that it stores are known
+    before it runs, they are put back then (``undoes``). Before::
 
         def k(x: f64[::1], total: mut(f64[()])):
             for i in loop(range(0, min(x.shape[0], 262144), 4096), s=0.0):
@@ -156,17 +157,18 @@ def _has_parallel(n: Node) -> bool:
 def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | None:
     """Why several threads must not run `s`; None if they may: its iterations are independent
     (`parallel_obstacle`), and, in a kernel that stops at a failed check (`Kernel.stops`), `s` has
-    no check or writes to `private` arrays alone. Else the caller would see, after an exception,
-    what later iterations have written.
+    no check, writes to `private` arrays alone, or can be undone (`undo_obstacle`).
+    Else the caller would see, after an exception, what later iterations have written.
     """
     if (reason := parallel_obstacle(s, kernel)) is not None:
         return reason
-    if kernel.stops and any(isinstance(n, Check) and n.code == "replay" for n in walk(s)):
-        parameters = {p.name for p in kernel.params} - {*private}
-        for n in walk(s):
-            if isinstance(n, Store) and n.array in parameters:
-                return f"one iteration may raise, after which no other may write to `{n.array}`"
-    return None
+    return undo_obstacle(s, kernel) if _must_undo(s, kernel, private) else None
+
+
+def _must_undo(s: Splittable, kernel: Kernel, private: Collection[str]) -> bool:
+    """Whether `s` may stop and writes to arrays that are not `private`."""
+    stores = stores_to_undo(s, kernel) if may_stop(s, kernel) else ()
+    return any(n.array not in private for n in stores)
 
 
 class _Marker:
@@ -204,6 +206,8 @@ class _Marker:
         if s.parallel or _is_brief(s, self.definitions):
             return (s,)
         if _obstacle(s, self.kernel, self.private) is None:
+            if not isinstance(s, PredLoop) and _must_undo(s, self.kernel, self.private):
+                return (replace(s, parallel=True, undoes=True),)
             return (replace(s, parallel=True),)
         if isinstance(s, VecLoop | PredLoop):
             return self.exact_reductions_by_block(s) or (s,)

@@ -1,0 +1,56 @@
+"""Undoable stores: which elements a loop is going to store, known before its body runs.
+
+    for i: check(x[i] > 0); out[2 * i] = log(x[i])     undoable: iteration i stores out[2 * i]
+    for i: check(b[i] < n); out[b[i]] = x[i]           not: a subscript is read from memory
+
+Before such iterations run, these elements can be saved, and be put back if a check fails: exactly
+these, since other threads of the process may write to elements in between.
+"""
+from __future__ import annotations
+
+from ..ir_names import bound_names, names_read
+from ..ir_traversal import contains, walk
+from ..nodes import Check, Kernel, Load, Loop, Node, PredLoop, RangeDesc, Store
+from .parallelism import Splittable, summed_arrays
+
+__all__ = ["may_stop", "stores_to_undo", "undo_obstacle"]
+
+
+def may_stop(loop: Node, kernel: Kernel) -> bool:
+    """Whether a failed check in `loop` ends `kernel` at once (`Kernel.stops`)."""
+    return kernel.stops and any(isinstance(n, Check) and n.code == "replay" for n in walk(loop))
+
+
+def stores_to_undo(loop: Splittable, kernel: Kernel) -> tuple[Store, ...]:
+    """The stores of `loop` to parameters of `kernel`; in a vector loop, lane k stores the element
+    of the subscripts for the iteration that is k further.
+    """
+    parameters = {p.name for p in kernel.params}
+    return tuple(n for n in walk(loop) if isinstance(n, Store) and n.array in parameters)
+
+
+def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
+    """Why the elements that an iteration of the parallel `loop` stores cannot be told before it
+    runs; None if they can: each store is made in each iteration, and its subscripts depend on the
+    loop's variable and on what the loop does not change.
+
+    Assumes that `parallel_obstacle` found none: no two iterations touch one of these elements.
+    """
+    if isinstance(loop, PredLoop):
+        return "it may raise, and stores under a condition"
+    if isinstance(loop, Loop) and loop.until is not None:
+        return "it may raise, and end before its last iteration"
+    if isinstance(loop.range, RangeDesc) and loop.range.step < 0:
+        return "it may raise, and runs backwards"
+    computed = bound_names(loop) - {loop.var}
+    top = {id(s) for s in loop.body}
+    summed = summed_arrays(loop, kernel)
+    for store in stores_to_undo(loop, kernel):
+        if id(store) not in top:
+            return f"it may raise, and stores to `{store.array}` in an inner loop or a branch"
+        if store.mask is not None:
+            return f"it may raise, and stores to `{store.array}` under a condition"
+        is_read = any(contains(e, Load) or e.lanes != 1 for e in store.index)
+        if is_read or store.array in summed or not computed.isdisjoint(names_read(*store.index)):
+            return f"it may raise, and computes at which place it stores to `{store.array}`"
+    return None

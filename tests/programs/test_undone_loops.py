@@ -1,0 +1,162 @@
+"""Loops that may raise and write to an argument run in several threads, and leave what Python does.
+
+Elements that iterations behind the exception have stored are put back; exactly these.
+"""
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from example_counts import hurried_flags, with_flags
+
+from targets.abi import thread_pool
+from transpile import fuse
+
+THREADS = (1, 2, 3, 7, 64)
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool runs what would be too little work, too."""
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", *hurried_flags()))
+
+
+def two_arrays(x, k, out, counts):
+    for i in range(len(x)):
+        out[2 * i] = math.sqrt(x[i])
+        counts[len(x) - 1 - i] = k[i] + 1
+        out[2 * i] += 1.0
+
+
+def in_place(x, k, out, counts):
+    for i in range(len(x)):
+        k[i] = int(math.sqrt(x[i])) + k[i]
+        x[i] = math.log(x[i])
+
+
+def gathered(x, k, out, counts):
+    for i in range(len(k)):
+        out[i] = x[k[i]]
+
+
+def steps_of(x, k, out, counts):
+    for i in range(len(k)):
+        n = int(k[i])
+        steps = 0
+        while n > 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        counts[i] = steps
+
+
+def divided(x, k, out, counts):
+    for i in range(len(k)):
+        counts[i] = 1000 // int(k[i])
+
+
+def arguments(n: int, bad: tuple[int, ...]) -> tuple[Any, ...]:
+    """Arrays; at `bad`: a float without a root, and an int that no loop here accepts."""
+    x, k = np.arange(n) % 97 + 1.0, np.arange(n) % 300 + 1
+    k[k >= n] = 1
+    for place in bad:
+        x[place], k[place] = -1.0, 0
+    return x, k, np.full(2 * n, 5.0), np.full(n, 7)
+
+
+@pytest.mark.parametrize("f", [two_arrays, in_place, gathered, steps_of, divided])
+def test_state_after_an_exception(f: Callable[..., Any]) -> None:
+    """At the first, a middle and the last element, and at several: all arguments are as Python's.
+    """
+    parallel, n = fuse(f, on_reject="raise"), 5_000
+    of_type = arguments(9, ())
+    assert "up to" in str(parallel.report(*of_type, verbose=True))
+    for bad in ((), (0,), (n // 3,), (n - 1,), (n // 3, n // 2, n - 2)):
+        for threads in THREADS:
+            with thread_pool.forced(threads):
+                ours, pythons = arguments(n, bad), arguments(n, bad)
+                if f is gathered:
+                    ours[1][list(bad)] = pythons[1][list(bad)] = n
+                if f is steps_of:
+                    ours[1][list(bad)] = pythons[1][list(bad)] = 2**62 + 1
+                got, expected = outcome(parallel, ours), outcome(f, pythons)
+            assert_same(got, expected, f"{threads} threads, {bad}", 2)
+            for a, b in zip(ours, pythons, strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert parallel.stats.compiled
+
+
+def slow_first(x, k, out, counts):
+    for i in range(len(x)):
+        s = 0
+        for j in range(counts[i]):
+            s = (s * 7 + j) % 1000003
+        out[i] = math.sqrt(x[i]) + s
+
+
+def test_what_other_threads_have_stored_behind_an_exception_is_put_back() -> None:
+    """The first iteration raises after the others have run."""
+    f, n = fuse(slow_first, on_reject="raise"), 3_000
+    calls = []
+    for _ in range(2):
+        x, k, out, counts = arguments(n, (0,))
+        counts[:] = 0
+        counts[0] = 400_000
+        calls.append((x, k, out, counts))
+    f(*arguments(9, ()))
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts().parallel
+        got = outcome(f, calls[0])
+        assert thread_pool.pool_counts().parallel > before
+    assert_same(got, outcome(slow_first, calls[1]), "3 threads", 2)
+    np.testing.assert_array_equal(calls[0][2], np.full(2 * n, 5.0))
+
+
+def test_elements_between_those_of_the_loop_are_not_put_back() -> None:
+    """Another thread writes to the odd elements, while a loop over the even ones is undone."""
+    def even(x, out):
+        for i in range(len(x)):
+            out[2 * i] = math.log(x[i])
+
+    f, n = fuse(even, on_reject="raise"), 60_000
+    x, out = np.full(n, 3.0), np.zeros(2 * n)
+    f(x, out)
+    x[n - 1], out[1::2], done = -1.0, 0.0, threading.Event()
+    written: list[float] = [0.0]
+
+    def count() -> None:
+        while not done.is_set():
+            out[1::2] = written[0] + 1
+            written[0] += 1
+
+    other = threading.Thread(target=count)
+    other.start()
+    try:
+        with thread_pool.forced(3):
+            for _ in range(5):
+                with pytest.raises(ValueError):  # noqa: PT011 (the message depends on Python)
+                    f(x, out)
+    finally:
+        done.set()
+        other.join()
+    assert (out[1::2] == written[0]).all()
+
+
+@pytest.mark.parametrize(("source", "reason"), [
+    ("out[k[i]] = math.sqrt(x[i])", "computes at which place|same element"),
+    ("if x[i] > 2.0:\n            out[i] = math.sqrt(x[i] - 4.0)", "condition|branch"),
+])
+def test_loops_that_cannot_be_undone_are_serial(source: str, reason: str, tmp_path: Any) -> None:
+    path = tmp_path / "undone_source.py"
+    path.write_text(
+        f"import math\ndef f(x, k, out):\n    for i in range(len(x)):\n        {source}\n"
+    )
+    namespace: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    report = str(fuse(namespace["f"]).report(np.ones(9), np.arange(9), np.ones(9), verbose=True))
+    assert "up to" not in report
+    assert any(r in report for r in reason.split("|")), report
