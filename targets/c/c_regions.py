@@ -51,6 +51,9 @@ nanoseconds in each iteration of the outer one, costs more than it saves."""
 _TABLE = 2048
 """Most elements of an array to which several threads add, each in a table of its own."""
 
+_MOST_TABLES = 4
+"""Such arrays of a loop at most: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
+
 _PER_ELEMENT = 8
 """Iterations of a chunk for each element of its tables, at least."""
 
@@ -68,7 +71,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
-    vectors nor packed bools.
+    vectors nor packed bools, nor needs more tables than a worker's stack has room for.
     """
     s, *others = scopes
     if others or not n.parallel or s.vector is not None:
@@ -79,7 +82,7 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     captured = [x for x in walk(n) if isinstance(x, ir.Var) and x.name not in bound]
     if any(x.lanes != 1 or x.name in s.registers for x in captured if x.name != n.var):
         return False
-    return s.bits.isdisjoint(_arrays_of(n))
+    return s.bits.isdisjoint(_arrays_of(n)) and len(_tables(n, s)) <= _MOST_TABLES
 
 
 def emit_region(
