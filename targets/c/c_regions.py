@@ -28,8 +28,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
-from loopir.analysis.array_reductions import added_arrays
-from loopir.analysis.parallelism import Splittable
+from loopir.analysis.parallelism import Splittable, summed_arrays
 from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
@@ -183,11 +182,12 @@ _Table = tuple[str, str]
 
 
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
-    """The arrays to which `n` only adds (`added_arrays`), by their C names."""
+    """The arrays to one element of which several iterations may add, by their C names."""
     assert s.kernel is not None
+    summed = summed_arrays(n, s.kernel)
     return {
         s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
-        for p in s.params if p.name in added_arrays(n, s.kernel)
+        for p in s.params if p.name in summed
     }
 
 
