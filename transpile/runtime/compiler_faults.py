@@ -18,7 +18,7 @@ from ..errors import FuseError, calling_frames, fallback_is_error
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
 
-__all__ = ["Faults", "is_fault"]
+__all__ = ["Faults", "is_fault", "is_from_signal_handler"]
 
 _Choice = TypeVar("_Choice")
 
