@@ -57,9 +57,9 @@ from ..nodes import (
 from ..statement_blocks import evaluated_by
 from .affine import Affine, constant_form, variable_form
 from .array_reductions import added_arrays, adds_floats
-from .dependence import Alias, alias_table
+from .dependence import Alias, alias_table, dependences
 
-__all__ = ["Splittable", "parallel_obstacle"]
+__all__ = ["Splittable", "parallel_obstacle", "summed_arrays"]
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
@@ -92,7 +92,14 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     for s in statements:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"
-    return _memory_obstacle(loop, kernel)
+    return _memory(loop, kernel)[0]
+
+
+def summed_arrays(loop: Splittable, kernel: Kernel) -> frozenset[str]:
+    """The arrays of which several iterations of the parallel `loop` may add to one element, so that
+    those who run them at the same time need tables of their own.
+    """
+    return _memory(loop, kernel)[1]
 
 
 def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
@@ -120,24 +127,44 @@ def _leaves(body: Iterable[Stmt]) -> bool:
     return False
 
 
-def _memory_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
-    """The first array of which iterations may touch the same element, one of them writing."""
+def _memory(loop: Splittable, kernel: Kernel) -> tuple[str | None, frozenset[str]]:
+    """The first array of which iterations may touch the same element, one of them writing, as an
+    obstacle; and those arrays where that is none, since they only add to it (`added_arrays`).
+    """
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
     extents = collector.extents
-    added = added_arrays(loop, kernel)
-    written = dict.fromkeys(e.array for e in extents if e.is_write and e.array not in added)
+    added, summed = added_arrays(loop, kernel), set[str]()
+    written = dict.fromkeys(e.array for e in extents if e.is_write)
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
-        if not any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
-            other = next((e.array for e in together if e.array != array), array)
-            if other != array:
-                return f"`{array}` and `{other}` may be the same array"
-            if adds_floats(loop, array):
-                return f"the order in which floats are added to elements of `{array}` matters"
-            return f"iterations may touch the same element of `{array}`"
-    return None
+        if any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
+            continue
+        if _has_no_distances(loop, kernel):
+            return None, frozenset()
+        other = next((e.array for e in together if e.array != array), array)
+        if other != array:
+            return f"`{array}` and `{other}` may be the same array", frozenset()
+        if array in added:
+            summed.add(array)
+        elif adds_floats(loop, array):
+            reason = f"the order in which floats are added to elements of `{array}` matters"
+            return reason, frozenset()
+        else:
+            return f"iterations may touch the same element of `{array}`", frozenset()
+    return None, frozenset(summed)
+
+
+def _has_no_distances(loop: Splittable, kernel: Kernel) -> bool:
+    """Whether `dependences` proves of a scalar loop without vector loops that no two iterations
+    touch one element: it knows more of two subscripts, such as ``i + 1`` and ``j`` where j <= i.
+    """
+    if not isinstance(loop, Loop) or not isinstance(loop.range, Interval):
+        return False
+    if contains(loop, VecLoop) or contains(loop, PredLoop) or contains(loop, Local):
+        return False
+    return all(d.distance == 0 for d in dependences(loop, kernel))
 
 
 @record(frozen=True, slots=True)

@@ -179,12 +179,12 @@ def _call_addresses() -> list[int]:
         "PyContextVar_Get", "PyObject_RichCompareBool", "PyObject_Call", "PyFloat_FromDouble",
         "PyTuple_New", "PyTuple_SetItem", "PyList_New", "PyList_SetItem",
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
-        "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear",
-        "PyFunction_GetDefaults", "PyFunction_GetKwDefaults", "PyFunction_GetCode",
-        "PyFunction_GetGlobals",
+        "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear", "PyErr_Occurred",
+        "PyErr_ExceptionMatches", "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
+        "PyFunction_GetCode", "PyFunction_GetGlobals",
     )
     return [
-        *map(id, (ModuleType, FunctionType, dict, False, None, tuple)),
+        *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, MemoryError)),
         *map(_python_function, functions),
         *numpy_c_functions(),
     ]

@@ -56,7 +56,7 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *function, *dict, *untruth, *none, *tuples;
+    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *memory_error;
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
@@ -73,6 +73,8 @@ static struct {
     intptr_t (*length)(object *), (*keys)(object *);
     void (*hold)(object *), (*drop)(object *);
     void (*restore)(object *, object *, object *), (*forget)(void);
+    object *(*raised)(void);                            /* PyErr_Occurred */
+    int (*matches)(object *);                           /* PyErr_ExceptionMatches */
     object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */

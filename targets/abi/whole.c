@@ -139,6 +139,15 @@ static int take_snapshot(const call_spec *w, object **given, object **saved)
     return *saved != 0;
 }
 
+/* Whether Python must do what has failed: there is no exception, or one of that class, which is forgotten, since Python will raise
+ * it again. Else it stays: a signal handler has raised, such as that of Ctrl-C, which is called once. */
+static int may_repeat(object *class)
+{
+    if (capi.raised() && !capi.matches(class)) return 0;
+    capi.forget();
+    return 1;
+}
+
 /* Performs the call with bound arguments. 1: done, `out` is the result, or NULL with an exception. 0: Python must do it all;
  * nothing was done. */
 static int perform(const call_spec *w, object **given, object **out)
@@ -148,7 +157,8 @@ static int perform(const call_spec *w, object **given, object **out)
     slot slots[w->param_count + 1];
     int64_t extent = 0, fits = 1;
     int held = guarded_names_hold(w) ? compute_values(w, given) : -1;
-    if (held < 0) return capi.forget(), 0;
+    *out = 0;
+    if (held < 0) return !may_repeat(capi.errors);
     for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].expected;
     fits &= lists_are_distinct(w, given);
     for (int i = 0; fits && i < w->param_count; i++) {
@@ -159,15 +169,15 @@ static int perform(const call_spec *w, object **given, object **out)
         else if (is_array) fits = take_array(p, from, array++, &extent);
         else fits = take_scalar(p, from, scalar++, &extent);
     }
-    if (fits && w->needs_quiet && !is_quiet()) capi.forget(), fits = 0;
     object *saved = 0;
-    if (fits && !take_snapshot(w, given, &saved)) capi.forget(), fits = 0;
+    int has_failed = 0;
+    if (fits && w->needs_quiet && !is_quiet()) has_failed = !may_repeat(capi.errors), fits = 0;
+    if (fits && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(capi.memory_error), fits = 0;
     if (fits) {
         if (take_context) take_context();
         void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
-        *out = 0;
         if (!status || is_result_valid(w, status, saved, given, out)) {
             ++*w->calls;
             if (store_lists(w, given)) *out = build_object(w, w->program, given, slots);
@@ -176,7 +186,7 @@ static int perform(const call_spec *w, object **given, object **out)
     if (saved == py.truth) w->copy_buffer->busy = 0;
     if (saved) capi.drop(saved);
     while (held--) capi.drop(given[w->parameters.count + held]);
-    return (int)fits;
+    return fits || has_failed;
 }
 
 /* Whether the default of parameter `i` is still the same. */

@@ -28,8 +28,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
-from loopir.analysis.array_reductions import added_arrays
-from loopir.analysis.parallelism import Splittable
+from loopir.analysis.parallelism import Splittable, summed_arrays
 from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
@@ -52,6 +51,9 @@ nanoseconds in each iteration of the outer one, costs more than it saves."""
 _TABLE = 2048
 """Most elements of an array to which several threads add, each in a table of its own."""
 
+_MOST_TABLES = 4
+"""Such arrays of a loop at most: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
+
 _PER_ELEMENT = 8
 """Iterations of a chunk for each element of its tables, at least."""
 
@@ -69,7 +71,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
-    vectors nor packed bools.
+    vectors nor packed bools, nor needs more tables than a worker's stack has room for.
     """
     s, *others = scopes
     if others or not n.parallel or s.vector is not None:
@@ -80,7 +82,7 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     captured = [x for x in walk(n) if isinstance(x, ir.Var) and x.name not in bound]
     if any(x.lanes != 1 or x.name in s.registers for x in captured if x.name != n.var):
         return False
-    return s.bits.isdisjoint(_arrays_of(n))
+    return s.bits.isdisjoint(_arrays_of(n)) and len(_tables(n, s)) <= _MOST_TABLES
 
 
 def emit_region(
@@ -183,11 +185,12 @@ _Table = tuple[str, str]
 
 
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
-    """The arrays to which `n` only adds (`added_arrays`), by their C names."""
+    """The arrays to one element of which several iterations may add, by their C names."""
     assert s.kernel is not None
+    summed = summed_arrays(n, s.kernel)
     return {
         s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
-        for p in s.params if p.name in added_arrays(n, s.kernel)
+        for p in s.params if p.name in summed
     }
 
 

@@ -10,10 +10,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 
 from loopir import nodes as ir
-from loopir.analysis.dependence import dependences
 from loopir.analysis.loop_reductions import Reduction, reduction_of
+from loopir.analysis.parallelism import parallel_obstacle, summed_arrays
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_traversal import advanced_accums, walk
+from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
 from loopir.op_table import check_status
 
@@ -31,23 +32,20 @@ def parallel_reductions(
 ) -> tuple[Reduction, ...] | None:
     """The accumulators of a parallel loop, as reductions; None if the loop is not parallel.
 
-    It is parallel if no iteration touches an element that another one writes, nor leaves the loop.
+    Its iterations must be independent but for the accumulators (`parallel_obstacle`).
     """
     if not isinstance(loop.range, ir.Interval) or loop.until is not None:
-        return None
-    if any(isinstance(n, ir.Return | ir.Break) for n in walk(loop)) or _may_stop(loop, kernel):
-        return None
-    inner_accums = {a.name for n in walk(loop) for a in getattr(n, "accs", ())} - {
-        a.name for a in loop.accs
-    }
-    if advanced_accums(loop) - inner_accums:
-        return None
-    if any(d.distance != 0 for d in dependences(loop, kernel)):
         return None
     reductions = tuple(
         f for a in loop.accs if (f := _reduction_of(a, loop, reassociate)) is not None
     )
-    return reductions if len(reductions) == len(loop.accs) else None
+    if len(reductions) < len(loop.accs) or _may_stop(loop, kernel):
+        return None
+    terms = (ir.Assign(f"{f.acc.name}$", f.value) for f in reductions)
+    alone = replace(loop, body=(*loop.body, *terms), accs=())
+    if parallel_obstacle(alone, kernel) is not None:
+        return None
+    return None if summed_arrays(alone, kernel) else reductions  # they would have to be atomic
 
 
 def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from example_counts import examples
 
-from loopir.analysis.parallelism import parallel_obstacle
+from loopir.analysis.parallelism import parallel_obstacle, summed_arrays
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.lazy_dataclass import replace
@@ -33,6 +33,9 @@ INDEPENDENT = {
     "        s = step(s + z[i, j])\n    y[i] = s",
     "an array of its own": "for i in loop(0, n):\n    t = local(f64, 8)\n"
     "    for j in loop(0, 8):\n        t[j] = x[i]\n    y[i] = t[3]",
+    "two parts": "for i in loop(0, n):\n    y[i] = x[i]\n    y[i + n] = x[i]",
+    "a first row and column": "for i in loop(0, n):\n    z[i, 0] = z[0, i]",
+    "a row and a column": "for j in loop(0, n):\n    z[n, j] = z[j, n]",
     "a while": "for i in loop(0, n):\n    while loop(v < 9.0, v=x[i]):\n"
     "        v = step(v * 2.0 + 1.0)\n    y[i] = v",
 }
@@ -46,18 +49,39 @@ REFUSED = {
     "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 65, n)):\n"
     "        y[i] = x[i]": "element of `y`",
     "for i in vec(0, n, width=W, group=32):\n    y[i] = x[i + 1]": None,
-    "for i in loop(0, n):\n    z[i, 0] = z[0, i]": "element of `z`",
+    "for i in loop(0, n):\n    z[i, 0] = z[1, i]": "element of `z`",
     "for i in loop(0, n):\n    for j in loop(0, i):\n        z[i, j] = z[j, i]": "element of `z`",
     "for i in loop(0, n):\n    y[i] = w[i + 1]": "`y` and `w` may be the same array",
     "for i in loop(0, n):\n    if x[i] > 0.0: break\n    y[i] = 1.0": "may end",
     "t = local(f64, 8)\nfor i in loop(0, n):\n    t[0] = x[i]\n    y[i] = t[0]": "element of `t`",
 }
+TABLES = """
+def k(n: i64, k: i64[::1], h: mut(i64[::1]), g: mut(i64[::1])):
+    disjoint(k, h)
+    disjoint(k, g)
+    disjoint(h, g)
+    for i in loop(0, k.shape[0]):
+        h[k[i]] = h[k[i]] + 1
+        g[i] = g[i] + 1
+    for i_1 in loop(0, n):
+        h[i_1] = h[i_1] + h[0]
+"""
 HEAD = """
 def k(n: i64, m: i64, x: f64[::1], w: f64[::1], k: i64[::1], y: mut(f64[::1]), z: mut(f64[:, ::1])):
     disjoint(x, y)
     disjoint_or_same(w, y)
     disjoint(x, z)
 """
+
+
+def test_only_elements_that_iterations_share_need_tables() -> None:
+    kernel = parse(TABLES)
+    counting, other = kernel.body
+    assert isinstance(counting, Loop)
+    assert isinstance(other, Loop)
+    assert parallel_obstacle(counting, kernel) is None
+    assert summed_arrays(counting, kernel) == {"h"}
+    assert "element of `h`" in (parallel_obstacle(other, kernel) or "")
 
 
 def obstacle(body: str) -> str | None:

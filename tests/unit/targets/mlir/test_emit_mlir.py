@@ -190,5 +190,20 @@ def test_float_folds_keep_their_order() -> None:
     assert "scf.parallel" not in emit(kernel, reassociate=False)
 
 
+def test_parallel_loops_are_those_that_threads_may_split() -> None:
+    """But for additions to one element, which would have to be atomic."""
+    text = """
+def k(n: i64, k: i64[::1], h: mut(i64[::1]), g: mut(i64[::1])):
+    guard(k.shape[0] <= g.shape[0], "GUARD_BOUNDS")
+    disjoint(k, h)
+    disjoint(k, g)
+    disjoint(h, g)
+    for i in loop(0, k.shape[0]):
+        {0}[{1}] = {0}[{1}] + 1
+"""
+    assert emit(parse(text.format("g", "i"))).count("scf.parallel") == 1
+    assert "scf.parallel" not in emit(parse(text.format("h", "k[i]")))
+
+
 def test_every_example_is_tried() -> None:
     assert len(list(FOLDER.glob("*.py"))) >= len(EXAMPLES) >= 4

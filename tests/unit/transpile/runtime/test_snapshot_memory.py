@@ -6,7 +6,10 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 
+from transpile import fuse
+from transpile.runtime import snapshot
 from transpile.runtime.snapshot import CopyPool
 
 
@@ -72,3 +75,40 @@ def test_large_copies_are_not_pooled() -> None:
     assert array is x
     assert np.array_equal(copy, x)
     assert pool.state.tolist()[1:] == [0, 0]
+
+
+def steps(n: int, out: Any) -> None:
+    for i in range(n):
+        k = i + 1
+        while k > 1:
+            k = k // 2 if k % 2 == 0 else 3 * k + 1
+            out[i] += 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
+def test_a_signal_handler_raises_while_memory_is_copied(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is called once, so that its exception must not be lost; without memory Python is asked."""
+    f, out, calls = fuse(steps), np.zeros(1 << 22, np.int64), 0
+    f(9, np.zeros(9, np.int64))
+    copied = snapshot.copy_arrays
+
+    def interrupted(values: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise error
+        return copied(values)
+
+    monkeypatch.setattr(snapshot, "copy_arrays", interrupted)
+    if error is MemoryError:
+        f(9, out)
+        assert out[8] == 19
+    else:
+        with pytest.raises(error):
+            f(9, out)
+        assert not out.any()
+    assert calls == 1
+    f(9, out)
+    assert out[8] > 0
