@@ -44,13 +44,14 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         return "it may raise, and runs backwards"
     computed = bound_names(loop) - {loop.var}
     top = {id(s) for s in loop.body}
-    summed = summed_arrays(loop, kernel)
+    if summed := summed_arrays(loop, kernel):
+        return f"it may raise, and adds to elements of `{min(summed)}`"
     for store in stores_to_undo(loop, kernel):
         if id(store) not in top:
             return f"it may raise, and stores to `{store.array}` in an inner loop or a branch"
         if store.mask is not None:
             return f"it may raise, and stores to `{store.array}` under a condition"
         is_read = any(contains(e, Load) or e.lanes != 1 for e in store.index)
-        if is_read or store.array in summed or not computed.isdisjoint(names_read(*store.index)):
+        if is_read or not computed.isdisjoint(names_read(*store.index)):
             return f"it may raise, and computes at which place it stores to `{store.array}`"
     return None

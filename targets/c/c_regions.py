@@ -53,6 +53,9 @@ nanoseconds in each iteration of the outer one, costs more than it saves."""
 _TABLE = 2048
 """Most elements of an array to which several threads add, each in a table of its own."""
 
+_MOST_TABLES = 4
+"""Such arrays of a loop at most: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
+
 _PER_ELEMENT = 8
 """Iterations of a chunk for each element of its tables, at least."""
 
@@ -70,7 +73,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
     """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
-    vectors nor packed bools.
+    vectors nor packed bools, nor needs more tables than a worker's stack has room for.
     """
     s, *others = scopes
     if others or not n.parallel or s.vector is not None:
@@ -83,7 +86,7 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
         return False
     if _undoes(n) and s.kernel is not None and undo_obstacle(n, s.kernel) is not None:
         return False  # a pass after `parallelize` has put its stores elsewhere
-    return s.bits.isdisjoint(_arrays_of(n))
+    return s.bits.isdisjoint(_arrays_of(n)) and len(_tables(n, s)) <= _MOST_TABLES
 
 
 def _undoes(n: Splittable) -> bool:

@@ -105,7 +105,7 @@ def test_what_other_threads_have_stored_behind_an_exception_is_put_back() -> Non
     for _ in range(2):
         x, k, out, counts = arguments(n, (0,))
         counts[:] = 0
-        counts[0] = 400_000
+        counts[0] = 1_500_000
         calls.append((x, k, out, counts))
     f(*arguments(9, ()))
     with thread_pool.forced(3):

@@ -149,7 +149,7 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
 _PRINT_HELP = "print behind the loop, and collect in a list or an array what is to be printed"
 
 _STATEMENT_HELP = {
-    "import": "import it at the top of the file",
+    "import": "import it at the top of the file; install it if Python does not find it",
     "global": "return the value instead of binding a global name",
     "nonlocal": "return the value instead of binding a name of the outer function",
     "with": "put what it contains into a function of its own, and decorate that",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -232,8 +232,9 @@ def rejection_rows(
 def _report_rows(report: Report) -> Iterator[StyledRow]:
     """The rows of the whole report. The help of a code is shown once."""
     if report.signatures:
-        for one in report.signatures:
-            yield from _summary_rows(replace(one, verbose=report.verbose))
+        all_of_them = (replace(one, verbose=report.verbose) for one in report.signatures)
+        for one in _with_equal_ones_joined(all_of_them):
+            yield from _summary_rows(one)
     else:
         yield from _summary_rows(report)
     helps = set[tuple[str, str | None]]()
@@ -243,6 +244,32 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
         helps.add((rejection.code, rejection.help))
         shown = replace(rejection, help=None) if is_known else rejection
         yield from rejection_rows(shown, report.path, report.source)
+
+
+def _with_equal_ones_joined(reports: Iterable[Report]) -> Iterator[Report]:
+    """The `reports` on several signatures, where those that only differ in the counts of calls are
+    one, with the sums of the counts: lambdas, for instance, have one type in a text.
+    """
+    groups: dict[str, list[Report]] = {}
+    for report in reports:
+        key = as_plain(_summary_rows(replace(report, stats=None)))
+        groups.setdefault(key, []).append(report)
+    for first, *others in groups.values():
+        total = first.stats
+        for other in others:
+            total = _sum_of_counts(total or {}, other.stats or {})
+        yield replace(first, stats=total)
+
+
+def _sum_of_counts(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """The sums of counts by their names; a count may be a mapping of counts itself."""
+    total = {**a}
+    for name, value in b.items():
+        if isinstance(value, Mapping):
+            total[name] = _sum_of_counts(total.get(name, {}), value)
+        else:
+            total[name] = total.get(name, 0) + value
+    return total
 
 
 def _summary_rows(report: Report) -> Iterator[StyledRow]:

@@ -18,7 +18,7 @@ from ..errors import FuseError, calling_frames, fallback_is_error
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
 
-__all__ = ["Faults", "is_fault"]
+__all__ = ["Faults", "is_fault", "is_from_signal_handler"]
 
 _Choice = TypeVar("_Choice")
 
@@ -30,6 +30,8 @@ _MAX_ATTEMPTS = 3
 
 def is_fault(error: BaseException) -> bool:
     """Whether `error` is about the state of the process or of the system."""
+    if is_from_signal_handler(error):
+        return False
     if isinstance(error, BuildError):
         return error.is_fault
     if isinstance(error, (MemoryError, OSError, RecursionError, ImportError, SystemError)):
@@ -39,6 +41,23 @@ def is_fault(error: BaseException) -> bool:
     cause = error.__cause__  # before Python 3.12, of an error while a class is made
     is_caused_by_fault = cause is not None and (not isinstance(cause, Exception) or is_fault(cause))
     return is_caused_by_fault or any(text in str(error) for text in _NO_MORE)
+
+
+def is_from_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: that may
+    happen between any two steps of the compiler, says nothing about these, and is the caller's.
+    """
+    module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
+    if module is None:
+        return False
+    current = map(module.getsignal, module.valid_signals())
+    handlers = {getattr(handler, "__code__", None) for handler in current} - {None}
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code in handlers:
+            return True
+        step = step.tb_next
+    return False
 
 
 _USUAL_LIMIT = 1000
@@ -69,8 +88,11 @@ class Faults:
 
     def should_retry(self, error: BaseException) -> bool:
         """Whether the next call is to compile again, and this error not to be remembered as a
-        rejection: it is a fault, and there were not too many in a row. Counts the fault.
+        rejection: it is a fault, and there were not too many in a row, or a signal handler has
+        raised it. Counts the fault.
         """
+        if is_from_signal_handler(error):
+            return True
         if not is_fault(error):
             return False
         if isinstance(error, RecursionError) and sys.getrecursionlimit() >= _USUAL_LIMIT:

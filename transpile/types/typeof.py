@@ -84,7 +84,8 @@ def global_type(value: Any) -> ArgType:
 def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
     one counts as one of floats. That of bytes, bytearrays, and of memoryviews and array.arrays of
-    numbers. None for other values and items.
+    numbers. None for other values and items, and where the first item is a list or tuple of several
+    types.
     """
     if kind is bytes or kind is bytearray:
         return ListType(_SCALARS[int], (kind,))
@@ -96,6 +97,8 @@ def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     inner = type(first)
     if inner is list or inner is tuple:
         kinds: tuple[type, ...] = kind, inner
+        if kind is list and len({*map(type, first[:_MAX_TUPLE_ITEMS])}) > 1:
+            return None  # such as pairs of an int and a float
         first = first[0] if first else 0.0
     else:
         kinds = (kind,)

@@ -120,6 +120,33 @@ def test_an_interrupt_that_was_taken_for_an_error_is_raised(
     assert (f(x), f.stats.compiled) == (5.0, 1)
 
 
+@pytest.mark.parametrize("error", [TimeoutError, RuntimeError, ValueError])
+def test_what_a_signal_handler_raises_reaches_the_caller(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is called once: an alarm that comes while the compiler runs must end the call."""
+    real, x = compile_call.compile_variant, np.ones(5)
+
+    def alarm(*args: Any) -> None:
+        raise error("time is up")
+
+    def takes_long(*args: Any, **kwargs: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return real(*args, **kwargs)
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(compile_call, "compile_variant", takes_long)
+    try:
+        f = fuse(total, cache=False)
+        for _ in range(5):  # not counted as a fault of the compiler
+            with pytest.raises(error, match="time is up"):
+                f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    monkeypatch.setattr(compile_call, "compile_variant", real)
+    assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
 def test_where_python_is_forbidden_a_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any, **kwargs: Any) -> Any:
         raise BuildError("no processes", is_fault=True)

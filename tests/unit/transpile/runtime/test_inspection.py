@@ -58,6 +58,24 @@ def test_without_parameters_it_is_the_only_signature() -> None:
     assert (report.accepted, report.signatures, report.signature) == (True, (), "()")
 
 
+def applied(x: Any, g: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += g(v)
+    return s
+
+
+def test_signatures_that_look_alike_are_listed_once() -> None:
+    f = fuse(applied, on_reject="silent")
+    for k in range(9):
+        assert f(np.ones(3), eval(f"lambda v: v + {k}")) == 3.0 + 3 * k
+    report = f.report()
+    text = str(report)
+    assert len(report.signatures) == 9
+    assert text.count("runs as Python") == 1
+    assert "replays 9 × LOWER_CALL" in text
+
+
 def test_one_cause_is_listed_once_for_all_signatures() -> None:
     f = fuse(shown)
     with warnings.catch_warnings(record=True) as given:

@@ -188,3 +188,19 @@ def test_the_help_for_a_list_that_is_read_at_few_places_can_be_followed() -> Non
     assert rejection.help is not None
     assert "`np.array(xs)`" in rejection.help
     assert (f(np.array(xs), 9), f.stats.compiled) == (2, 1)
+
+
+def weighted(pairs: Any) -> float:
+    s = 0.0
+    for k, v in pairs:
+        s += k * v
+    return s
+
+
+def test_lists_of_pairs_of_two_types_are_refused_before_they_are_compiled() -> None:
+    """Each call would fail the guard on the types of items."""
+    f = fuse(weighted, on_reject="silent", cache=False)
+    for pairs in ([(1, 0.5), (2, 0.25)], [[1, 0.5], [2, 0.25]]):
+        assert f(pairs) == 1.0
+    assert set(f.stats.replays) == {"LOWER_TYPE"}
+    assert (f([(1.0, 0.5)] * 2), f.stats.compiled) == (1.0, 1)
