@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import nodes as ir
-from .analysis.undoable_stores import stores_to_undo
 from .dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
-from .ir_traversal import advanced_accums
+from .ir_traversal import advanced_accums, walk
 from .lazy_dataclass import record, replace
 from .nodes import assert_never
 from .op_table import GUARD_SHIFT, STATUS, check_status, evaluate
@@ -41,7 +40,7 @@ class Evaluator:
         has the value before the group, and -1 marks that lanes are computed one after the other.
         """
         self.status = 0
-        self.stops, self.kernel = kernel.stops, kernel
+        self.stops, self.parameters = kernel.stops, {*self.arrays}
 
     def record_flags(self, kind: str, bits: int) -> None:
         """The ``np.errstate`` callback: `bits` are STATUS bits of the flags that an operation
@@ -338,7 +337,8 @@ class _Interpreter(Evaluator):
 
     def undoable_loop(self, s: ir.Loop | ir.VecLoop) -> None:
         """Execute a loop; if it stops the kernel, put back what it has stored to parameters."""
-        stored = [self.arrays[x.array] for x in stores_to_undo(s, self.kernel)]
+        names = {n.array for n in walk(s) if isinstance(n, ir.Store)} & self.parameters
+        stored = [self.arrays[name] for name in names]
         saved = [x.copy() for x in stored]
         try:
             self.loop(replace(s, undoes=False))

@@ -29,7 +29,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable, summed_arrays
-from loopir.analysis.undoable_stores import undo_obstacle
+from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
 from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
@@ -38,10 +38,9 @@ from loopir.lazy_dataclass import replace
 from loopir.op_table import STATUS
 
 from ..region_costs import FIRST_RATE, PAYS_ASLEEP
-from .c_expressions import expr
+from .c_expressions import element, expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
-from .c_undo import copy_function, fits_in_memory, run_with_undo, undo_lines
 from .interrupt_polls import declarations, polls_in
 
 __all__ = ["can_emit_region", "emit_region", "threads_pay_from"]
@@ -68,6 +67,10 @@ _WHOLE = "tp_whole"
 _HIT = "tp_hit"
 """The C name of the place of the lowest iteration of a search that has a hit (`parallel.h`)."""
 
+_MOST_SAVED = 1 << 27
+"""Bytes that a region may save, as of 16 million floats. Larger loops run serially, so
+that no call needs much more memory than the arrays that it was given."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -90,7 +93,7 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
 
 
 def _undoes(n: Splittable) -> bool:
-    """Whether `n` must be put back if it is stopped (`c_undo`)."""
+    """Whether `n` must be put back if it is stopped."""
     return isinstance(n, ir.Loop | ir.VecLoop) and n.undoes
 
 
@@ -118,7 +121,7 @@ def emit_region(
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
     if _undoes(n):
-        has_chunks += f" && {fits_in_memory(n, lo, hi, s)}"
+        has_chunks += f" && {_fits_in_memory(n, lo, hi, s)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_search = isinstance(n, ir.Loop) and n.until is not None
     is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
@@ -128,7 +131,7 @@ def emit_region(
     yield from _region(number, n, captured, (lo, hi, grain, units, region), s)
     rest = " & ~TP_FOUND" if is_search else ""
     if _undoes(n):
-        yield from undo_lines(number, region, _arguments(captured, f"{hi} - {lo}"), (lo, hi))
+        yield from _undo_lines(number, region, _arguments(captured, f"{hi} - {lo}"), (lo, hi))
     else:
         yield f"status |= tp_run_region(&{region}.region){rest};"
     yield "} else {"
@@ -260,7 +263,7 @@ def _part(
     copies = inner.inner()
     lines = [*block((loop,), inner)]
     body = "\n".join(lines)
-    copying = copy_function(n, copies) if _undoes(n) else []
+    copying = _copy_function(n, copies) if _undoes(n) else []
     used = set(_IDENTIFIER.findall("\n".join((body, *copying))))
     captured = _captured(n, s, used)
     tables = _tables(n, s)
@@ -288,7 +291,7 @@ def _part(
     lengths = [text for name, text in s.parameters.items() if _is_length(name, tables, s)]
     run = (
         [*_with_own_tables(tables, number, arguments, lengths)] if tables
-        else [*run_with_undo(number, n, arguments(()), s)] if copying
+        else [*_run_with_undo(number, n, arguments(()), s)] if copying
         else [f"*status |= tp_part_{number}({arguments(())}, first, last);"]
     )
     text = [
@@ -335,6 +338,100 @@ def _captured(n: Splittable, s: Scope, used: set[str]) -> dict[str, str]:
 def _arrays_of(n: ir.Node) -> set[str]:
     """The arrays that `n` reads or writes."""
     return {x.array for x in walk(n) if isinstance(x, ir.Load | ir.Store | ir.Append)}
+
+
+# -- loops that are put back where they stop: a chunk saves the elements that it is going to store
+#
+#    for i in parallel_undo_loop(lo, hi): check(...); out[i] = …      →      beside tp_part_0,
+#
+#    tp_copy_0(…, first, last, block, back)    copies out[first … last - 1] to a block, or back
+#
+# A check that fails ends the loop, and Python runs the call again. Until then other threads have
+# run iterations that Python may not reach, since it raises. So each chunk saves before it runs, and
+# when the region has stopped all of them are put back: then the arrays are as before the loop. A
+# run of the whole range by one thread saves nothing: what it has written Python writes again.
+
+
+def _step(n: Splittable) -> int:
+    return n.range.step if isinstance(n.range, ir.RangeDesc) else 1
+
+
+def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
+    """The stores, the largest elements first, so that each is aligned; each element once."""
+    assert s.kernel is not None
+    places = {(x.array, x.index): x for x in stores_to_undo(n, s.kernel)}
+    return sorted(places.values(), key=lambda x: -DTYPES[s.arrays[x.array].dtype].bytes)
+
+
+def _bytes(n: Splittable, s: Scope) -> int:
+    """Of what one iteration stores."""
+    return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
+
+
+def _fits_in_memory(n: Splittable, lo: str, hi: str, s: Scope) -> str:
+    """The test, in C, that the loop from `lo` to `hi` may save all that it stores."""
+    return f"({hi} - {lo}) <= {_MOST_SAVED // _bytes(n, s) * _step(n)}"
+
+
+def _copy_function(n: Splittable, s: Scope) -> list[str]:
+    """The body of `tp_copy`, but for the parameters of the kernel. `s`: that of a function for a
+    part, with the loop's variable not yet bound.
+    """
+    inner, step = s.inner(), _step(n)
+    i = inner.bind(n.var)
+    lines = [f"const int64_t tp_count = (tp_last - tp_first + {step - 1}) / {step};"]
+    saved, before = list[tuple[str, str]](), "tp_block"
+    for k, x in enumerate(_targets(n, s)):
+        kind = DTYPES[s.arrays[x.array].dtype].c
+        lines.append(f"{kind} *const tp_kept_{k} = ({kind} *){before};")
+        before = f"(tp_kept_{k} + tp_count)"
+        saved.append((f"tp_kept_{k}[tp_k]", element(x.array, x.index, inner)))
+    head = f"for (int64_t {i} = tp_first, tp_k = 0; tp_k < tp_count; {i} += {step}, tp_k++) {{"
+    lines += ["if (tp_back)", head, *(f"{place} = {kept};" for kept, place in saved), "}"]
+    lines += ["else", head, *(f"{kept} = {place};" for kept, place in saved), "}"]
+    return lines
+
+
+def _run_with_undo(number: int, n: Splittable, arguments: str, s: Scope) -> Iterator[str]:
+    """The body of `tp_run`: a chunk saves, is noted in the region, and runs. Without memory the
+    region stops, and its range is run again by one thread.
+    """
+    part = f"*status |= tp_part_{number}({arguments}, first, last);"
+    place = f"&((struct tp_captured_{number} *)region)->tp_chunks"
+    bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
+    yield "if (first == region->first && last == region->last) {"
+    yield part
+    yield "return;"
+    yield "}"
+    yield f"tp_saved *const saved = tp_room(first, last, {bytes_});"
+    yield "if (!saved) {"
+    yield "*status |= TP_NO_ROOM;"
+    yield "return;"
+    yield "}"
+    yield f"tp_copy_{number}({arguments}, first, last, (char *)(saved + 1), 0);"
+    yield f"tp_note_saved({place}, saved);"
+    yield part
+
+
+def _undo_lines(
+    number: int, region: str, arguments: str, ends: tuple[str, str]
+) -> Iterator[str]:
+    """The run of the region in the body of the kernel, and what follows it: all chunks put back if
+    it was stopped, their memory freed, the whole range run by this thread if that did not suffice.
+    """
+    replay = STATUS["replay"]
+    yield f"int64_t tp_result = tp_run_region(&{region}.region);"
+    yield f"for (tp_saved *saved = {region}.tp_chunks, *next; saved; saved = next) {{"
+    yield "next = saved->next;"
+    yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
+    yield (
+        f"    tp_copy_{number}({arguments}, saved->first, saved->last, (char *)(saved + 1), 1);"
+    )
+    yield "__builtin_free(saved);"
+    yield "}"
+    yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
+    yield f"    tp_result |= tp_part_{number}({arguments}, {ends[0]}, {ends[1]});"
+    yield "status |= tp_result & ~TP_NO_ROOM;"
 
 
 # -- the work of a loop, in additions

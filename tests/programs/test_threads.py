@@ -345,6 +345,6 @@ def test_reports_say_which_loops_several_threads_may_run() -> None:
     assert re.search(r"up to \d+ threads? from [\d,]+ elements", rows[0])
     for reason in ("the same element of `counts`", "`out` is carried", "appends to `positive`"):
         assert any("one thread: " in row and reason in row for row in rows), reason
-    assert "may raise" in str(fuse(roots).report(*[np.ones(9)] * 3, verbose=True))
+    assert "up to" in str(fuse(roots).report(*[np.ones(9)] * 3, verbose=True))
     alone = fuse(mixed, threads=1).report(np.ones(9), np.arange(9), np.ones(9))
     assert "up to" not in str(alone)

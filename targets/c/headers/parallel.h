@@ -19,7 +19,7 @@ static inline void tp_note_hit(int64_t *place, int64_t iteration)
     int64_t old = TP_PEEK(place);
     while (iteration < old && !__atomic_compare_exchange_n(place, &old, iteration, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
-/* A loop that may stop: its chunks save what they are going to store, in a list that all threads share; see c_undo.py. */
+/* A loop that may stop: its chunks save what they are going to store, in a list that all threads share; see c_regions.py. */
 #define TP_NO_ROOM ((int64_t)1 << 61)       /* status: there was no memory for that */
 typedef struct tp_saved { struct tp_saved *next; int64_t first, last, unused; } tp_saved;    /* the elements follow, aligned to 16 bytes */
 static inline tp_saved *tp_room(int64_t first, int64_t last, int64_t bytes)
