@@ -146,6 +146,19 @@ def test_elements_between_those_of_the_loop_are_not_put_back() -> None:
     assert (out[1::2] == written[0]).all()
 
 
+def test_without_memory_to_save_one_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = with_flags("-DTP_WORTH=0", "-D__builtin_malloc(n)=0", *hurried_flags())
+    monkeypatch.setenv("TRANSPILE_CFLAGS", flags)
+    f = fuse(two_arrays, on_reject="raise")
+    for bad in ((), (2_000,)):
+        ours, pythons = arguments(5_000, bad), arguments(5_000, bad)
+        with thread_pool.forced(3):
+            got = outcome(f, ours)
+        assert_same(got, outcome(two_arrays, pythons), "3 threads", 2)
+    assert f.stats.compiled
+    assert sum(f.stats.replays.values()) <= 1
+
+
 @pytest.mark.parametrize(("source", "reason"), [
     ("out[k[i]] = math.sqrt(x[i])", "computes at which place|same element"),
     ("if x[i] > 2.0:\n            out[i] = math.sqrt(x[i] - 4.0)", "condition|branch"),
