@@ -146,6 +146,23 @@ def test_elements_between_those_of_the_loop_are_not_put_back() -> None:
     assert (out[1::2] == written[0]).all()
 
 
+def test_one_array_that_is_read_and_written() -> None:
+    """Passed for two parameters: the copy that such a call makes is put back as well."""
+    def logs(x, out):
+        for i in range(len(x)):
+            out[i] = math.log(x[i])
+
+    f = fuse(logs, on_reject="raise")
+    for bad in ((), (0,), (1_700,), (4_999,)):
+        ours, pythons = arguments(5_000, bad)[0], arguments(5_000, bad)[0]
+        with thread_pool.forced(3):
+            got = outcome(f, (ours, ours))
+        expected = outcome(logs, (pythons, pythons))
+        assert_same(got, expected, f"{bad}", 2)
+        np.testing.assert_allclose(ours, pythons, rtol=1e-15)
+    assert f.stats.compiled
+
+
 def test_without_memory_to_save_one_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = with_flags("-DTP_WORTH=0", "-D__builtin_malloc(n)=0", *hurried_flags())
     monkeypatch.setenv("TRANSPILE_CFLAGS", flags)
