@@ -342,7 +342,10 @@ def _first_rewrite(e: Call) -> Expr | None:
 # The rules of an operation with a neutral element: they leave an operand or a constant.
 _REDUCING: tuple[Rule, ...] = (drop_neutral_operand, drop_equal_operand, absorbing_constant)
 # The rules of each operation, in the order in which they are tried. The first that applies decides,
-# and `rewrite` then starts over with its result.
+# and `rewrite` then starts over with its result. An operation with a neutral element has
+# `_REDUCING` by the first line; a row of its own below replaces that, and so begins with it:
+# ``"mul": (*_REDUCING, my_rule)``. A rule may use an operand twice, as `expand_power` does, if it
+# is small (`_MAX_PRODUCT_NODES`): the pass `common_subexpressions` computes it once.
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
     **{op: (drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},

@@ -1,4 +1,11 @@
-"""Refinement of integer facts by conditions and assignments; their join and widening."""
+"""Refinement of integer facts by conditions and assignments; their join and widening.
+
+The transfer functions of the abstract interpretation over `difference_bounds.IntegerFacts` (LLVM:
+ConstraintElimination): `assume_condition` on a branch, `assign_names` for an assignment or a back
+edge, `join_facts` where paths meet, `widen_facts` and `subsumes` for the fixpoint of a loop, which
+`check_elimination` computes; `is_implied` and `decided_answer` ask. Functions named ``assume_…``
+and `assign_names` change their argument.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -83,7 +90,7 @@ def _assume_comparison(f: IntegerFacts, op: str, p: Expr, q: Expr) -> None:
         case "eq":
             assume_difference_at_most(f, p, q, 0)
             assume_difference_at_most(f, q, p, 0)
-        case _:
+        case _:  # ne: where p <= q is known, or p can only be equal at an end, p <= q - 1
             for a, b in ((p, q), (q, p)):
                 if f.range_of(a)[1] == f.range_of(b)[0] or (
                     a.dtype == INDEX and f.max_difference(a, b) == 0
@@ -106,7 +113,11 @@ def assume_difference_at_most(f: IntegerFacts, p: Expr, q: Expr, c: int) -> None
 
 
 def assign_names(f: IntegerFacts, names: Iterable[tuple[str, Expr]]) -> None:
-    """Assign all `names` simultaneously."""
+    """Assign all `names` simultaneously.
+
+    Each is first bound under a temporary name (``new x``), since the values read the old names;
+    then the old ones are forgotten, and the temporary ones renamed to them.
+    """
     pairs = [(Var(n, e.dtype), Var(f"new {n}", e.dtype), e) for n, e in names if e.lanes == 1]
     for _, new, e in pairs:
         f.bind(new, e)
@@ -187,8 +198,8 @@ def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
 
 
 def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) -> IntegerFacts:
-    """The facts of `old` that still hold in `new`; moving bounds are widened to 0 or to the
-    dtype's.
+    """The facts of `old` that still hold in `new`. A bound of a name that has moved becomes 0 if it
+    is still on the same side of 0, else that of the dtype.
     """
     kept = new.empty()
     for name in old.ranges.keys() & new.ranges.keys():

@@ -229,14 +229,14 @@ def loaded_arrays(kernel: Kernel) -> frozenset[str]:
 
 
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """Remove stores to `temporaries` that nothing loads any more. Returns the kernel, and the names
-    of the arrays that it no longer takes: an array whose length is still read stays a parameter.
-    Appends become counters first (`count_appends`); an array with any other append, or a scan, is
-    kept.
+    """Remove stores to those `temporaries` that nothing loads any more. Returns the kernel, and the
+    names of the arrays that it no longer takes: an array whose length is still read stays a
+    parameter. Appends become counters first (`count_appends`); an array with any other append, or a
+    scan, is kept.
 
-    `temporaries`: those that fusion has left without a load (`fuse_kernel` finds them). The loads
-    were removed by `forward_stores`; that the loops which wrote and read them
-    were joined was decided in `fusion_legality`.
+    The last of three steps that make a temporary array a scalar: `fusion_legality` lets the loops
+    be joined, `forward_stores` replaces each load by the name of the value stored, and here the
+    array goes if no load is left.
 
         for i in loop(0, n):               for i in loop(0, n):
             t[i] = t_here             →        out[i] = t_here + 1.0

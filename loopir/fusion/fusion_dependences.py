@@ -7,6 +7,9 @@ element.
     for i: t[i] = x[i]          t[i + 1] is read in iteration i of the second loop, and written in
     for i: y[i] = t[i + 1]      iteration i + 1 of the first: distance -1, a conflict
 
+With ``t[i - 1]`` the distance is 1: iteration i reads what iteration i - 1 has written, also in the
+joined loop.
+
 `fusion_conflicts` finds the pairs that break the rule, by the distance of `analysis.dependence`;
 `fusion_legality` turns them into rejections, and `smallest_witness` gives the example that a
 rejection shows.

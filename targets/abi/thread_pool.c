@@ -534,6 +534,8 @@ static int free_cpus(int awake)
  *   Workers that spin are those that are awake; where regions come in quick succession (`is_usual`), all, although some must be
  *   woken first.
  *
+ *   Work below PAYS_AWAKE gets 1, and so does work below PAYS_ASLEEP whose workers must be woken.
+ *
  * Sets `pool.is_wake`: more are woken than this region pays for, for the next ones. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
@@ -552,6 +554,7 @@ static int choose_threads(const tp_region *r, history *h, double time)
         return 1;
     }
     if (h->most && h->most < most) most = h->most;
+    /* Free CPUs are not counted for little work, which gets 1 below, nor for much, which a part of a busy CPU helps, too. */
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;

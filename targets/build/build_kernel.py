@@ -1,8 +1,9 @@
 """Compiles C text to a shared object, or finds it in the cache.
 
-The cache key (`build_object`) is the digest of all that determines the object: source, flags,
-machine, ABI version and compiler. If there is no compiler, an object that any compiler has made of
-the same source and flags is used.
+The name of an object in the cache is a key (`_flags_and_key`: the digest of ABI version, system,
+machine, features of the CPU, all flags and the source), and a digest of the compiler's version and
+command (`_object_name`). Without a compiler, an object with the same key is used, whichever
+compiler has made it.
 """
 from __future__ import annotations
 
@@ -121,7 +122,9 @@ def find_object(source: str, cflags: tuple[str, ...] = ()) -> str | None:
 
 
 def _flags_and_key(source: str, cflags: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """All flags for the compiler, and the digest of what determines the object but the compiler."""
+    """All flags for the compiler, and the key of the object: the digest of ABI version, system,
+    machine, CPU features, these flags and the source. `_object_name` adds the compiler.
+    """
     own = user_flags()
     linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))
     flags = (*FLAGS, *effort_for(source, own).flags, *cflags, *own, *linked)

@@ -21,7 +21,7 @@ from ..frontend.ast_names import (
     binding_pairs,
     bound_names,
     declared_outer,
-    mentions_none,
+    mentions_none_of,
     name_bindings,
     names_used,
     values_bound_to,
@@ -436,7 +436,7 @@ def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool
         case ast.Assign([ast.Subscript(ast.Name(id=to), _)], value) if to == name:
             # stores a list: only a new one, whose items are scalars and not those of the table
             items = value.elts if isinstance(value, ast.List) else None
-            is_new = items is not None and mentions_none(value, [name])
+            is_new = items is not None and mentions_none_of(value, [name])
             return not is_new or any(isinstance(e, _CONTAINERS) for e in items or ())
         case ast.AugAssign(ast.Subscript(ast.Name(id=to), _)) if to == name:
             return True
@@ -446,14 +446,14 @@ def _exposes_value(n: ast.AST, name: str, harmless: Collection[ast.AST]) -> bool
         case ast.Call(args=[ast.Call(ast.Attribute(ast.Name(id=to), "values"))]) if to == name:
             return True
         case ast.For(target=target, iter=iterable, body=body):
-            reads_table = not mentions_none(iterable, [name])
+            reads_table = not mentions_none_of(iterable, [name])
             return reads_table and (
                 _appends(name, body) or not _only_read(target, iterable, body, harmless)
             )
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return any(
                 not _only_read(g.target, g.iter, [*comprehension_results(n), *g.ifs], harmless)
-                for g in n.generators if not mentions_none(g.iter, [name])
+                for g in n.generators if not mentions_none_of(g.iter, [name])
             )
     is_stored_to = isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
     return _value_of(n) == name and n not in harmless and not is_stored_to

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..frontend.ast_names import bound_names, mentions_none, names_bound_once
+from ..frontend.ast_names import bound_names, mentions_none_of, names_bound_once
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
@@ -590,6 +590,6 @@ class Facts(CallFacts, SubscriptFacts):
 
     def outer_fact(self, e: ast.expr) -> Fact:
         """The fact about `e` from the environment; UNKNOWN if it has local names."""
-        if not mentions_none(e, self.local_names | set(self.known)):
+        if not mentions_none_of(e, self.local_names | set(self.known)):
             return UNKNOWN
         return self._fact_of_outer_name(e)

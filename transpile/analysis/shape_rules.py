@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..frontend.ast_names import binding_pairs, mentions_none
+from ..frontend.ast_names import binding_pairs, mentions_none_of
 from ..frontend.ast_walk import walk_nodes
 from ..host_nodes import (
     HostAttribute,
@@ -220,7 +220,7 @@ class ShapeFacts(Probe):
     def is_invariant(self, e: ast.expr) -> bool:
         """Whether `e`, made of lengths and ints, has the same value at every point of the function.
         """
-        return mentions_none(e, self.rebound)
+        return mentions_none_of(e, self.rebound)
 
     def with_elementwise_shape(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
         """`fact` with the shape of an elementwise operation on `operands`."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..analysis.type_facts import INT_TYPES
-from ..frontend.ast_names import bound_names, mentions_none
+from ..frontend.ast_names import bound_names, mentions_none_of
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
@@ -176,7 +176,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return None
     if parts is None or not cx.is_builtin("range", "len"):
         return None
-    if not mentions_none(value, [name]):
+    if not mentions_none_of(value, [name]):
         copy = cx.fresh(name)
         return [
             *_appended(copy, parts, cx),
@@ -231,6 +231,13 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u.append(_v * 2)
         for _v_1 in range(3):
             u.append(_v_1)
+
+    If `x` reads the list itself, its items are first collected in a copy, as Python does. None
+    where
+
+    - `v` is an argument or a global (``Fact.list_type``);
+    - the parts are all single items, as in ``v += [a, b]``: core Python has those;
+    - a generator reads the list, since it would see the items that it adds.
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
@@ -248,9 +255,9 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     ).list_type
     if not is_growable or parts is None or all(p.kind == "item" for p in parts):
         return None
-    if mentions_none(value, [name]):
+    if mentions_none_of(value, [name]):
         return _appended(name, parts, cx)[1:]
-    if isinstance(value, ast.GeneratorExp):  # it reads the items that it has already added
+    if isinstance(value, ast.GeneratorExp):
         return None
     copy = cx.fresh(name)
     append_copy = [_Part("each", ast.Name(copy, ast.Load()))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..frontend.ast_names import bound_names, mentions_none, names_used
+from ..frontend.ast_names import bound_names, mentions_none_of, names_used
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.bind_operands import bind_unless_repeatable
@@ -265,7 +265,7 @@ def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             return _pop_at(node, list_name, index, None, cx)
         case ast.Assign(targets=[target], value=value):
             popped = _popped_item(value, cx)
-            if popped and _is_plain(target) and mentions_none(value, bound_names(target)):
+            if popped and _is_plain(target) and mentions_none_of(value, bound_names(target)):
                 list_name, index = popped
                 return _pop_at(node, list_name, index, target, cx)
         case ast.expr():
@@ -506,7 +506,7 @@ def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | 
             return _sort_in_place(list_name.id, node, _is_descending(sort_keywords) is True, cx)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
             name in cx.facts.local_names
-            and mentions_none(value, [name])
+            and mentions_none_of(value, [name])
             and _sorted_iterable(value, cx)
         ):
             return cx.with_before(lambda: _sorted_list(name, value, cx))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..frontend.ast_names import mentions_none, names_used
+from ..frontend.ast_names import mentions_none_of, names_used
 from ..frontend.ast_walk import same_tree
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
@@ -109,7 +109,7 @@ def _is_rebound_first(name: str, nodes: Sequence[ast.AST]) -> bool | None:
     for s in nodes:
         match s:
             case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
-                return mentions_none(value, [name])
+                return mentions_none_of(value, [name])
         if name in names_used(s):
             return False
     return None

@@ -22,7 +22,7 @@ from ..analysis.type_facts import HashTable, Kind
 from ..frontend.ast_names import (
     COMPREHENSIONS,
     declared_outer,
-    mentions_none,
+    mentions_none_of,
     name_bindings,
     names_used,
     values_bound_to,
@@ -135,7 +135,7 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
             case ast.AugAssign(ast.Subscript(ast.Name(id=name), key), op, value) if (
                 initialized is not None and name in cx.facts.tables
                 and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
-                and isinstance(initialized[2], ast.Constant) and mentions_none(value, [name])
+                and isinstance(initialized[2], ast.Constant) and mentions_none_of(value, [name])
                 and _is_repeatable_key(key, cx)
             ):
                 get = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "get", ast.Load()),

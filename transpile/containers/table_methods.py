@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import HashTable
-from ..frontend.ast_names import mentions_none
+from ..frontend.ast_names import mentions_none_of
 from ..frontend.ast_walk import tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_tables
@@ -337,7 +337,7 @@ def _augmented(
     """Statements for ``name[key] op= value``, with one lookup. Where `value` uses the table, the
     statement is rewritten as ``name[key] = name[key] op value``.
     """
-    if not mentions_none(value, [name]):
+    if not mentions_none_of(value, [name]):
         key_name = ast.Name(cx.fresh("key"), ast.Load())
         if not is_repeatable(key):
             lines, key = cx.code("KEY = E", KEY=key_name, E=key), key_name

@@ -14,7 +14,7 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
-    "names_bound_once", "declared_outer", "mentions_none", "local_names", "rename_names",
+    "names_bound_once", "declared_outer", "mentions_none_of", "local_names", "rename_names",
     "fresh_name", "names_bound_by", "names_used",
 ]
 
@@ -80,7 +80,7 @@ def values_bound_to(name: str, *nodes: ast.AST) -> list[ast.expr]:
     return [value for n in nodes for to, value in name_bindings(n) if to.id == name]
 
 
-def mentions_none(expr: ast.expr, names: Iterable[str]) -> bool:
+def mentions_none_of(expr: ast.expr, names: Iterable[str]) -> bool:
     """Whether `expr` mentions none of `names`."""
     return {n.id for n in walk_nodes(expr) if isinstance(n, ast.Name)}.isdisjoint(names)
 

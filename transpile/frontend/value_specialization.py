@@ -1,11 +1,12 @@
-"""Value specialization: int and bool arguments that become constants, as axes and flags have to.
+"""Value specialization: arguments whose values select code, such as axes and flags, as constants.
 
 NumPy's static arguments (an axis, ``keepdims``, the step of a view that is returned) change the
 rank or the loops of the result, so the compiler needs their values. `specialized_parameters` finds
 the parameters that are used as such, also in functions that are called. At a call,
 `value_signature` puts their values into the signature (`SignatureResolver.signature_of_call`, in
 ``runtime/specialization.py``, asks for it); `substitute_values` then replaces them in the source by
-literals, in the stage ``specialize`` of ``pipeline.py``.
+literals, in the stage ``specialize`` of ``pipeline.py``. `compared_parameters` are those whose
+value counts if it is a str: the source compares them.
 """
 from __future__ import annotations
 

@@ -14,15 +14,24 @@ __all__ = ["with_copies_decided"]
 
 
 def with_copies_decided(plan: Plan, kernel: Kernel, fused: Kernel) -> Plan:
-    """`plan` with copies as `kernel` needs them, the result of all passes on `fused`.
+    """`plan` with the three fields that decide about copies as `kernel` needs them, the result of
+    all passes on `fused`. They belong to the table of cases in `assemble_plan`:
+    `python_wrapper._snapshot` makes the condition of a call from them, and
+    `Variant._judge_and_restore` puts the copies back.
 
-    No copies are made for a kernel that decides to replay before it writes anything. A kernel that
-    reads no array that it writes can run again on what it has written.
+    - ``rewrites``: False if no array is both read and written any more, so that Python can run on
+      what the kernel has written;
+    - ``snapshot``: False if all checks come before the first write (`checks_before_writing`),
+      unless a warning has a message that only Python knows;
+    - ``copied_up_to``: with several sources of warnings, only a replay shows which of them warns
+      first. Arrays of any size are copied if that costs little compared with the work of the
+      kernel (of `fused`, whose scalar loops show the work), and for a recording kernel, which only
+      runs in calls that warn; else arrays of up to `CHEAP_COPY_BYTES`.
     """
     rewrites = plan.rewrites and not arrays_read(kernel.body).isdisjoint(plan.writes)
     snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(kernel))
     copied_up_to = plan.copied_up_to
-    if len(plan.sources) > 1 and plan.writes:  # only a replay shows which source warns first
+    if len(plan.sources) > 1 and plan.writes:
         is_cheap = plan.raised_order is not None or copies_are_cheap(fused, plan.writes)
         copied_up_to = max(copied_up_to, NO_COPY_LIMIT if is_cheap else CHEAP_COPY_BYTES)
     return replace(plan, rewrites=rewrites, snapshot=snapshot, copied_up_to=copied_up_to)

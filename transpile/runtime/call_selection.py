@@ -53,9 +53,10 @@ call converts them, or builds its result of nested lists.
 """
 
 _KERNEL_SHARE, _KERNEL_SHARE_OF_SHORT, _QUITE_SHORT_CALL = 200, 20, 10_000_000
-"""Python may be tried if the kernel takes less than this fraction of a call, the rest of which are
-conversions: Python takes some hundred times as long as a kernel, so about as long as the call. A
-trial may take some five times as long as a call of less than ``_QUITE_SHORT_CALL`` nanoseconds.
+"""Python may be tried if the kernel takes less than one part in ``_KERNEL_SHARE`` of a call, and
+the rest is conversions: Python takes some hundred times as long as a kernel, so about as long as
+the call. One part in ``_KERNEL_SHARE_OF_SHORT`` for a call of less than ``_QUITE_SHORT_CALL``
+nanoseconds, whose trial may take some five times as long.
 """
 
 _CONVERSION = 10
@@ -216,7 +217,7 @@ class CallSelection:
         else:
             first = 0 if compiled_time <= _SHORT_CALL else bucket
             # Conversions of lists grow with the size, so that Python may win again for greater
-            # ones: with them the decision only holds for one bucket more (four times the size).
+            # ones: with them the decision holds up to the next bucket (four times the size).
             last = bucket + 1 if self._converts_lists else _BUCKETS - 1
             self._decide("compiled", first, last)
             fastest = min(trials.python, default=_LONGEST_CALL) if may_try else _LONGEST_CALL

@@ -62,7 +62,7 @@ class Variant:
     """Why `call` is the Python wrapper, which is slower than a call in C; None: it is in C, or was
     not tried (no `entry`).
     """
-    selection: CallSelection | None = None  # between it and Python; by `selection_by_time`
+    selection: CallSelection | None = None  # of it or Python, made by `selection_by_time`
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
     capacity: np.ndarray = field(default_factory=new_capacity)

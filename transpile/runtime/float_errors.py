@@ -42,8 +42,8 @@ class _Verdict(NamedTuple):
     ``code``: the replay code, None if the result stands; ``sources``: the operations whose warnings
     to emit. ``lasts``: whether that depends on nothing but the status, the error state and the
     warning filters. ``is_silent``: nothing is shown, whichever operations raised and whether or not
-    Python can replay; the warnings are emitted all the same, since that clears what the module's
-    registry has of other filters.
+    Python can replay. The warnings are emitted even so, since ``warnings.warn_explicit`` then
+    resets a ``__warningregistry__`` that was made under other filters.
     """
 
     code: str | None = None
@@ -191,7 +191,7 @@ def _verdict(
     the kernel has raised it, ``np.errstate`` does not ignore it, and some operation of the program
     warns of it. In this order:
 
-    - a check failed, or the kernel must not see such a condition (strict): replay;
+    - a check failed, or a condition arose that always replays (`Kernel.strict`): replay;
     - no condition is active: Python's own float arithmetic, or a value that is not used, raised it,
       or the user ignores it: the result stands;
     - one of them raises or calls back: replay (GUARD_ERRSTATE);
@@ -221,8 +221,8 @@ def _verdict(
 
 
 def _replay_code(interface: KernelInterface, status: int) -> str | None:
-    """The code of the replay if a check failed, or if a condition arose that the kernel must not
-    see (strict), since Python may raise there; else None.
+    """The code of the replay if a check failed, or if a condition arose after which a call always
+    replays (`Kernel.strict`), since Python may raise there; else None.
     """
     if status & STATUS["replay"]:
         causes = (code for code, bit in CHECK_CAUSES.items() if status & bit)

@@ -253,6 +253,7 @@ class _Prover:
         """
         steps = [a.step for a in s.accs]
         is_body_needed = bool(s.accs) or _binds_known_names(s, start)
+        # by the id of the head: the body rewritten under it, so that the last visit is not repeated
         iterations: dict[int, tuple[IntegerFacts, tuple[Stmt, ...], IntegerFacts]] = {}
 
         def next_head(head: IntegerFacts) -> IntegerFacts:
@@ -270,7 +271,7 @@ class _Prover:
         dtypes |= {name: INDEX for name, _ in _counter_at_start(s)}
         for k in range(_MAX_ROUNDS if _is_affordable(s) else 0):
             new = next_head(head)
-            if subsumes(head, new):
+            if subsumes(head, new):  # stable: narrowed once, if `new` is stronger and stable, too
                 head = new if not subsumes(new, head) and subsumes(new, next_head(new)) else head
                 break
             head = widen_facts(head, new, dtypes) if k else new

@@ -107,9 +107,9 @@ def _is_candidate(s: Loop) -> bool:
 class _IndependentPart:
     """A loop, and the values that it computes from its variable and loop-invariant values alone.
 
-    ``free``: the assignments of such values. ``carried``: elements that an iteration may read from
-    another one. ``costly``: expensive free values that other statements use and that a vector loop
-    before this one can compute.
+    ``free``: the assignments of such values. ``carried``: elements (array and subscript) that an
+    iteration may read from another one; a value that reads one is not free. ``costly``: expensive
+    free values that other statements use and that a vector loop before this one can compute.
     """
 
     def __init__(self, loop: Loop, kernel: Kernel) -> None:
@@ -122,6 +122,7 @@ class _IndependentPart:
                 self.free[s.name] = s
         expensive = dict.fromkeys(e for root in self.roots() for e in self.expensive_parts(root))
         vectorizable = [e for e in expensive if self.is_vectorizable(e, kernel)]
+        # `Load("", …)`: an element of the local array, which has no name yet
         remaining = self.second(
             dict.fromkeys(vectorizable, Load("", (Var(loop.var, INDEX),), INDEX))
         ).body

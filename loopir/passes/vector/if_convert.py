@@ -103,9 +103,13 @@ class MaskedRewriter:
     def call_without_flags(self, e: Call) -> _WithoutFlags:
         """The call so that it raises no flag in inactive lanes.
 
-        Operands are replaced there only if the call may raise on what is known of them. If one
-        operand is unknown, and the call with `Op.safe` for it is a constant, that one is replaced,
-        and the call has this value in inactive lanes. Otherwise those of `Op.masked_operands` are.
+        An operand is known if it has one value in all inactive lanes. The first case that applies:
+
+        - all are known, and the call raises nothing on them: nothing is replaced;
+        - all that are unknown are one expression (``x * x``), and the call raises nothing with
+          `Op.safe` for it: that one is replaced, and the call has this value in inactive lanes;
+        - else the operands of `Op.masked_operands` are replaced; the call's value is unknown.
+
         Before → after, under the mask ``m``::
 
             sqrt(x)          →  sqrt(select(m, x, 1.0))              # 1.0 in inactive lanes

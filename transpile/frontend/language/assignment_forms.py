@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..ast_names import bound_names, mentions_none, names_used
+from ..ast_names import bound_names, mentions_none_of, names_used
 from ..ast_walk import walk_nodes
 from ..core_nodes import copy_location
 from ..macros.firing_conditions import has_walrus
@@ -133,7 +133,7 @@ def _assign_pairs(
     changed = bound_names(*targets)
     distinct_names = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
     before: list[ast.stmt] = []
-    if not (distinct_names and all(mentions_none(v, changed) for v in values)):
+    if not (distinct_names and all(mentions_none_of(v, changed) for v in values)):
         values_once = [_once(v, changed, cx) for v in values]
         before = [line for _, lines in values_once for line in lines]
         values = [v for v, _ in values_once]
@@ -148,7 +148,7 @@ def _once(
     the statements that it needs before: `value` itself if it is a constant or another name, else a
     fresh name.
     """
-    if isinstance(value, (ast.Constant, ast.Name)) and mentions_none(value, changed):
+    if isinstance(value, (ast.Constant, ast.Name)) and mentions_none_of(value, changed):
         return value, []
     name = cx.fresh("t")
     return ast.Name(name, ast.Load()), cx.code("NAME = E", NAME=name, E=value)

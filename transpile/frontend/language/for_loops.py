@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from ...containers.method_table import RESIZING
-from ..ast_names import bound_names, mentions_none
+from ..ast_names import bound_names, mentions_none_of
 from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -63,7 +63,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         index = cx.fresh("i")
         bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
         return [_loop(node, index, numbers[1], bind, cx)]
-    if not mentions_none(node.iter, resized_names(node.body)):
+    if not mentions_none_of(node.iter, resized_names(node.body)):
         return None
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     # a reversed loop counts down, so that lowering sees a range with step -1

@@ -19,7 +19,7 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
-from ..ast_names import mentions_none
+from ..ast_names import mentions_none_of
 from ..ast_walk import tree_key
 from ..integer_constants import integer_constant
 from ..macros.firing_conditions import is_constant_tuple
@@ -400,7 +400,7 @@ def _stable(
     match e:
         case ast.Constant():
             return e, ()
-        case ast.Name(id=hint) if mentions_none(e, rebound):
+        case ast.Name(id=hint) if mentions_none_of(e, rebound):
             return e, ()
         case ast.Name(id=hint) | ast.Attribute(attr=hint):
             pass

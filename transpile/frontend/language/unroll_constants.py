@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..ast_names import bound_names, mentions_none
+from ..ast_names import bound_names, mentions_none_of
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location, fix_missing_locations
 from ..macros.macro_context import Context
@@ -62,7 +62,7 @@ def _arrays(node: ast.For, cx: Context) -> Sequence[ast.expr]:
         case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if all(
             isinstance(e, ast.Name) and cx.fact(e).array for e in items
         ):
-            fixed = all(mentions_none(e, bound_names(node)) for e in items)
+            fixed = all(mentions_none_of(e, bound_names(node)) for e in items)
             return items if fixed and _has_no_exits(node) else ()
     return ()
 

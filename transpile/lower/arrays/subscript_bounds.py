@@ -231,7 +231,9 @@ def _prove_or_guard_range(
 
     - the subscript certainly leaves the array in some iteration, as ``x[i - 1]`` with i from 0;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
-    - it contains an expression with linear bounds, which that need not reach;
+    - it contains an expression of which only bounds are known (`RangeState.linear_bounds`, such as
+      ``0 <= k % n <= n - 1``): the guard would test a bound that no iteration may reach, and fail
+      for calls that are in bounds;
     - the margins are not known at kernel entry.
     """
     lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)

@@ -266,12 +266,15 @@ def _retype_carried(
     """`carry` with the type of a name that is `init` before the loop, and `back_edge` at the end of
     an iteration that another one follows.
 
-    The first case that applies decides. Here "either" is a value that is a Python or a NumPy
-    scalar, depending on the data: it has a ``weak`` and a ``strong`` type. "The later type" is that
-    on the back edge. "NumPy for good after the first iteration": it may be of either type on the
-    back edge, but is NumPy's after an iteration that it starts as NumPy's, and the first iteration
-    makes it NumPy's (`_becomes_numpy_in_first`). "The type changes after the first iteration" is
-    `LoopCarried.changes_after_first`.
+    The first row that applies decides. The terms in it:
+
+    - either: a value that is a Python or a NumPy scalar, depending on the data; it has a ``weak``
+      and a ``strong`` type;
+    - the later type: that on the back edge;
+    - the type changes after the first iteration: `LoopCarried.changes_after_first`;
+    - NumPy for good after the first iteration: of either type on the back edge, but the first
+      iteration makes it NumPy's, and no later one makes it Python's (`_becomes_numpy_in_first`);
+    - new types: raises NewCarriedTypes, or Refused where they cannot be carried as a union.
 
     ==================================================  ========================================
     before the loop → on the back edge                  carried as
@@ -287,9 +290,8 @@ def _retype_carried(
     either otherwise                                    either, with a type flag
     ==================================================  ========================================
 
-    "New types": raises NewCarriedTypes, or Refused where they cannot be carried as a union. With a
-    float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and becomes a NumPy
-    float64 in the first iteration: it is carried as a float64 that changes after the first one.
+    With a float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and becomes a
+    NumPy float64 in the first iteration: it is carried as a float64 that changes after it.
     """
     node = frame.node
     if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:

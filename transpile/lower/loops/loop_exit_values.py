@@ -135,7 +135,8 @@ def value_after_loop(
     frame: LoopFrame,
 ) -> Value:
     """The value of a carried name after the loop; also records an upper bound of a maximum
-    (`_note_upper_bound`). The first case that applies decides:
+    (`_note_upper_bound`). The first case that applies decides. "Of either type": a Python or a
+    NumPy scalar, depending on the data, as the type flag tells (`loop_carried._retype_carried`).
 
     - it may be unbound in the loop: so it may be after it, with the `bound` accumulator;
     - unbound before the loop, and at the end of an iteration possibly unbound, too: what it is
@@ -145,7 +146,8 @@ def value_after_loop(
     - the loop may exit early and the name has a type flag: of either type, by its flag;
     - its type changes after the first iteration: a union, a scalar of either type, or `Unbound` if
       there was no iteration: see `_value_after_type_change`;
-    - a maximum or minimum of either type: a NumPy scalar if the final value differs;
+    - a maximum or minimum of either type: a NumPy scalar if an item has replaced the initial value,
+      that is, if the final value is greater (less); else of the type of the initial value;
     - it has a type flag: of either type, by its flag;
     - else it has the type and the value of the accumulator.
     """
@@ -197,12 +199,14 @@ def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs:
     """The value after the loop of a Python scalar `init` that has another type after the first
     iteration; `runs` tells whether there was one.
 
-    Another Python type: a union of both types; where unions are not allowed, the name counts as
-    unbound after no iteration, so that a read there is replayed.
+    Another Python type: a union of both types; where unions are not allowed
+    (`IRBuilder.allows_unions`), the name counts as unbound after no iteration, so that a read there
+    is replayed.
 
-    A NumPy type: a scalar of either type. Its dtype is that of the accumulator if this holds `init`
-    exactly, else that of `init` if the accumulator's values convert to it. If neither, the value is
-    marked as not exact (``exact=False``), and users that need it exactly refuse.
+    A NumPy type: a scalar of either type. Its dtype is that of the accumulator if `init` is exact
+    in it (``carry.exact``), else that of `init` if all values of the accumulator's dtype are exact
+    in that. If neither, the value is marked as not exact (``exact=False``), and users that need it
+    exactly refuse.
     """
     no_trip = bool_op("not", runs)
     if carry.strong is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...analysis.type_facts import INT
-from ...frontend.ast_names import bound_names, mentions_none, names_used, rename_names
+from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
 from ...frontend.ast_walk import copy_tree
 from ...frontend.core_nodes import copy_location
 from ...frontend.language.comprehensions import all_conditions, is_suspending, with_fresh_variables
@@ -267,7 +267,7 @@ def rectangular_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
         case ast.Assign(
             targets=[ast.Name(id=name)], value=ast.ListComp(elt=ast.ListComp()) as comprehension
         ):
-            if not mentions_none(comprehension, [name]):
+            if not mentions_none_of(comprehension, [name]):
                 return None
             return cx.with_before(lambda: _rectangular_lists(name, comprehension, cx))
         case ast.ListComp(elt=ast.ListComp()):

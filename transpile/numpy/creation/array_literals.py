@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...frontend.ast_names import mentions_none
+from ...frontend.ast_names import mentions_none_of
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
@@ -122,7 +122,7 @@ def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(
             targets=[ast.Name(id=name)],
             value=ast.Call(func=func, args=[a, b], keywords=[]) as value,
-        ) if cx.is_numpy(func, "cross") and mentions_none(value, [name]):
+        ) if cx.is_numpy(func, "cross") and mentions_none_of(value, [name]):
             return cx.with_before(lambda: _cross_loop(node, name, value, (a, b), cx))
     return None
 
@@ -164,7 +164,7 @@ def _literal_stores(
     if any(k.arg != "dtype" for k in value.keywords):
         return None
     shape = [ast.Constant(max(at[k] for at, _ in elements) + 1) for k in range(ty.rank)]
-    if not all(mentions_none(e, [name]) for _, e in elements):
+    if not all(mentions_none_of(e, [name]) for _, e in elements):
         elements = [(at, bind_fresh(e, "e", cx)) for at, e in elements]
     lines = [allocate_array(name, shape, ty.dtype, cx)]
     for at, e in elements:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...analysis.expression_facts import may_be_bool
-from ...frontend.ast_names import bound_names, mentions_none
+from ...frontend.ast_names import bound_names, mentions_none_of
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.firing_conditions import has_attribute_argument, subscripts_flat
@@ -194,7 +194,7 @@ def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     names = bound_names(*targets)
     row, lines = value, list[ast.stmt]()
-    if not (isinstance(value, ast.Name) and mentions_none(value, names)):
+    if not (isinstance(value, ast.Name) and mentions_none_of(value, names)):
         row = ast.Name(cx.fresh("row"), ast.Load())
         lines = cx.code("ROW = E", ROW=row, E=value)
     original = cx.code("TARGET = ROW", TARGET=node.targets[0], ROW=row)
