@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -143,24 +143,41 @@ _FormulaRule: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormu
 
 
 def formula_rule(
-    text: str | None, *names: str, kinds: str = "fiub", otherwise: str | None = None
+    text: str | None, *names: str, kinds: str = "fiub"
 ) -> _FormulaRule:
-    """The rule that makes the formula `text` of exactly the arguments `names`.
-
-    `kinds` are the NumPy kinds of dtypes for which `text` is right. Real operands of other kinds
-    get the formula `otherwise`; complex ones, and all where it is None, get none.
+    """The rule that makes the formula `text` of exactly the arguments `names`; None where an
+    operand has a dtype of another NumPy kind than `kinds`.
     """
 
     def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         if not bound.only(*names) or any(n not in bound.arguments for n in names):
             return None
         operands = [bound[n] for n in names]
-        kinds_found = {ELEMENTS[t.dtype].kind for e in operands for t in cx.fact(e).types}
-        if kinds_found <= set(kinds):
-            return ElementFormula(text, operands)
-        if otherwise is None or "c" in kinds_found:
+        return ElementFormula(text, operands) if _kinds(operands, cx) <= set(kinds) else None
+
+    return row
+
+
+def _kinds(operands: Iterable[ast.expr], cx: Context) -> set[str]:
+    """The NumPy kinds of the dtypes of `operands`."""
+    return {ELEMENTS[t.dtype].kind for e in operands for t in cx.fact(e).types}
+
+
+def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
+    """The rule of ``np.fmax`` (`comparison` is ``>=``) or ``np.fmin`` (``<=``): NaN only if both
+    operands are. The first operand if they compare equal. None for complex dtypes.
+
+    If one operand is a float, the other is converted to a float first: NaN is never greater than an
+    int. The ufunc `of_integers` serves ints and bools.
+    """
+    text = f"T(A) if T(A) {comparison} T(B) or T(B) != T(B) else T(B)"
+
+    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+        operands = [bound[n] for n in ("a", "b") if n in bound.arguments]
+        kinds = _kinds(operands, cx)
+        if not bound.only("a", "b") or len(operands) != 2 or "c" in kinds:
             return None
-        return ElementFormula(otherwise, operands)
+        return ElementFormula(text if "f" in kinds else f"NP.{of_integers}(A, B)", operands)
 
     return row
 
@@ -318,12 +335,8 @@ def _scaled_by(numerator: float, denominator: float) -> _FormulaRule:
 to_radians_rule = _scaled_by(math.pi, 180)
 to_degrees_rule = _scaled_by(180, math.pi)
 fix_rule = formula_rule("NP.trunc(A)", "x", kinds="f")
-fmax_rule = formula_rule(
-    "T(A) if A >= B or B != B else T(B)", "a", "b", kinds="f", otherwise="NP.maximum(A, B)"
-)
-fmin_rule = formula_rule(
-    "T(A) if A <= B or B != B else T(B)", "a", "b", kinds="f", otherwise="NP.minimum(A, B)"
-)
+fmax_rule = _skips_nan(">=", "maximum")
+fmin_rule = _skips_nan("<=", "minimum")
 float_power_rule = formula_rule("NP.power(NP.float64(A), NP.float64(B))", "a", "b", kinds="iuf")
 heaviside_rule = formula_rule(
     "T(A) if A != A else T(B) if A == 0 else T(0) if A < 0 else T(1)", "x", "h", kinds="f"
