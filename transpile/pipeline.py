@@ -39,6 +39,7 @@ from .call_plan import (
 )
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
+from .frontend.compile_tree import compile_tree
 from .frontend.inline import Inliner, bind_captures, plan_with_captures, refusal_in_source
 from .frontend.language.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
@@ -341,10 +342,9 @@ def _bind(s: Compilation) -> Compilation:
 
 # -- Checks of what a stage has made (TRANSPILE_CHECK)
 
-
 def _verify_python(s: Compilation) -> None:
     """Raises what ``compile`` raises for a tree that is no function."""
-    compile(ast.Module([s.tree], []), s.source.path, "exec")
+    compile_tree(s.tree, s.source.path)
 
 
 def _verify_kernel(s: Compilation) -> None:

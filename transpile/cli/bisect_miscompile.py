@@ -6,7 +6,6 @@ first wrong macro firing is found by bisection over the number of firings.
 """
 from __future__ import annotations
 
-import ast
 import difflib
 import inspect
 from collections.abc import Callable, Collection
@@ -23,6 +22,7 @@ from targets.build.build_kernel import NoCompiler, build_kernel
 from .. import core_functions, knobs, pipeline
 from ..call_plan import Plan, make_interface
 from ..diagnostics import Refused
+from ..frontend.compile_tree import compile_tree
 from ..frontend.inline import bind_captures, plan_with_captures
 from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
 from ..options import chosen_target
@@ -157,7 +157,8 @@ class _Search:
             raise NotCompiled(str(error)) from None
         except Exception as error:
             kind = f"raises {type(error).__name__}"
-            return None, Difference(kind, f"the stage itself {kind}: {error}")
+            text = f"raises {type(error).__name__} while it is compiled: {error}"
+            return None, Difference(kind, text)
         self.previous = named.name
         return state, None
 
@@ -302,7 +303,7 @@ def _python_function(function: FunctionType, state: Compilation) -> Callable[...
     tree = bind_captures(state.tree, captures)
     names = {"_core": core_functions, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
-    exec(compile(ast.Module([tree], []), "core Python", "exec"), names)
+    exec(compile_tree(tree, "core Python"), names)
     function_: Callable[..., Any] = names[tree.name]
     return function_
 

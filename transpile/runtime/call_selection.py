@@ -69,6 +69,11 @@ _SHORT_CALL = 250
 _FORWARDING_COST = 60
 """Nanoseconds that it costs to forward a call to Python: it must be faster by more than that."""
 
+REGION_ENTRY = 200
+"""Nanoseconds by which Python is faster than its trial shows where a region can be dropped, so that
+its statements stand in place of a call: the arguments, the call and the tuple of results.
+"""
+
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
 """How many calls are served before another look: at first, and at most."""
 
@@ -141,15 +146,17 @@ class CallSelection:
     the loop does.
     ``exact_up_to``: the largest size whose compiled results have Python's bits; None: any.
     ``in_part``: it is the size of some arguments only, which is then given to `choice`.
-    ``varies``: calls of equal size may differ in work so much that a decision for compiled code
-    must be looked at again.
+    ``is_region``: calls of equal size may differ in work so much that a decision for compiled code
+    must be looked at again; and where Python is the faster one for all sizes, it is dropped, which
+    saves its call as well (`REGION_ENTRY`). One with inexact sizes is never dropped.
     """
 
     def __init__(
-        self, *, converts_lists: bool, varies: bool, exact_up_to: int | None = None,
+        self, *, converts_lists: bool, is_region: bool, exact_up_to: int | None = None,
         in_part: bool = False,
     ) -> None:
-        self._converts_lists, self._varies = converts_lists, varies
+        self._converts_lists, self._is_region = converts_lists, is_region
+        self._entry_cost = REGION_ENTRY if is_region and exact_up_to is None else 0
         self._exact_up_to = SIZE_LIMIT if exact_up_to is None else exact_up_to
         self._in_part = in_part
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
@@ -211,7 +218,7 @@ class CallSelection:
         if may_try and len(trials.python) < _PYTHON_TRIALS:
             return False
         del self._trials[bucket]
-        if may_try and min(trials.python) + _FORWARDING_COST < compiled_time:
+        if may_try and min(trials.python) + _FORWARDING_COST - self._entry_cost < compiled_time:
             self._times = compiled_time, min(trials.python)
             self._decide("python", 0, bucket)
         else:
@@ -265,7 +272,7 @@ class CallSelection:
     def _calls_until_a_look(self, bucket: int) -> int:
         """How many calls of this bucket to serve by its decision; -1: all."""
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
-        may_change = self._varies or self._converts_lists or self._decisions[bucket] == "python"
+        may_change = self._is_region or self._converts_lists or self._decisions[bucket] == "python"
         may_change = may_change or may_be_wrong
         return self._allowance if may_change else -1
 

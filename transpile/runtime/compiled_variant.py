@@ -91,15 +91,15 @@ class Variant:
                 names += [".".join((name, *attributes))] if value is not guard.value else []
         return names
 
-    def selection_by_time(self, *, varies: bool) -> CallSelection:
+    def selection_by_time(self, *, is_region: bool) -> CallSelection:
         """What selects between it and Python, by the time of calls; made at the first one.
-        ``varies``: see `CallSelection`.
+        ``is_region``: see `CallSelection`.
         """
         if self.selection is None:
             takes_lists = any(isinstance(b, ListItems) for b in self.interface.bindings)
             self.selection = CallSelection(
                 converts_lists=takes_lists or builds_lists(self.interface.returned),
-                varies=varies,
+                is_region=is_region,
                 exact_up_to=self.interface.exact_up_to,
                 in_part=self.interface.exact_arguments is not None,
             )

@@ -171,7 +171,7 @@ class Dispatcher(WrappedFunction):
         if not self._selects_by_time():
             self._put_rows(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
             return variant.call, None
-        size, selection = size_of_call(values), variant.selection_by_time(varies=self.is_region)
+        size, selection = size_of_call(values), variant.selection_by_time(is_region=self.is_region)
         assert self._installed is not None
         exact_size = variant.exact_size(values)
         if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
@@ -198,13 +198,13 @@ class Dispatcher(WrappedFunction):
         go to the faster one.
         """
         nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
-        if variant.selection_by_time(varies=self.is_region).add_time(size, served, nanoseconds):
+        if variant.selection_by_time(is_region=self.is_region).add_time(size, served, nanoseconds):
             self._put_rows_of_selection(spec, variant, keys)
 
     def _put_rows_of_selection(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
         """Put a row for each range of sizes for which the selection of `variant` has decided."""
         rows = []
-        for r in variant.selection_by_time(varies=self.is_region).ranges():
+        for r in variant.selection_by_time(is_region=self.is_region).ranges():
             target, counters = variant.call, np.array([0, r.allowance], np.int64)
             is_python = r.served == "python"
             if is_python:

@@ -281,7 +281,7 @@ def lower_subscripts(
 
 def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
     """The view ``x[i]`` or ``x[1:, None]`` of `array`, and the condition under which its indices
-    are in bounds (None: always).
+    are in bounds (None: always). Raises Refused for new axes of a 0-d array.
     """
     refuse_list_slice(ctx, array, node)
     axes: list[Num | AxisStride] = []
@@ -301,6 +301,8 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
             if cond is not None:
                 in_bounds = cond if in_bounds is None else bool_op("and", in_bounds, cond)
             axes.append(at)
+    if shape and not axes and not array.base_index:  # it would count as the whole array
+        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` adds an axis to a 0-d array", node)
     return _compose_view(ctx.b, array, axes, shape), in_bounds
 
 

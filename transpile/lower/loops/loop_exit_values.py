@@ -143,7 +143,9 @@ def value_after_loop(
       there (`Unbound`);
     - unbound before the loop, and bound by each iteration: `Unbound` with the condition that the
       loop had an iteration, or simply the value if it surely had one;
-    - the loop may exit early and the name has a type flag: of either type, by its flag;
+    - the loop may exit early and the name has a type flag: of either type, by its flag. The types
+      are those at the start of an iteration, which include the one before the loop, and those at
+      the exit: a ``while`` of no iteration leaves the name as it was;
     - its type changes after the first iteration: a union, a scalar of either type, or `Unbound` if
       there was no iteration: see `_value_after_type_change`;
     - a maximum or minimum of either type: a NumPy scalar if an item has replaced the initial value,
@@ -165,7 +167,8 @@ def value_after_loop(
         return n if frame.runs == TRUE else Unbound(n, frame.runs)
     if frame.exits_early and _has_type_flag(ctx, carry, end, frame):
         assert isinstance(end, Num)
-        return Num(carry.var, end.strong, end.weak, carry.flag, exact=end.exact)
+        strong, weak = carry.strong or end.strong, carry.weak or end.weak
+        return Num(carry.var, strong, weak, carry.flag, exact=carry.exact and end.exact)
     if carry.changes_after_first:
         return _value_after_type_change(ctx, carry, init, frame.runs)
     if carry.has_type_flag and isinstance(end, Num):

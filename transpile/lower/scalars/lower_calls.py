@@ -231,6 +231,10 @@ def _lower_ufunc(
     with a number as result. Raises Refused for dtypes that the operation does not have.
     """
     require_argument_count(ctx, args, op.arity, node)
+    if op.name in ("floordiv", "mod") and all(n.weak for n in args):
+        args = _as_numpy_operands(ctx, args, node)  # a divisor of 0 warns, as of NumPy's integers
+    if op.name == "pow" and not any(n.strong for n in args) and any(n.weak == "f64" for n in args):
+        args = _as_numpy_operands(ctx, args, node)  # special operands, as `power_operation`
     if op.name in OPERATORS and not all(n.weak for n in args):
         return binary_operation(ctx, OPERATORS[op.name], args[0], args[1], node, ufunc=True)
     if op.name in COMPARISONS:

@@ -22,13 +22,14 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.typed_values import Num, cast
+from ...types.typed_values import Num, bool_op, cast
 from ...types.value_types import ScalarType
 from ..state.float_exceptions import in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
+from .integer_arithmetic import SCALAR_PREFIX
 from .scalar_operands import convert_operand, result_type, with_result_type
 
 __all__ = ["Multiply", "power_operation"]
@@ -77,6 +78,9 @@ def power_operation(
         else:
             value = _power_by_root(ctx, a, x, ty, exponent, node)
     else:
+        a, c = ctx.b.bind(a, "base"), ctx.b.bind(c, "exponent")
+        if not ty.weak and not spelled.startswith(SCALAR_PREFIX):
+            _require_common_power(ctx, a, c, node)
         value = apply_op(ctx.b, "pow", a, c)
     if not ty.weak:
         return with_result_type(with_warnings(ctx.b, "pow", (a, c), value, spelled, node), ty, x, y)
@@ -85,6 +89,33 @@ def power_operation(
     if exponent != 0.5:  # of which `_power_by_root` has required the domain of the square root
         require(ctx.b, in_domain("pow", (a, c), value), "GUARD_RAISES", node)
     return with_result_type(value, ty, x, y)
+
+
+def _require_common_power(ctx: Lowering, x: Expr, y: Expr, node: ast.AST) -> None:
+    """Requires operands for which ``np.power(x, y)`` gives the result and the warnings of C's
+    ``pow``; on the others the call is replayed.
+
+    NumPy warns of some infinite powers whose exponent is infinite (of 0.0 to -inf, of 1e308 to
+    inf), where ``pow`` raises no status. It takes the square root if the exponent of all elements
+    is 0.5, which differs for -0.0 and -inf (`_POWER_IS_SQRT`): an exponent that is known at kernel
+    entry must not be 0.5, since a check of each base would slow the loop; else the base must have
+    no sign.
+    """
+    if isinstance(y, Const) and math.isfinite(y.value) and y.value != 0.5:
+        return
+    finite = _is_other(Call("abs", (y,), y.dtype), math.inf)
+    require(ctx.b, finite, "GUARD_FLOAT_STATUS", node)
+    if _POWER_IS_SQRT:
+        common = _is_other(y, 0.5)
+        if ctx.b.path.branches or not ctx.b.known_at_entry(common):
+            positive = bool_op("not", Call("signbit", (x,), "bool"))
+            common = bool_op("or", common, positive)
+        require(ctx.b, common, "GUARD_FLOAT_STATUS", node)
+
+
+def _is_other(x: Expr, value: float) -> Expr:
+    """``x != value``."""
+    return Call("ne", (x, Const(value, x.dtype)), "bool")
 
 
 def _power_by_root(

@@ -282,8 +282,10 @@ def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | Comp
     return with_result_type(convert_operand(ctx.b, x, ty.dtype, node), ty, x)
 
 
-def bitwise_invert(ctx: Lowering, x: Num, node: ast.AST) -> Num:
-    """``~x`` of an integer or a bool."""
+def bitwise_invert(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num:
+    """``~x`` of an integer or a bool. Raises Refused for other numbers: Python raises TypeError."""
+    if isinstance(x, ComplexPair):
+        refuse("LOWER_TYPE", "`~` of a complex number raises TypeError", node)
     ty = result_type(ctx, operator.invert, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(bool_op("not", x.ir), ty, x)

@@ -170,14 +170,17 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
     If one operand is a float, the other is converted to a float first: NaN is never greater than an
     int. The ufunc `of_integers` serves ints and bools.
     """
-    text = f"T(A) if T(A) {comparison} T(B) or T(B) != T(B) else T(B)"
+    of_floats = f"T(A) if A {comparison} B or B != B else T(B)"
+    of_a_float = f"T(A) if T(A) {comparison} T(B) or T(B) != T(B) else T(B)"
+    of_others = f"NP.{of_integers}(A, B)"
 
     def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         operands = [bound[n] for n in ("a", "b") if n in bound.arguments]
         kinds = _kinds(operands, cx)
         if not bound.only("a", "b") or len(operands) != 2 or "c" in kinds:
             return None
-        return ElementFormula(text if "f" in kinds else f"NP.{of_integers}(A, B)", operands)
+        text = of_floats if kinds == {"f"} else of_a_float if "f" in kinds else of_others
+        return ElementFormula(text, operands)
 
     return row
 

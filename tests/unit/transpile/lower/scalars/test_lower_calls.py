@@ -1,7 +1,9 @@
-"""Calls of ufuncs: an operation is left to Python on dtypes that its row excludes."""
+"""Calls of ufuncs: dtypes that a row excludes are left to Python; Python's ints become NumPy's."""
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -37,3 +39,26 @@ def test_an_excluded_dtype(function: Any, ufunc: Any, monkeypatch: pytest.Monkey
 def test_excluded_in_a_row() -> None:
     row = replace(OPS["copysign"], excluded=("f16",))
     assert [d for d in ("f16", "f32", "i32") if row.accepts(d)] == ["f32"]
+
+
+def quotients(a: Any, b: Any) -> Any:
+    return np.floor_divide(a, b)
+
+
+def remainders(a: Any, b: Any) -> Any:
+    return np.remainder(a, b)
+
+
+def warned(f: Any, *args: Any) -> tuple[str, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return repr(f(*args)), [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize("function", [quotients, remainders])
+def test_divisors_of_zero(function: Any) -> None:
+    """A ufunc of Python's ints and bools divides NumPy's, which warn of 0 and do not raise."""
+    compiled = fuse(function, on_reject="silent")
+    for a, b in product((7, 0, -3, True, False, np.int64(7)), repeat=2):
+        assert warned(compiled, a, b) == warned(function, a, b), (a, b)
+    assert compiled.stats.compiled

@@ -1,7 +1,10 @@
-"""Python's ints to powers that are known only at the call: ints, floats, or more than 64 bits."""
+"""Python ints to powers that are known only at the call; special operands of `np.power`."""
 from __future__ import annotations
 
+import warnings
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,3 +52,33 @@ def test_numpys_ints_wrap(dtype: type, tmp_path: Path) -> None:
     x = np.array([1, 2, 3, 100]).astype(dtype)
     for n in (0, 1, 5, 30):
         assert_same(outcome(g, (x, n)), outcome(f, (x, n)), f"{n}")
+
+
+def powers(a: Any, b: Any) -> Any:
+    return np.power(a, b)
+
+
+def powers_of_scalars(xs: Any, ys: Any) -> Any:
+    return [np.power(x, y) for x in xs for y in ys]
+
+
+def test_special_operands_of_power() -> None:
+    """``np.power`` warns of infinite exponents where C's ``pow`` does not, and takes the square
+    root for the exponent 0.5.
+    """
+    values = (0.0, -0.0, 1.0, -2.0, 1e308, np.inf, -np.inf, np.nan, 0.5)
+    compiled, looped = fuse(powers, on_reject="raise"), fuse(powers_of_scalars, on_reject="raise")
+    for kind in (float, np.float64, np.float32, lambda v: np.full(3, v)):
+        for a, b in product([kind(v) for v in values if kind is not np.float32 or v != 1e308],
+                            values):
+            assert warned(compiled, a, b) == warned(powers, a, b), (a, b)
+    assert compiled.stats.compiled > sum(compiled.stats.replays.values())
+    for a, b in product(values, (0.5, np.inf, -np.inf, 1.5)):
+        assert warned(looped, [1.0, a], [2.5, b]) == warned(powers_of_scalars, [1.0, a], [2.5, b])
+
+
+def warned(f: Any, *args: Any) -> tuple[str, list[str]]:
+    """The repr of a result, and the messages of warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return repr(f(*args)), [str(w.message) for w in caught]

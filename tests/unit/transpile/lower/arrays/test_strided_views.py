@@ -1,0 +1,26 @@
+"""Views: new axes, of arrays of any rank."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from written import written
+
+from transpile import fuse
+
+SUBSCRIPTS = ("None", "..., None", "None, None", "np.newaxis, ...", "None, ..., None", "...", "()")
+
+
+@pytest.mark.parametrize("array", [np.array(2.5), np.arange(3.0), np.ones((2, 3))], ids=np.ndim)
+@pytest.mark.parametrize("subscript", SUBSCRIPTS)
+def test_new_axes(array: Any, subscript: str, tmp_path: Path) -> None:
+    """Of a 0-d array, too, whose view has no subscript of the array."""
+    text = f"import numpy as np\ndef f(x):\n    return x[{subscript}], x[{subscript}] * 2\n"
+    plain = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent")
+    for value, expected in zip(compiled(array), plain(array), strict=True):
+        assert type(value) is type(expected)
+        assert (value.shape, value.strides) == (expected.shape, expected.strides)
+        assert np.array_equal(value, expected)

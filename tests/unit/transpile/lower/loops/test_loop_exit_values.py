@@ -1,0 +1,79 @@
+"""The type of a name that a loop rebinds: after no iteration that from before the loop."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from transpile import fuse
+
+PAIRS = {
+    "int": (np.int64(2), 7), "float": (np.float64(2.5), 7.5), "bool": (np.bool_(False), True),
+}
+"""A NumPy and a Python scalar of the same dtype."""
+
+
+def rebound(v: Any, w: Any, n: int) -> Any:
+    while n > 0:
+        v = w
+        n //= 2
+    return v
+
+
+def in_loops(v: Any, w: Any, n: int, items: list[float]) -> Any:
+    """`v`, or `w` after some iterations, of each kind of loop.
+
+    A `while` halves, since one that counts is compiled as a `for`.
+    """
+    a = b = c = d = e = f = v
+    k = n
+    while k > 0:
+        a = w
+        k //= 2
+    k = n
+    while True:
+        if k <= 0:
+            break
+        b = w
+        k //= 2
+    for _ in range(n):
+        c = w
+    for _ in items:
+        d = w
+    for i in range(n):
+        while i > 0:
+            e = w
+            i //= 2
+    for i in range(n):
+        if i == 1:
+            break
+        f = w
+    return a, b, c, d, e, f, rebound(v, w, n)
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("python_before", [False, True], ids=["to Python", "to NumPy"])
+def test_types_after_zero_and_more_iterations(
+    pair: tuple[Any, Any], *, python_before: bool
+) -> None:
+    v, w = reversed(pair) if python_before else pair
+    compiled = fuse(in_loops, target="scalar", on_reject="raise")
+    for n in (0, 1, 2):
+        args = (v, w, n, [0.5] * n)
+        assert_same(outcome(compiled, args), outcome(in_loops, args), f"{args}")
+    assert compiled.stats.compiled == 3
+
+
+def test_an_operation_on_the_value_before_a_while() -> None:
+    """The result of a float32 and an int has the dtype of the NumPy int that was there before."""
+
+    def scaled(v: Any) -> Any:
+        while v > 5:
+            v = 3
+        return np.float32(0.1) * v
+
+    compiled = fuse(scaled, on_reject="silent")
+    for v in (np.int64(2), np.int64(7), 2, 7):
+        assert_same(outcome(compiled, (v,)), outcome(scaled, (v,)), repr(v))

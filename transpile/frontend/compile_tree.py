@@ -1,0 +1,26 @@
+"""Compile the tree of a function after a stage to the code of a module, without warnings."""
+from __future__ import annotations
+
+import ast
+from types import CodeType
+
+from .ast_walk import copy_tree
+from .core_nodes import fix_missing_locations
+from .suppress_warnings import suppress_warnings
+
+__all__ = ["compile_tree"]
+
+
+def compile_tree(tree: ast.FunctionDef, path: str) -> CodeType:
+    """The code of a module that defines the function `tree`; `path` is what tracebacks show.
+
+    Between two stages nodes may lack positions, which ``compile`` demands: they are filled in, in a
+    copy, as the next stage may take them from elsewhere. No warning of Python about the program
+    (``SyntaxWarning``) is shown: it comes from a tree that the compiler has made.
+
+    For checks of stages (`TRANSPILE_CHECK`) and ``transpile bisect``; `function_from_tree` makes
+    the functions that calls run.
+    """
+    with suppress_warnings():
+        module = fix_missing_locations(ast.Module([copy_tree(tree)], []))
+        return compile(module, path, "exec")
