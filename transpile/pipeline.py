@@ -38,6 +38,7 @@ from .call_plan import (
     strided_params,
 )
 from .diagnostics import Refused
+from .errors import did_you_mean
 from .expand import Context, expand, expand_only, registered
 from .frontend.compile_tree import compile_tree
 from .frontend.inline import Inliner, bind_captures, plan_with_captures, refusal_in_source
@@ -536,8 +537,7 @@ def pass_names(words: Collection[str]) -> frozenset[str]:
     passes = [(n, s.name) for n, s in named_stages() if s.is_pass]
     for word in words:
         if not any(word in pair for pair in passes):
-            known = dict.fromkeys(name for _, name in passes)
-            raise ValueError(f"no pass {word!r} (known: {', '.join(known)})")
+            raise ValueError(f"no pass {word!r}{did_you_mean(word, (n for _, n in passes))}")
     return frozenset(n for n, name in passes if n in words or name in words)
 
 

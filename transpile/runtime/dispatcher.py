@@ -342,10 +342,10 @@ class Dispatcher(WrappedFunction):
         Raises FuseError if running as Python is forbidden, by ``TRANSPILE_FALLBACK=error``, or by
         ``on_reject="raise"`` for a signature that is refused.
         """
-        is_refused = spec.rejection is not None
-        if fallback_is_error() or (is_refused and self.options.on_reject == "raise"):
-            code = spec.rejection.code if spec.rejection else code
-            message = fallback_message(self._function, spec.types, code, spec.rejection)
+        rejection = spec.rejection
+        if fallback_is_error() or (rejection and self.options.on_reject == "raise"):
+            code = rejection.code if rejection else code
+            message = fallback_message(self._function, spec.types, code, rejection, runs=False)
             raise FuseError(message, code) from spec.error
         spec.replays[code] += 1
         return self._function

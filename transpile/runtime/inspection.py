@@ -139,7 +139,7 @@ def listing(
             p.fused.listing_for(p.latest) for p in regions if p.latest is not None
         ]:
             return join_listings(read_source(function), target.name, region_listings)
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
 
 
@@ -187,7 +187,7 @@ def emit(
         )
         if parts is not None and (text := _text_of_regions(stage, parts)):
             return text
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
 
 
@@ -220,7 +220,7 @@ def text_after(
         state = run_stages(state, stop_after=last, skip=settings.skip, observe=note_form)
     except Exception as error:
         rejection = rejection_of(error)
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
     return text_of_form(last_form, state)
 

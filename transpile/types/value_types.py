@@ -149,9 +149,14 @@ class Opaque:
     """The name of its Python type, for messages."""
     code: str = "LOWER_TYPE"
     """The code of the rejection where it is used."""
+    items: str = field(default="", compare=False)
+    """Of a list, the name of the type of its first item, for messages: it makes no other signature.
+    """
+    is_iterator: bool = field(default=False, compare=False)
+    """Whether it is an iterator, such as a generator or a ``zip``."""
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}[{self.items}]" if self.items else self.name
 
 
 class WrappedFunction:

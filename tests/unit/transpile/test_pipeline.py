@@ -83,7 +83,7 @@ def test_passes_can_be_left_out() -> None:
     assert "vectorize" in names
     made = compile_stages(total, TYPES, Options(), skip=["vectorize"])
     assert "vectorize" not in [name for name, _ in made.passes]
-    with pytest.raises(ValueError, match="no pass 'vectorise'"):
+    with pytest.raises(ValueError, match="no pass 'vectorise'; did you mean 'vectorize'"):
         compile_stages(total, TYPES, Options(), skip=["vectorise"])
 
 

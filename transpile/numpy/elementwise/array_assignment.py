@@ -44,6 +44,7 @@ from ..array_views import (
     view_of,
 )
 from ..gather_scatter import index_axis_first, is_gathered, stores_in_order
+from ..numpy_errors import note_unsafe_store
 from .elementwise_ops import (
     ELEMENTWISE,
     augmented_element,
@@ -243,6 +244,8 @@ def store_elements(
     if _stores_to_copy(target, is_one_value, cx):
         return None
     if ty is None or not converts_elementwise(target_fact, op, value_fact, cx):
+        result = cx.facts.operator_fact(op, target_fact, value_fact) if op else value_fact
+        note_unsafe_store(s, result, target_fact, is_update=op is not None)
         return None
     read = target
     if isinstance(target, ast.Subscript):
