@@ -295,6 +295,7 @@ x, out = np.ones(20000), np.zeros(20000)
 with transpile.threads(1):  # on a busy machine the call may take so long that it starts a thread
     scaled(x, out)
 thread_pool.wait_until_ready()
+str(scaled.report(x, out))  # imports what another user may not be allowed to read
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
 if os.getuid() == 0:
