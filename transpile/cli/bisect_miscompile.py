@@ -179,7 +179,7 @@ class _Search:
             case pipeline.TARGET_IR:
                 return _kernel_function(self.call.function, state.plan, state.target_kernel)
         plan = state.plan if state.python is not None else (
-            plan_with_captures(state.plan, state.inliner)
+            plan_with_captures(state.plan, state.inlining)
         )
         return _kernel_function(self.call.function, plan, state.kernel)
 
@@ -193,7 +193,7 @@ class _Search:
                 compiled: Callable[..., Any] = state.variant
             else:
                 compiled = _variant_function(
-                    call.function, Variant(call.function, state.interface, state.entry.fast)
+                    Variant(call.function, state.interface, state.entry.fast)
                 )
             outcome = outcome_of(compiled, call.args, self.seconds)
             return compare(outcome, self.expected, exact=self.exact)
@@ -299,7 +299,7 @@ class _Search:
 
 def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
-    captures = () if state.inliner is None else state.inliner.plan_additions()[0]
+    captures = () if state.inlining is None else state.inlining.captures.plan_additions()[0]
     tree = bind_captures(state.tree, captures)
     names = {"_core": core_functions, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
@@ -319,10 +319,10 @@ def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Call
         arguments = dict(zip(names, map(complex_as_floats, args), strict=True))
         return run_kernel(kernel, arguments).status
 
-    return _variant_function(function, Variant(function, make_interface(plan, kernel), fast))
+    return _variant_function(Variant(function, make_interface(plan, kernel), fast))
 
 
-def _variant_function(function: FunctionType, variant: Variant) -> Callable[..., Any]:
+def _variant_function(variant: Variant) -> Callable[..., Any]:
     """The call of `variant`; it raises Replayed where Python has to answer."""
 
     def replay(_: Variant, code: str, *__: object) -> Any:
