@@ -2,8 +2,9 @@
  *
  * Follows abi.h, stop.h and parallel.h in one translation unit. One region at a time owns the pool. Whoever finds it owned,
  * or runs in a worker or in the owner, runs the whole range itself; nobody waits for the pool. The owner opens the region,
- * and it and the workers claim chunks in ascending order from one counter. The owner waits only for workers that have
- * entered; one that comes late finds the region closed. A claimed chunk is always run to its end.
+ * and it and the workers claim chunks: each first those of its own stretch of the range, in ascending order, then what is
+ * left of the others' (`run_chunks`). The owner waits only for workers that have entered; one that comes late finds the
+ * region closed. A claimed chunk is always run to its end.
  *
  * A worker that took part spins for a moment, so that the next region finds it awake, and then sleeps: nothing runs between
  * calls. `choose_threads` decides how many threads pay, and learns from what regions took.
@@ -32,7 +33,7 @@
 #define ADD(place, value) __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST)     /* gives the old value */
 #define OWN_LINE _Alignas(128)                          /* a cache line, or a pair that is fetched together */
 
-enum { MOST_THREADS = 1024, REPLAY = 16 };              /* REPLAY: of op_table.STATUS */
+enum { MOST_THREADS = 1024, MOST_STRETCHES = 64, REPLAY = 16 };     /* REPLAY: of op_table.STATUS */
 enum { OPEN = 1 << 30, AWAITED = 1 << 29, INSIDE = 0xffff };    /* bits of the low half of `gate` */
 enum { NOT_IN_REGION, OWNER, WORKER };
 enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's place in `staff` */
@@ -69,10 +70,11 @@ static struct {
     int32_t parked;             /* the number of workers that sleep, or are about to */
     int32_t is_leaving;         /* the workers must end */
     /* The region that is open, or was last. */
-    OWN_LINE int64_t next;      /* the number of the next chunk to claim */
+    OWN_LINE tp_region *region;
     int64_t chunks;             /* how many chunks there are */
     int64_t length;             /* iterations of a chunk; the last one may have fewer */
-    tp_region *region;
+    int64_t stretches;          /* into how many the chunks are divided */
+    int32_t is_over;            /* no further chunk need be claimed */
     uint64_t control;           /* the owner's floating-point control bits, which workers take over */
     int64_t status;             /* of the workers, ORed: that of the kernel */
     uint64_t flags;             /* of the workers, ORed: the floating-point flags that they raised */
@@ -108,6 +110,8 @@ static struct {
     int64_t counts[5];          /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
 } pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
 
+/* Of the open region: the chunks of each stretch that are not claimed, and whether a thread has begun with it. */
+static struct { OWN_LINE int64_t next, end; int32_t is_taken; } stretches[MOST_STRETCHES];
 static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];     /* the workers, and ABSENT, RUNNING or ENDED */
 static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
 static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
@@ -239,24 +243,43 @@ static int goes_on(tp_region *r, int64_t *clock)
 {
     if (!r->goes_on || r->goes_on(clock, r->raised)) return 1;
     STORE(&pool.is_stopped, 1);
-    POKE(&pool.next, pool.chunks);
+    STORE(&pool.is_over, 1);
     return 0;
 }
 
-/* Claims and runs chunks of the open region. Gives the ORed status. The owner looks for signals between chunks, since the clocks
- * of the kernel's own loops begin anew in each. */
-static int64_t run_chunks(int64_t *clock, int64_t *iterations)
+/* The number of a chunk that this thread has claimed from that stretch; -1 if none is left there, or the region is over. A worker
+ * that is to leave claims no more. */
+static int64_t claim(int64_t stretch, int is_worker)
+{
+    int64_t *next = &stretches[stretch].next, end = stretches[stretch].end;
+    if (PEEK(&pool.is_over) || (is_worker && LOAD(&pool.is_leaving)) || PEEK(next) >= end) return -1;
+    int64_t k = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+    return k < end ? k : -1;
+}
+
+/* Claims and runs chunks of the open region, until none is left. Gives the ORed status.
+ *
+ * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes on with those
+ * that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements in the cache
+ * of its core: those that another core has written come from there much more slowly. A region whose chunks must be claimed in
+ * ascending order has one stretch.
+ *
+ * The owner, which alone has a `clock`, looks for signals between chunks, since the clocks of the kernel's own loops begin anew in
+ * each. */
+static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
 {
     tp_region *r = pool.region;
-    int64_t status = 0, chunks = pool.chunks, length = pool.length, last = r->last;
-    while (clock || !LOAD(&pool.is_leaving)) {          /* a worker has no clock */
-        int64_t k = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
-        if (k >= chunks) break;
-        int64_t begin = r->first + k * length, end = last - begin > length ? begin + length : last;
-        r->run(r, begin, end, &status);
-        *iterations += end - begin;
-        if (status & r->stops_at) POKE(&pool.next, chunks);
-        if (clock && !goes_on(r, clock)) break;
+    int64_t status = 0, length = pool.length, last = r->last, all = pool.stretches, home = number % all, k;
+    for (int64_t i = 0; number && i < all && __atomic_exchange_n(&stretches[home].is_taken, 1, __ATOMIC_RELAXED); i++)
+        home = (home + 1) % all;
+    for (int64_t turn = 0; turn < all; turn++) {
+        while ((k = claim((home + turn) % all, !clock)) >= 0) {
+            int64_t begin = r->first + k * length, end = last - begin > length ? begin + length : last;
+            r->run(r, begin, end, &status);
+            *iterations += end - begin;
+            if (status & r->stops_at) STORE(&pool.is_over, 1);
+            if (clock && !goes_on(r, clock)) return status;
+        }
     }
     return status;
 }
@@ -269,15 +292,14 @@ static int displaces_owner(void)
     return 1;
 }
 
-/* Takes part in the region, if it is open and has a seat. Whether it was open. */
-static int take_part(void)
+/* Takes part in the region, if it is open and a seat is free; `number`: of this worker. */
+static void take_part(int64_t number)
 {
     uint64_t old = ADD(&pool.gate, 1);
-    int is_open = (old & OPEN) != 0;
-    if (is_open && (int32_t)(old & INSIDE) < pool.seats && !displaces_owner()) {
+    if (old & OPEN && (int32_t)(old & INSIDE) < pool.seats && !displaces_owner()) {
         int64_t iterations = 0;
         set_float_control(pool.control);
-        int64_t status = run_chunks(0, &iterations);
+        int64_t status = run_chunks(number, 0, &iterations);
         uint64_t flags = float_flags();
         if (iterations) ADD(&pool.helpers, 1);
         if (status) __atomic_fetch_or(&pool.status, status, __ATOMIC_RELAXED);
@@ -285,7 +307,6 @@ static int take_part(void)
     }
     old = ADD(&pool.gate, -1);
     if (old & AWAITED && (old & INSIDE) == 1) wake(HALF(LOW), 1);
-    return is_open;
 }
 
 /* The end of a spin that begins now, in ticks; 0 where it would take time from others. */
@@ -297,10 +318,10 @@ static int64_t end_of_spin(void)
 }
 
 /* A worker: takes part in each region that it sees opened, spins for a moment after that, and then sleeps until the next one or
- * the end. `place`: its state in `staff`. */
+ * the end. `place`: that in `staff`. */
 static void *work(void *place)
 {
-    int32_t *state = place;
+    int64_t number = (intptr_t)place + 1;
     role = WORKER;
 #ifdef __linux__
     prctl(PR_SET_NAME, "transpile");
@@ -308,10 +329,10 @@ static void *work(void *place)
     uint32_t seen = (uint32_t)(LOAD(&pool.gate) >> 32) - 1;     /* the region that is open now is new */
     int64_t end = 0, then = 0;
     while (!LOAD(&pool.is_leaving)) {
-        uint32_t number = (uint32_t)(LOAD(&pool.gate) >> 32);
-        if (number != seen) {
-            seen = number;
-            take_part();
+        uint32_t now_open = (uint32_t)(LOAD(&pool.gate) >> 32);
+        if (now_open != seen) {
+            seen = now_open;
+            take_part(number);
             end = end_of_spin(), then = ticks();
             continue;
         }
@@ -330,7 +351,7 @@ static void *work(void *place)
         ADD(&pool.parked, -1);
         then = ticks(), end = 0;
     }
-    STORE(state, ENDED);
+    STORE(&staff[number - 1].state, ENDED);
     ADD(&pool.alive, -1);
     return 0;
 }
@@ -348,7 +369,7 @@ static int start_worker(int place)
     pthread_sigmask(SIG_SETMASK, &none, &old);
     STORE(&staff[place].state, RUNNING);
     ADD(&pool.alive, 1);
-    int failed = pthread_create(&staff[place].thread, &attributes, work, &staff[place].state);
+    int failed = pthread_create(&staff[place].thread, &attributes, work, (void *)(intptr_t)place);
     pthread_sigmask(SIG_SETMASK, &old, 0);
     pthread_attr_destroy(&attributes);
     if (!failed) return COUNT(&pool.counts[3]), 1;
@@ -671,7 +692,7 @@ static int64_t run_timed(tp_region *r)
     return status;
 }
 
-/* Divides the range into chunks for t threads: each thread gets 4 to 16 of about USUAL_CHUNK, so that the last ones end at
+/* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16 of about USUAL_CHUNK, so that the last ones end at
  * nearly the same time; 16 if iterations are of very different length; fewer if a chunk would take less than LEAST_CHUNK. */
 static void divide(const tp_region *r, int t, double time)
 {
@@ -682,6 +703,13 @@ static void divide(const tp_region *r, int t, double time)
     int64_t wanted = (int64_t)count, each_blocks = (blocks + wanted - 1) / wanted;
     pool.length = each_blocks * r->grain;
     pool.chunks = (blocks + each_blocks - 1) / each_blocks;
+    int64_t number = r->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;
+    pool.stretches = number;
+    for (int64_t i = 0; i < number; i++) {
+        int64_t end = pool.chunks * (i + 1) / number;
+        POKE(&stretches[i].next, begin), stretches[i].end = end, stretches[i].is_taken = !i;    /* the owner's */
+        begin = end;
+    }
 }
 
 /* Closes the region, and waits for the workers inside. Signals are looked for meanwhile. */
@@ -716,11 +744,11 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
     pool.cpu = current_cpu(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
-    POKE(&pool.next, 0);
+    POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
     if (sleepers && asleep > 0) wake(HALF(HIGH), asleep);
-    int64_t started = ticks(), status = run_chunks(clock, &iterations);
+    int64_t started = ticks(), status = run_chunks(0, clock, &iterations);
     double own = since(started), time;
     close_region(r, clock);
     status |= PEEK(&pool.status);
@@ -777,7 +805,7 @@ int64_t tp_pool_state(int64_t stopped)
     if (role == WORKER) return LOAD(&pool.is_stopped) ? 2 : 1;
     if (role == OWNER && stopped) {
         STORE(&pool.is_stopped, 1);
-        POKE(&pool.next, INT64_MAX / 2);
+        STORE(&pool.is_over, 1);
     }
     return 0;
 }

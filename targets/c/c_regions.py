@@ -172,7 +172,7 @@ def _region(
     values = ", ".join((
         f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, units,
         f"&tp_rate_{number}", " | ".join(stops_at),
-        str(is_uneven), str(s.threads),
+        str(is_uneven), str(int(_HIT in captured)), str(s.threads),
         "TP_POLLS",
     ))
     rest = "".join(f", {c}" for c in captured if c != _WHOLE)

@@ -84,6 +84,7 @@ int64_t tp_harness(const int64_t *given, double units, double *x, double *y, dou
         {
             .run = run, .first = 0, .last = given[LENGTH], .grain = given[GRAIN], .units = units,
             .rate = &harness_rates[given[KIND]], .stops_at = given[STOPS_AT], .is_uneven = (int32_t)given[IS_UNEVEN],
+            .is_ordered = given[STOPS_AT] != 0,
             .most_threads = (int32_t)given[MOST],
             .goes_on = given[KIND] == POLL ? harness_goes_on : 0, .raised = harness_raised,
         },

@@ -452,9 +452,11 @@ def _call_program(
         return tuple(values[sources[k]] for k in written)
 
     always = interface.snapshot
+    pairs = () if always or interface.rewrites else tuple(places.pairs(interface))
+    may_overwrite_input = bool(interface.rewrites or pairs)
     copying = SnapshotSpec(
         writes=written,
-        pairs=() if always or interface.rewrites else places.pairs(interface),
+        pairs=pairs,
         max_bytes=sys.maxsize if always else interface.copied_up_to,
         buffer=pool.state,
         saves=lambda *values: pool.copies(written_arrays(values)),
@@ -481,7 +483,9 @@ def _call_program(
         needs_quiet_state=needs_quiet_state,
         python=python,
         ended=on_status,
-        copying=copying if always or interface.copied_up_to else None,
+        copying=(
+            copying if always or (interface.copied_up_to and may_overwrite_input) else None
+        ),
         calls=calls,
         silent=silent,
         capacity=capacity,

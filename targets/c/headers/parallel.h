@@ -6,7 +6,8 @@ typedef struct tp_region {
     double units;                     /* estimated work of the whole range */
     float *rate;                      /* nanoseconds a unit: an estimate at first, corrected by what calls took; shared by all calls, relaxed accesses */
     int64_t stops_at;                 /* status bits after which no further chunk need run; 0: all must run */
-    int32_t is_uneven, most_threads;  /* iterations of very different length; the function's bound, 0: none */
+    int32_t is_uneven, is_ordered;    /* iterations of very different length; chunks must be claimed in ascending order */
+    int32_t most_threads;             /* the function's bound, 0: none */
     int64_t (*goes_on)(void *, void **); void **raised;   /* the kernel's tp_goes_on and tp_raised (stop.h); NULL: it has no polls */
 } tp_region;
 static inline float tp_rate(const float *rate) { float now; __atomic_load(rate, &now, __ATOMIC_RELAXED); return now; }

@@ -75,7 +75,7 @@ _QUANTILE_STEPS = """
     for I in range(K + 2, N):
         BEST = S[I] if S[I] < BEST else BEST
     PLACE = PLACE - K
-    STEP = NP.subtract(BEST, S[K])
+    STEP = BEST - S[K]
     X = NP.subtract(BEST, STEP * (1 - PLACE)) if PLACE >= 0.5 else NP.add(S[K], STEP * PLACE)
 """
 

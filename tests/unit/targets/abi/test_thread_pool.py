@@ -63,6 +63,19 @@ def test_several_threads_take_part() -> None:
     assert len(set(threads.tolist())) == 4
 
 
+def test_each_thread_runs_its_part_of_the_range_in_each_call() -> None:
+    """What it wrote before is in the cache of its core. Others take of it what it has not begun."""
+    work = 64 * 200e3
+    with thread_pool.forced(4):
+        run_region("sleep", 64, units=work)  # starts the workers
+        calls = [run_region("sleep", 64, units=work).threads for _ in range(2)]
+        in_order = run_region("sleep", 64, units=work, stops_at=32).threads
+    for threads in calls:
+        assert (threads[1:] != threads[:-1]).sum() < 32
+    assert calls[0][0] == calls[1][0] == threading.get_native_id()
+    assert (in_order[1:] != in_order[:-1]).sum() >= 32
+
+
 def test_the_flags_are_those_of_a_serial_run(forced: int) -> None:
     """Each flag is raised by another chunk; before, all threads have others set."""
     run_region("flags", LENGTH, 16)

@@ -112,3 +112,46 @@ def test_a_signal_handler_raises_while_memory_is_copied(
     assert calls == 1
     f(9, out)
     assert out[8] > 0
+
+
+def scaled(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        out[i] = x[i] * 3.0 / (1.5 + x[i] * x[i]) + x[i] / (x[i] - 7.5) - 2.0 / (x[i] + 4.5)
+
+
+def scaled_rows(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        for j in range(3):
+            out[i, j] = x[i] * 3.0 / (1.5 + x[i] * x[i]) + x[i] / (x[i] - 7.5) - 2.0 / (x[i] + 4.5)
+
+
+def scaled_in_place(x: Any) -> None:
+    for i in range(len(x)):
+        x[i] = x[i] * 3.0 / (1.5 + x[i] * x[i]) + x[i] / (x[i] - 7.5) - 2.0 / (x[i] + 4.5)
+
+
+def test_only_arrays_that_are_read_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what a kernel writes and does not read Python needs no copy, to warn in its order."""
+    copied = []
+    original = CopyPool.copies
+
+    def noted(self: CopyPool, arrays: tuple[Any, ...]) -> Any:
+        copied.append(len(arrays))
+        return original(self, arrays)
+
+    monkeypatch.setattr(CopyPool, "copies", noted)
+    x, out = np.ones(50), np.zeros((50, 3))
+    f, rows, in_place = (
+        fuse(k, on_reject="raise") for k in (scaled, scaled_rows, scaled_in_place)
+    )
+    for k, arguments in ((f, (x, out[:, 0].copy())), (rows, (x, out))):
+        for _ in range(3):
+            k(*arguments)
+        assert k.stats.compiled == 3
+        assert copied == []
+    same = np.ones(50)
+    f(same, same)
+    assert copied == [1]
+    in_place(np.ones(50))
+    in_place(np.ones(50))
+    assert copied == [1, 1]
