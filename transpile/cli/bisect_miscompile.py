@@ -73,12 +73,16 @@ def find_difference(
 ) -> Finding | None:
     """The first stage of `call` whose output differs from Python's; None where none does.
 
-    With `watch`, names of stages and passes, only they are tested; each of them is wrong only if
-    the program before it is right. Raises NotCompiled where the function is refused.
+    With `watch`, names of stages and passes, only they are tested, and no stage after them runs;
+    each of them is wrong only if the program before it is right. Raises NotCompiled where the
+    function is refused.
     """
     search = _Search(call, seconds)
     untested: tuple[str, Compilation, str] | None = None  # the program before the stage at hand
-    for named in named_stages():
+    stages = named_stages()
+    while watch is not None and stages and stages[-1].stage.name not in watch:
+        stages = stages[:-1]
+    for named in stages:
         name, stage = named
         is_watched = watch is None or stage.name in watch
         before = search.state
