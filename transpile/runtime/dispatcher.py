@@ -211,10 +211,10 @@ class Dispatcher(WrappedFunction):
                 spec.count_forwarded(PYTHON_FASTER)
                 spec.python_calls[1] = r.allowance
                 target, counters = self._function, spec.python_calls
-            part = variant.interface.exact_arguments or (), r.exact_low, r.exact_high
-            has_other_bits = is_python and variant.interface.exact_up_to is not None
             rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, *part, not is_python, has_other_bits
+                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                r.exact_low, r.exact_high, checks_arguments=not is_python,
+                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
             ))
         self._put_rows(keys, rows)
 

@@ -1,7 +1,9 @@
 """The types of one call signature: what inference computes and specialisations are keyed on.
 
 `typeof.type_of` gives the type of a value. All types are frozen and hashable; values with equal
-types run the same compiled code. Types that are no `Opaque` can be passed to a kernel.
+types run the same compiled code. A value of a type that is no `Opaque` can be used by compiled
+code: passed as a parameter (arrays, numbers, lists), taken apart (`ObjectType`), or compiled in
+(`Constant`).
 """
 from __future__ import annotations
 

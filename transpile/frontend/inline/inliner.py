@@ -358,7 +358,8 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
        scalar draws; a scalar draw runs the Python function that has the generator's algorithm
     4. None for functions of NumPy, of `ops` and of core Python, for builtins, and for what a
        user's macro expands
-    5. the function that the name is bound to outside, also within ``fuse``
+    5. the Python function that the name is bound to in the module or closure; of a decorated
+       one (``fuse``) the original
 
     Raises Refused if the function's source cannot be used, or if it was fused with options
     that change results.
@@ -388,6 +389,7 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     if function is None:
         return None
     return _callee_of_function(state, function, call), from_ast(func)
+
 
 
 def _method_callee(state: Inlining, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
