@@ -79,8 +79,8 @@ class Run:
             self.by_way(case, stages, kernel, interpreted(kernel), wanted, f"interpreter {name}")
         if self.examples % 4 == 0:
             for target in EMULATED:
-                fast = emulated(stages.vector, target)
-                self.by_way(case, stages, stages.vector, fast, wanted, target)
+                fast = emulated(stages.kernel, target)
+                self.by_way(case, stages, stages.kernel, fast, wanted, target)
 
     def by_way(
         self,

@@ -42,7 +42,7 @@ def with_threads(
     """
     reasons: dict[Span, str] = {}
     several = {info.span for info in loops if info.threads_from}
-    for outermost, reason in loops_left_serial(stages.vector, stages.plan.fresh_arrays):
+    for outermost, reason in loops_left_serial(stages.kernel, stages.plan.fresh_arrays):
         is_search = getattr(outermost, "until", None) is not None
         for loop in innermost(outermost):
             if loop.span is not None and not (is_search and loop.span in several):

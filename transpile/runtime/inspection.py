@@ -155,7 +155,7 @@ def _compiled_listing(stages: Compilation, target: Target) -> Listing:
             return ""  # without assembly
 
     c = stages.c(target, marked=True)
-    return make_listing(stages.source, stages.vector, c, target.name, assembled)
+    return make_listing(stages.source, stages.kernel, c, target.name, assembled)
 
 
 def emit(
@@ -233,7 +233,7 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
         case "loopir":
             from loopir.ir_printer import show
 
-            return show(stages.vector)
+            return show(stages.kernel)
         case "loopset":
             from loopir.passes.nest_plans import show_nest_plans
             from targets.legalization.legalize import describe_unrolling, legalize
@@ -241,7 +241,7 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
             reassociate = stages.options.reassociate
             plans = show_nest_plans(stages.plain, target.model, reassociate=reassociate)
             descriptions = dict.fromkeys(
-                describe_unrolling(legalize(stages.vector, target), target)
+                describe_unrolling(legalize(stages.kernel, target), target)
             )
             return "\n".join((plans, "", *descriptions))
         case "mlir":

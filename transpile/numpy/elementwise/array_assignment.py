@@ -23,7 +23,7 @@ import numpy as np
 from ...analysis.alias_analysis import owners_may_alias
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import tree_key
+from ...frontend.ast_walk import subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
@@ -329,7 +329,7 @@ def _update_gathered(
     """``x[k] += e`` for an index array as NumPy does it: ``t = x[k]; t += e; x[k] = t``. An element
     whose index occurs twice is updated once.
     """
-    items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    items = subscript_items(target)
     atoms = (ast.Name, ast.Constant, ast.Slice)
     stable_items = [i if isinstance(i, atoms) else bind_fresh(i, "i", cx) for i in items]
     index = ast.Tuple(stable_items, ast.Load()) if len(stable_items) > 1 else stable_items[0]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...frontend.ast_walk import same_tree, tree_key
+from ...frontend.ast_walk import same_tree, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
@@ -190,7 +190,7 @@ def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
-    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    items = subscript_items(e)
     masks = [k for k, i in enumerate(items) if _is_mask(i, cx)]
     if len(masks) != 1:
         return None

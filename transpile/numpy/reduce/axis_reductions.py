@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
+from ...frontend.ast_walk import is_none
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
@@ -158,7 +159,7 @@ def _reduced_axes(argument: ast.expr | None, rank: int) -> tuple[int, ...] | Non
     """The axes that the argument ``axis`` names, ascending and from 0; all for None. None where one
     is no constant, is out of range, or occurs twice.
     """
-    if argument is None or (isinstance(argument, ast.Constant) and argument.value is None):
+    if argument is None or is_none(argument):
         return tuple(range(rank))
     axes = [integer_constant(a, None) for a in _listed_axes(argument)]
     if any(a is None or not -rank <= a < rank for a in axes):
