@@ -52,7 +52,7 @@ from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
     "loop_infos", "scalar_loop_rejections", "join_reports", "report_compiled", "report_regions",
-    "report_refused",
+    "report_refused", "report_without_source",
 ]
 
 _FREE = ("select", "cast")  # no arithmetic
@@ -60,10 +60,11 @@ _FREE = ("select", "cast")  # no arithmetic
 
 def loop_infos(
     legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
-    drawn: frozenset[str] = frozenset(),
+    drawn: frozenset[str] = frozenset(), joined: Iterable[Sequence[int]] = (),
 ) -> tuple[LoopInfo, ...]:
     """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
-    it runs, and one for each loop of the source (in `written`) of which nothing is left.
+    it runs, and one for each loop of the source (in `written`) of which nothing is left. `joined`:
+    the lines of the loops that became one (`Fusion.lines`).
 
     Where a loop has become several (a vector loop and a scalar remainder), the widest one is used,
     but for the elements from which threads pay, which are those of the one with the most.
@@ -92,10 +93,26 @@ def loop_infos(
             by_span[info.span] = info
     found = [*by_span, *(s for spans in around.values() for s in spans)]
     found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
+    found += _note_joined_loops(by_span, [s for s in user_loops if s not in found], joined)
     for span in written:
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def _note_joined_loops(
+    by_span: dict[Span, LoopInfo], missing: Sequence[Span], joined: Iterable[Sequence[int]]
+) -> Iterator[Span]:
+    """Those of the user's loops in `missing`, no statement of which has its place any more, that
+    were `joined` to a loop of `by_span`, whose LoopInfo names them then.
+    """
+    for lines in map(frozenset, joined):
+        lost = [span for span in missing if span.line in lines]
+        of = next((info for info in by_span.values() if info.line in lines), None)
+        if lost and of is not None:
+            others = {*of.fused_with, *(span.line for span in lost)} - {of.line}
+            by_span[of.span] = replace(of, fused_with=tuple(sorted(others)))
+            yield from lost
 
 
 _NOTHING_LEFT = "unrolled, or computed without a loop"
@@ -287,7 +304,7 @@ def report_compiled(
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
     drawn = stages.plan.generator_parts
-    loops = loop_infos(legal, stages.scalar, target, written, drawn)
+    loops = loop_infos(legal, stages.scalar, target, written, drawn, stages.fusion.lines)
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
@@ -375,6 +392,26 @@ def report_refused(
         further=merge_equal(map(with_help, effects)),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
+    )
+
+
+def report_without_source(
+    function: Callable[..., Any], types: Mapping[str, ArgType], reason: Rejection, target: Target,
+    stats: Mapping[str, object] | None,
+) -> Report:
+    """The report on a function that is compiled, and whose source is not to be had any more, by
+    this `reason`.
+    """
+    return Report(
+        function=function.__qualname__,
+        path=function.__code__.co_filename,
+        line=function.__code__.co_firstlineno,
+        signature=_signature(types),
+        target=target.name,
+        accepted=True,
+        regions=1,
+        unknown=f"no more is known, since {reason.message}",
+        stats=stats,
     )
 
 

@@ -18,7 +18,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
@@ -68,6 +68,8 @@ class UserTerms:
     """The lines of the file."""
     loops: tuple[Span, ...] = ()
     """The places of the function's loops and comprehensions."""
+    parameters: Mapping[str, Span] = field(default_factory=dict)
+    """The places of the function's parameters."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -108,6 +110,15 @@ class UserTerms:
             if is_value and segment is not None and self.variable(cited[1]) is None:
                 return f"`{segment}`"
             return f"`{self._citation(cited[1], segment)}`"
+
+        return CITATION.sub(translated, text)
+
+    def sentence(self, text: str, unnamed: str) -> str:
+        """`text`, which cites variables, with the user's; `unnamed` stands for any other one."""
+
+        def translated(cited: re.Match[str]) -> str:
+            name = self.variable(cited[1])
+            return unnamed if name is None else f"`{name}`"
 
         return CITATION.sub(translated, text)
 
@@ -169,4 +180,6 @@ def user_terms(
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
-    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops)
+    places = {a.arg: span_of(a) for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    parameters = {name: span for name, span in places.items() if span is not None}
+    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters)

@@ -21,7 +21,7 @@ from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.inline_cache import size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
-from ..call_plan import KernelInterface, ListItems
+from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..host_nodes import host_source
 from ..result_spec import builds_lists
 from ..types.typeof import parameter_names
@@ -69,7 +69,7 @@ class Variant:
     """How many items the lists that the kernel makes have room for (`list_capacity`)."""
     failed_guards: Counter[int] = field(default_factory=Counter)
     """How often each guard of the kernel failed, by its number, counted from 0."""
-    mismatches: dict[str, str] = field(default_factory=dict)
+    mismatches: dict[str, ArgumentMismatch] = field(default_factory=dict)
     """What was wrong with the first argument that did not fit, by the code of the guard."""
 
     def __post_init__(self) -> None:
@@ -227,9 +227,10 @@ class Variant:
         Items of lists are looked at in the first such call only. Later ones that no other argument
         explains get the code of the first.
         """
-        code, message = argument_mismatch(
+        found = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches
         )
-        if code is not None and message is not None:
-            self.mismatches.setdefault(code, message)
-        return code or next(iter(self.mismatches), "GUARD_RAISES")  # an allocation failed
+        if found is None:
+            return next(iter(self.mismatches), "GUARD_RAISES")  # an allocation failed
+        self.mismatches.setdefault(found.code, found)
+        return found.code

@@ -23,8 +23,6 @@ from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from targets.abi.inline_cache import CacheRow, size_of_call
 
 from ..call_plan import writes_captured
@@ -45,7 +43,7 @@ from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, Compilat
 from .call_selection import Backoff, Trial, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
-from .installed_call import InstalledCall, Keys, keys_of
+from .installed_call import InstalledCall, Keys, keys_of, rows_of_ranges
 from .specialization import (
     MAX_SIGNATURES,
     Cause,
@@ -203,19 +201,12 @@ class Dispatcher(WrappedFunction):
 
     def _put_rows_of_selection(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
         """Put a row for each range of sizes for which the selection of `variant` has decided."""
-        rows = []
-        for r in variant.selection_by_time(is_region=self.is_region).ranges():
-            target, counters = variant.call, np.array([0, r.allowance], np.int64)
-            is_python = r.served == "python"
-            if is_python:
+        ranges = variant.selection_by_time(is_region=self.is_region).ranges()
+        for r in ranges:
+            if r.served == "python":
                 spec.count_forwarded(PYTHON_FASTER)
                 spec.python_calls[1] = r.allowance
-                target, counters = self._function, spec.python_calls
-            rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
-                r.exact_low, r.exact_high, checks_arguments=not is_python,
-                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
-            ))
+        rows = rows_of_ranges(keys, ranges, variant, self._function, spec.python_calls)
         self._put_rows(keys, rows)
 
     def _put_rows(self, keys: Keys | None, rows: list[CacheRow]) -> None:
@@ -328,13 +319,14 @@ class Dispatcher(WrappedFunction):
         the dispatcher (`_may_bypass`).
         """
         original = self._replaying_function(spec, code)
+        observed = spec.observed_replay(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())
         if not (self.is_region or selects_by_time()) or not self._may_bypass():
-            return original
+            return observed
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
             self._send_to_python(spec, keys_of(spec.types, values), original, code)
-        return original
+        return observed
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:
         """The original function, which replays the call; counts the replay by `code`.
@@ -468,6 +460,10 @@ class Dispatcher(WrappedFunction):
             spec.add(variant)
             return variant
 
+    def _types_by_name(self, spec: Specialization) -> dict[str, ArgType]:
+        """The types of the arguments by the names of the parameters."""
+        return dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+
     def _build_variant(
         self, spec: Specialization, settings: Knobs, values: Arguments | None
     ) -> Variant:
@@ -477,8 +473,7 @@ class Dispatcher(WrappedFunction):
         Raises what `compile_variant` raises, and CompilationPending where a thread has been started
         instead.
         """
-        start = perf_counter()
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+        start, types = perf_counter(), self._types_by_name(spec)
         try:
             variant = None if values is None else self._variant_from_disk(types, settings, values)
             if variant is None:
@@ -507,7 +502,7 @@ class Dispatcher(WrappedFunction):
         """
         from .outlined_function import outline_function
 
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+        types = self._types_by_name(spec)
         try:
             outlined = outline_function(
                 self._function, types, rejection, self.options, self.region_type, known, dropped
@@ -539,9 +534,8 @@ class Dispatcher(WrappedFunction):
         """`rejection` with its cause, in the terms of the source."""
         from ..report.refusal_causes import with_cause
 
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            return with_cause(self._function, types, rejection)
+            return with_cause(self._function, self._types_by_name(spec), rejection)
         except Exception as error:  # whatever went wrong, there is a reason to tell
             if self._faults.should_retry(error):
                 raise

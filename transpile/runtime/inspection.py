@@ -11,6 +11,7 @@ from loopir.lazy_dataclass import replace
 from targets.isa.target_registry import Target
 
 from .. import knobs
+from ..call_plan import ArgumentMismatch
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.ast_names import name_bindings
@@ -27,6 +28,7 @@ from ..report.report_builder import (
     report_compiled,
     report_refused,
     report_regions,
+    report_without_source,
 )
 from ..report.source_listing import Listing, join_listings, make_listing
 from ..report.user_terms import cited_names
@@ -68,6 +70,10 @@ def report(
         rejection = spec.rejection if spec else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
+        if spec is not None and reason.code.startswith("SOURCE_"):  # changed since it was compiled
+            if spec.is_compiled:
+                return report_without_source(function, types_by_name, reason, target, stats)
+            reason = spec.rejection or reason
         outlined = spec.outlined if spec else _outlined_or_none(
             function, types_by_name, reason, options, region_type
         )
@@ -92,11 +98,18 @@ def _failures(spec: Specialization | None) -> GuardFailures | None:
     """The guards that failed in the calls so far."""
     if spec is None or not spec.replays:
         return None
-    failed, mismatches = Counter[int](), dict[str, str]()
+    failed, mismatches = Counter[int](), dict[str, ArgumentMismatch]()
+    raised_after = Counter[str]()
+    for raised, count in spec.raised.items():
+        raised_after[raised.failed] += count
+    always = frozenset(c for c, (calls, _) in spec.observed.items() if calls == raised_after[c])
     for variant in spec.variants:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
-    return GuardFailures(guards=failed, mismatches=mismatches, replays=spec.replays)
+    return GuardFailures(
+        guards=failed, mismatches=mismatches, raised=spec.raised, always_raised=always,
+        replays=spec.stats.replays,
+    )
 
 
 def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:

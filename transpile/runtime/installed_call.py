@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline_cache
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
@@ -25,8 +27,10 @@ from .stub_functions import Arguments, backoff_stub
 
 if TYPE_CHECKING:
     from ..types.value_types import ArgType
+    from .call_selection import SizeRange
+    from .compiled_variant import Variant
 
-__all__ = ["InstalledCall", "Keys", "keys_of"]
+__all__ = ["InstalledCall", "Keys", "keys_of", "rows_of_ranges"]
 
 Keys = tuple[ArgumentKey, ...]
 """The keys of all arguments of a call."""
@@ -171,3 +175,23 @@ def _is_given_by_identity(ty: ArgType, value: object) -> bool:
     """
     is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
     return is_function or isinstance(ty, Constant)
+
+
+def rows_of_ranges(
+    keys: Keys, ranges: Sequence[SizeRange], variant: Variant, function: FunctionType,
+    python_calls: np.ndarray,
+) -> list[CacheRow]:
+    """A row for each range of sizes: its target is `variant`, or `function` where Python serves the
+    calls, whose counters are `python_calls`.
+    """
+    rows = []
+    for r in ranges:
+        is_python = r.served == "python"
+        rows.append(CacheRow(
+            function if is_python else variant.call, keys, r.low, r.high,
+            python_calls if is_python else np.array([0, r.allowance], np.int64),
+            variant.interface.exact_arguments or (), r.exact_low, r.exact_high,
+            checks_arguments=not is_python,
+            is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
+        ))
+    return rows

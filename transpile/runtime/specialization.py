@@ -24,7 +24,7 @@ from ..types.value_types import (
     ObjectType,
     ScalarType,
 )
-from .stub_functions import Arguments
+from .stub_functions import Arguments, observing_stub
 
 if TYPE_CHECKING:
     import ast
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..options import Options
     from ..report.loop_report import Report
+    from ..report.replay_exceptions import ReplayException
     from ..report.source_listing import Listing
     from .compiled_variant import Variant
 
@@ -57,6 +58,15 @@ _MAX_REBUILDS = 64
 
 _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
+
+
+_OBSERVED_CODES = frozenset(
+    ("GUARD_BOUNDS", "GUARD_DIVISION", "GUARD_EMPTY", "GUARD_RAISES", "GUARD_SHAPE")
+)
+"""The codes of guards that fail where Python may raise."""
+
+_MOST_OBSERVED = 16
+"""How many replays after a failed guard are observed, for each code: each has one more frame."""
 
 
 @record(frozen=True, slots=True)
@@ -159,6 +169,8 @@ class Specialization:
     """`names_read` when it was refused; None if it was not, or whatever they are bound to."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     replays: Counter[str] = field(default_factory=Counter)  # by code
+    raised: Counter[ReplayException] = field(default_factory=Counter)
+    """What Python raised in the first replays (`observed_replay`), and how often."""
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     dropped: list[OutlinedRegion] = field(default_factory=list)
@@ -174,6 +186,8 @@ class Specialization:
     after few calls.
     """
     seconds: float = 0.0  # time spent compiling
+    observed: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)
+    """For each code of guards the calls that `observed_replay` has seen, and its stub."""
 
     def variant(self, values: Arguments) -> Variant | None:
         """The latest variant that applies to the current global names and these arguments."""
@@ -212,10 +226,41 @@ class Specialization:
         count = f"{what} been bound to something else {self.rebuilds + 1} times"
         return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
+    def observed_replay(self, function: FunctionType, code: str) -> FunctionType:
+        """`function`, which replays a call after a guard of this code has failed: in the first
+        `_MOST_OBSERVED` of such calls as a stub that notes in ``raised`` what Python raises, and
+        counts the replay by what has really happened.
+        """
+        if code not in _OBSERVED_CODES:
+            return function
+        calls, stub = self.observed.get(code, (0, None))
+        if calls == _MOST_OBSERVED:
+            return function
+
+        def note(error: Exception) -> None:
+            """Note the exception that `function` has raised."""
+            with suppress(Exception):  # whatever went wrong, the caller gets its exception
+                from ..report.replay_exceptions import replay_exception
+
+                raised = replay_exception(function, code, error)
+                raised = next(filter(raised.is_like, self.raised), raised)
+                self.raised[raised] += 1
+                self.replays[raised.code] += 1
+                self.replays -= Counter([code])
+
+        stub = stub or observing_stub(function, note)
+        self.observed[code] = calls + 1, stub
+        return stub
+
     @property
     def compiled(self) -> int:
         """How many calls machine code has answered."""
         return int(self.calls.cell_contents + self.native_calls[0])
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is compiled code for it."""
+        return self.rejection is None and bool(self.variants)
 
     @property
     def is_served_by_python(self) -> bool:
