@@ -65,14 +65,13 @@ def failed_guard_rejections(
     for raised, count in failures.raised.items():
         unexplained[raised.code] -= count
     for raised, count in failures.raised.items():
-        if raised.failed in failures.always_raised:  # so they have in calls that were not observed
-            count += unexplained.pop(raised.failed, 0)
+        if raised.reason in failures.always_raised:  # so they have in calls that were not observed
+            count += unexplained.pop(raised.reason, 0)
         span = raised.span
         if span is not None and span.end_col == 0:
             span = _line_span(span.line, terms)
         help = _HELP_FOR_EXCEPTIONS.get(raised.code)
-        message = f"{raised.kind} was raised here{': ' * bool(raised.text)}{raised.text}"
-        yield _failed(raised.code, message, (span,), count, terms, help)
+        yield _failed(raised.code, raised.message, (span,), count, terms, help)
     for number, count in sorted(failures.guards.items()):
         guard = kernel.guards[number]
         code, span = "GUARD_ALIAS", None  # a Disjoint has no code and no place

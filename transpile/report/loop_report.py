@@ -317,6 +317,8 @@ def _verdict(report: Report) -> StyledRow:
         f"{sum(1 + len(loop.fused_with) for loop in report.loops if loop.lanes)} vectorised",
         _count(report.fused, "fusion"),
     ]
+    if not report.accepted and not report.loops:
+        counts = ["none of the loops"]
     if report.regions > 1:
         counts.insert(0, _count(report.regions, "region"))
     return styled_row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")

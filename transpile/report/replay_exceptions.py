@@ -1,56 +1,119 @@
-"""Exceptions of replayed calls: what Python raised where a guard had failed, and at which place."""
+"""Exceptions of calls that Python runs: what was raised, and at which place of the function.
+
+After a guard has failed the exception tells what has really happened (`failed_guard_rejections`).
+In a function that is refused it is often the cause: what Python raises, the compiler cannot compile
+(`with_exceptions`).
+"""
 from __future__ import annotations
 
+import difflib
 import dis
-from collections.abc import Iterator
-from types import CodeType, FunctionType, TracebackType
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, ModuleType, TracebackType
+
+import numpy as np
 
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
-__all__ = ["ReplayException", "replay_exception"]
+from ..codes.lowering_codes import HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+from ..diagnostics import CODES, Rejection
+from ..frontend.source import is_within
+
+__all__ = ["ReplayException", "replay_exception", "with_exceptions"]
 
 
 @record(frozen=True, slots=True)
 class ReplayException:
-    """What Python raised in a call whose guard had failed."""
+    """What Python raised in a call that compiled code did not serve."""
 
-    failed: str
-    """The code of the guard that failed."""
+    reason: str
+    """The code of the guard that had failed, or of the refusal."""
     code: str
     """The code of what happened: a guard is tested before the loop, and the loop may have raised
-    something else before it came to what the guard is about."""
+    something else before it came to what the guard is about. That of a refusal stays, but for a
+    ``raise`` or ``assert``."""
     span: Span | None
     """Where the function raised it, or called what did."""
     kind: str
     """The name of the exception's class."""
     text: str
     """The start of what the exception says; empty if that is not known."""
+    holds_for_all_values: bool
+    """Whether it is raised for all arguments of these types: a name or an attribute that there is
+    not, an operation on objects that do not have it."""
 
     def is_like(self, other: ReplayException) -> bool:
         """Whether both are of one kind and place, whatever values the text names."""
         return replace(self, text=other.text) == other
 
 
-def replay_exception(function: FunctionType, failed: str, error: Exception) -> ReplayException:
-    """What `error` says, which `function` has raised in a call whose guard of code `failed` failed.
+    @property
+    def message(self) -> str:
+        """The exception as a sentence."""
+        return f"{self.kind} was raised here{': ' * bool(self.text)}{self.text}"
+
+
+def replay_exception(function: FunctionType, reason: str, error: Exception) -> ReplayException:
+    """What `error` says, which `function` has raised. `reason`: the code for which Python ran it.
     """
     found = [*_places(function.__code__, error.__traceback__)]
     span, is_raise_statement = found[-1] if found else (None, False)
-    code = _code(failed, error, is_raise_statement)
-    return ReplayException(failed, code, span, type(error).__name__, _first_line_of(error))
+    code = _code(reason, error, is_raise_statement)
+    return ReplayException(
+        reason, code, span, type(error).__name__, _first_line_of(error),
+        isinstance(error, (TypeError, AttributeError, NameError, np.exceptions.AxisError)),
+    )
 
 
-def _code(failed: str, error: Exception, is_raise_statement: bool) -> str:
+def with_exceptions(
+    rejections: Iterable[Rejection], raised: Iterable[ReplayException]
+) -> Iterator[Rejection]:
+    """`rejections` of a function, where one at a place at which Python raised an exception says so:
+    in place of its own message, if the exception is raised whatever the values are, and the help is
+    none for just that; else in a note, as other values may be computed.
+    """
+    causes = [e for e in raised if e.code == e.reason and e.span is not None]
+    for r in rejections:
+        cause = next((e for e in causes if _is_at(e.span, r.span)), None)
+        if cause is None or not r.code.startswith("LOWER_") or r.code == "LOWER_UNDEFINED":
+            yield r
+        elif cause.holds_for_all_values and r.help in _general_help(r.code):
+            yield Rejection(r.code, cause.message, cause.span, help=_HELP)
+        elif r.note is None and not cause.holds_for_all_values:
+            yield replace(r, note=f"in the first call {cause.message}")
+        else:
+            yield r
+
+
+def _general_help(code: str) -> tuple[str | None, ...]:
+    """The help that all rejections of `code` have, if there is no better one."""
+    page = CODES[code]
+    return None, page.help, page.help_outside_loop, HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+
+
+_HELP = "correct that first: the exception is Python's own"
+
+
+def _is_at(place: Span | None, refused: Span | None) -> bool:
+    """Whether an exception at `place` is one of what is `refused`: one is a part of the other."""
+    if place is None or refused is None or place.line != refused.line:
+        return False
+    return place == refused or is_within(place, refused) or is_within(refused, place)
+
+
+def _code(reason: str, error: Exception, is_raise_statement: bool) -> str:
     """The code for what happened: that of the guard if it is about such exceptions."""
     if is_raise_statement:
         return "GUARD_RAISES"
+    if not reason.startswith("GUARD_"):
+        return reason
     if isinstance(error, ZeroDivisionError):
         return "GUARD_DIVISION"
     if isinstance(error, IndexError):
-        return "GUARD_EMPTY" if failed == "GUARD_EMPTY" else "GUARD_BOUNDS"
-    is_about_values = failed in ("GUARD_EMPTY", "GUARD_SHAPE") and isinstance(error, ValueError)
-    return failed if is_about_values else "GUARD_RAISES"
+        return "GUARD_EMPTY" if reason == "GUARD_EMPTY" else "GUARD_BOUNDS"
+    is_about_values = reason in ("GUARD_EMPTY", "GUARD_SHAPE") and isinstance(error, ValueError)
+    return reason if is_about_values else "GUARD_RAISES"
 
 
 _LONGEST_TEXT = 100
@@ -63,10 +126,25 @@ def _first_line_of(error: Exception) -> str:
     """
     if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
         return ""
-    if not all(type(part) in (str, int, float, tuple) for part in error.args):
+    if not all(type(part) in (str, int, float, tuple, type(None)) for part in error.args):
         return ""
-    text = str(error).strip().partition("\n")[0]
+    text = str(error).strip().partition("\n")[0] + _similar_attribute(error)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT - 1]}…"
+
+
+def _similar_attribute(error: Exception) -> str:
+    """The end of a sentence on an attribute that an array, a list or a module does not have: the
+    most similar one; empty for other errors and objects.
+    """
+    owner, name = getattr(error, "obj", None), getattr(error, "name", None)
+    kind = type(owner)
+    if not isinstance(error, AttributeError) or not isinstance(name, str):
+        return ""
+    if kind is not ModuleType and kind.__module__ not in ("builtins", "numpy"):
+        return ""
+    public = vars(owner) if kind is ModuleType else {n for c in kind.__mro__ for n in vars(c)}
+    close = difflib.get_close_matches(name, [n for n in public if n[0] != "_"], n=1)
+    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def _places(code: CodeType, traceback: TracebackType | None) -> Iterator[tuple[Span | None, bool]]:

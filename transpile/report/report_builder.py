@@ -248,6 +248,11 @@ def _loop_info(
     )
 
 
+def _as_recurrence(loop: LoopInfo) -> LoopInfo:
+    """The LoopInfo of a loop whose accumulators depend on the iteration before and are no folds."""
+    return replace(loop, what=loop.what.replace("fold", "recurrence"))
+
+
 _HAS_OPERATIONS = "uses a dict, a set or a random generator, one iteration after the other"
 
 
@@ -308,6 +313,8 @@ def report_compiled(
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
     )
+    carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
+    loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
     if stages.options.threads != 1:
         loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
     if handwritten := match_kernel(compiled, target):

@@ -143,7 +143,9 @@ class UserTerms:
         if not unknown:
             return cited
         known = {name: self.variable(name) for name in unknown}
-        if segment is not None and None in known.values():
+        # One of several parts of a variable of the user's, such as the items of a tuple.
+        is_part = len({*known.values()}) < len(known)
+        if segment is not None and (is_part or None in known.values()):
             return segment
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
 

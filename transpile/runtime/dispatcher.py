@@ -135,7 +135,8 @@ class Dispatcher(WrappedFunction):
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
         spec = self._specialization(values)
-        if self._unverified < 1 or serving is self._function or spec.outlined:
+        is_python = serving is self._function or spec.rejection is not None
+        if self._unverified < 1 or is_python:
             return serving, None  # regions verify their own calls
         variant = spec.variant(values)
         if variant is not None and writes_captured(variant.interface):
@@ -229,19 +230,20 @@ class Dispatcher(WrappedFunction):
         code = spec.rejection.code
         outlined = spec.outlined = self._without_slow_regions(spec)
         is_compiled = outlined is not None and not outlined.loops
-        target: Callable[..., Any] = self._function
+        target = self._function
         if not is_compiled:
             target = self._replaying_function(spec, code)
         if outlined is not None:
             target = outlined.function
         elif (direct := self._with_direct_self_calls()) is not None:
             target = direct
+        serving = spec.observed(target, code)
         # A variant may apply again, when names are bound as before: only the dispatcher asks that.
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
             self._send_to_python(spec, keys, target, None if is_compiled else code)
-        return target
+        return serving
 
     def _with_direct_self_calls(self) -> FunctionType | None:
         """The original, calling itself without the dispatcher; None if it does not call itself, or
@@ -319,7 +321,7 @@ class Dispatcher(WrappedFunction):
         the dispatcher (`_may_bypass`).
         """
         original = self._replaying_function(spec, code)
-        observed = spec.observed_replay(original, code)
+        observed = spec.observed(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())
         if not (self.is_region or selects_by_time()) or not self._may_bypass():
             return observed
@@ -384,7 +386,8 @@ class Dispatcher(WrappedFunction):
         if spec is None:
             if len(known) >= MAX_SIGNATURES:
                 return self._specialization_past_limit(types)
-            spec = known.setdefault(types, Specialization(types))
+            empty = tuple(k for k, v in enumerate(values) if type(v) is list and not v)
+            spec = known.setdefault(types, Specialization(types, empty))
         if has_function_argument(types):
             spec.types = types  # of the functions themselves that were given last
         return spec

@@ -15,7 +15,7 @@ from ..call_plan import ArgumentMismatch
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.ast_names import name_bindings
-from ..frontend.source import Source, read_source, span_of
+from ..frontend.source import Source, is_within, read_source, span_of
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
@@ -23,6 +23,7 @@ from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
 from ..report.measured_choice import FasterAsPython, too_short_rejections
 from ..report.remark_selection import merge_equal
+from ..report.replay_exceptions import with_exceptions
 from ..report.report_builder import (
     join_reports,
     report_compiled,
@@ -58,6 +59,26 @@ def report(
     """The report on `function` for arguments of these types; `spec` has its calls so far.
     ``is_region``: it is an outlined region.
     """
+    found = _report_on_types(function, types, options, spec, region_type, is_region=is_region)
+    names = parameter_names(function.__code__)
+    if spec is None or not (empty := [f"`{names[k]}`" for k in spec.empty_at_first]):
+        return found
+    is_one = len(empty) == 1
+    assumed = f"{' and '.join(empty)} {'was' if is_one else 'were'} empty in the first call: " \
+              "an empty list counts as one of floats"
+    return replace(found, assumed=assumed)
+
+
+def _report_on_types(
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    spec: Specialization | None,
+    region_type: type[FusedRegion],
+    *,
+    is_region: bool,
+) -> Report:
+    """As `report`, which tells of empty lists besides."""
     settings = knobs.read()
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
@@ -82,8 +103,10 @@ def report(
         )
         if outlined is not None:
             refused = _report_with_regions(outlined, refused)
-        given_up = _given_up(spec) if spec else ()
-        return replace(refused, rejections=merge_equal((*refused.rejections, *given_up)))
+        if spec is None:
+            return refused
+        told = with_exceptions(refused.rejections, spec.raised)
+        return replace(refused, rejections=merge_equal((*told, *_given_up(spec))))
     if rejection is None:
         return compiled_report
     return report_refused(function, stages.source, types_by_name, [rejection], target, stats)
@@ -101,8 +124,8 @@ def _failures(spec: Specialization | None) -> GuardFailures | None:
     failed, mismatches = Counter[int](), dict[str, ArgumentMismatch]()
     raised_after = Counter[str]()
     for raised, count in spec.raised.items():
-        raised_after[raised.failed] += count
-    always = frozenset(c for c, (calls, _) in spec.observed.items() if calls == raised_after[c])
+        raised_after[raised.reason] += count
+    always = frozenset(c for c, (calls, _) in spec.observers.items() if calls == raised_after[c])
     for variant in spec.variants:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
@@ -292,29 +315,54 @@ def _outlined_or_none(
 def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [
-        _without_consequences(p.fused.report_for(p.latest), p, outlined)
+        _without_consequences(p.fused.report_for(p.latest), p, outlined, refused)
         for p in outlined.regions if p.latest is not None
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
     found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+    known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
+    found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
     return replace(found, rejections=(*found.rejections, *too_short_rejections(too_short)))
 
 
+def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:
+    """The names that the calling function binds itself, not only by a call of a region: their types
+    there are not known.
+    """
+    helpers = {r.helper for r in outlined.regions}
+    nodes = [*ast.walk(outlined.tree)]
+    results = {
+        id(to) for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        and isinstance(n.value.func, ast.Name) and n.value.func.id in helpers
+        for target in n.targets for to in ast.walk(target)
+    }
+    stored = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {n.id for n in stored if id(n) not in results}
+
+
 def _without_consequences(
-    report: Report, region: OutlinedRegion, outlined: OutlinedFunction
+    report: Report, region: OutlinedRegion, outlined: OutlinedFunction, refused: Report
 ) -> Report:
     """The report of a region, where refusals that follow from its being cut out are `further`: all
-    of a region without loops, and those of a list that the function makes outside of it.
+    of a region without loops, those of a list that the function makes outside of it, those of what
+    a statement defines that is `refused` itself, and those without a place, which are about values
+    that come from outside.
     """
-    lists = {
+    made = {
         to.id
         for n in ast.walk(outlined.tree) for to, value in name_bindings(n)
         if isinstance(value, (ast.List, ast.ListComp))
     }
+    made |= {
+        name
+        for n in ast.walk(outlined.tree) if isinstance(n, (ast.Assign, ast.FunctionDef))
+        if any(r.span and (s := span_of(n)) and is_within(r.span, s) for r in refused.rejections)
+        for name in _names_defined(n)
+    }
     follows = [
         r.code.startswith("LOWER_")
-        and (not region.loops or not lists.isdisjoint(cited_names(r.message)))
+        and (not region.loops or r.span is None or not made.isdisjoint(cited_names(r.message)))
         for r in report.rejections
     ]
     pairs = [*zip(report.rejections, follows, strict=True)]
@@ -323,6 +371,13 @@ def _without_consequences(
         rejections=tuple(r for r, is_consequence in pairs if not is_consequence),
         further=(*(r for r, is_consequence in pairs if is_consequence), *report.further),
     )
+
+
+def _names_defined(statement: ast.Assign | ast.FunctionDef) -> Iterator[str]:
+    """The names that an assignment or a definition binds."""
+    if isinstance(statement, ast.FunctionDef):
+        yield statement.name
+    yield from (to.id for to, _ in name_bindings(statement))
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:

@@ -66,7 +66,7 @@ _OBSERVED_CODES = frozenset(
 """The codes of guards that fail where Python may raise."""
 
 _MOST_OBSERVED = 16
-"""How many replays after a failed guard are observed, for each code: each has one more frame."""
+"""How many replays after a failed guard are observed, for each code: a stub costs some 100 ns."""
 
 
 @record(frozen=True, slots=True)
@@ -161,6 +161,9 @@ class Specialization:
     """
 
     types: tuple[ArgType, ...]
+    empty_at_first: tuple[int, ...] = ()
+    """The places of the arguments that were empty lists in the first call: their types
+    say that the items are floats."""
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None  # why it runs as Python; None: it does not
@@ -170,7 +173,7 @@ class Specialization:
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     replays: Counter[str] = field(default_factory=Counter)  # by code
     raised: Counter[ReplayException] = field(default_factory=Counter)
-    """What Python raised in the first replays (`observed_replay`), and how often."""
+    """What Python raised in the calls that were `observed`, and how often."""
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     dropped: list[OutlinedRegion] = field(default_factory=list)
@@ -186,8 +189,8 @@ class Specialization:
     after few calls.
     """
     seconds: float = 0.0  # time spent compiling
-    observed: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)
-    """For each code of guards the calls that `observed_replay` has seen, and its stub."""
+    observers: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)
+    """For each code the number of calls that were `observed`, and the stub."""
 
     def variant(self, values: Arguments) -> Variant | None:
         """The latest variant that applies to the current global names and these arguments."""
@@ -226,15 +229,17 @@ class Specialization:
         count = f"{what} been bound to something else {self.rebuilds + 1} times"
         return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
-    def observed_replay(self, function: FunctionType, code: str) -> FunctionType:
-        """`function`, which replays a call after a guard of this code has failed: in the first
-        `_MOST_OBSERVED` of such calls as a stub that notes in ``raised`` what Python raises, and
-        counts the replay by what has really happened.
+    def observed(self, function: FunctionType, code: str) -> FunctionType:
+        """`function`, which Python runs since a guard of this code has failed, or since the
+        signature is refused by a rejection of it: as a stub that notes in ``raised`` what it
+        raises. After a failed guard the call is then counted by what has really happened.
+
+        Observed are the first `_MOST_OBSERVED` calls after a guard that fails where Python may
+        raise, and the first call of a refused signature.
         """
-        if code not in _OBSERVED_CODES:
-            return function
-        calls, stub = self.observed.get(code, (0, None))
-        if calls == _MOST_OBSERVED:
+        limit = _MOST_OBSERVED if code in _OBSERVED_CODES else int(self.rejection is not None)
+        calls, stub = self.observers.get(code, (0, None))
+        if calls == limit:
             return function
 
         def note(error: Exception) -> None:
@@ -245,11 +250,12 @@ class Specialization:
                 raised = replay_exception(function, code, error)
                 raised = next(filter(raised.is_like, self.raised), raised)
                 self.raised[raised] += 1
-                self.replays[raised.code] += 1
-                self.replays -= Counter([code])
+                if self.rejection is None:
+                    self.replays[raised.code] += 1
+                    self.replays -= Counter([code])
 
         stub = stub or observing_stub(function, note)
-        self.observed[code] = calls + 1, stub
+        self.observers[code] = calls + 1, stub
         return stub
 
     @property
