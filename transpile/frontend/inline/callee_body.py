@@ -178,8 +178,12 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
 
 
 def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-    """Counts the nodes of `body`, which is about to be inlined. Raises Refused where the budget
-    of the function, `INLINED_NODES`, is spent.
+    """Counts the nodes of `body`, which is about to be inlined at `call`. Raises Refused where the
+    budget of the function, `INLINED_NODES`, is spent.
+
+    Functions that call each other twice, ten levels deep, would become a thousand copies: the time
+    of all later stages grows with the nodes. A call that is not inlined stays in the tree, and
+    lowering refuses it (`inline_origins.refusal_in_source` then gives this reason).
     """
     state.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
     if state.nodes_left < 0:
