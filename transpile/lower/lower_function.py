@@ -131,8 +131,14 @@ other modules lower the parts of their nodes.
 
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
-    """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction whose
-    order NumPy or Python chooses. Called for ``reassociate=False`` only.
+    """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction
+    whose order NumPy or Python chooses, as ``np.sum`` adds pairwise, and ``sum`` of floats with a
+    correction (Python 3.12). The stage `check_fold_order` calls it, for ``reassociate=False`` only.
+
+        s = np.sum(x)               # refused: the loop that it became would add in another order
+        for v in x: s += v          # compiled: its order is that of the source
+
+    The macro that makes such a loop of floats marks it (`Context.mark_folds`).
     """
     for n in _ordered_folds(tree):
         refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
@@ -146,7 +152,7 @@ def has_ordered_folds(tree: ast.FunctionDef) -> bool:
 
 
 def _ordered_folds(tree: ast.FunctionDef) -> Iterator[ast.For]:
-    """The loops in `tree` that stand for such reductions."""
+    """The loops in `tree` that `Context.mark_folds` has marked: not those that the user wrote."""
     return (n for n in walk_statements(tree) if isinstance(n, ast.For) and is_fold(n))
 
 

@@ -57,8 +57,18 @@ the macro does not fire.
 def statements_from(
     text: str, at: ast.AST, parts: Mapping[str, Part], *, internal: bool = False
 ) -> list[ast.stmt]:
-    """The statements of the template `text`, its holes filled with copies of `parts`, all new nodes
-    at the position of `at`. ``internal``: the loops of the template are marked as internal.
+    """The statements of the template `text`, with copies of `parts` in its holes (quasi-quotation).
+    Macros call it through `Context.code`, which passes the node that they replace as `at`.
+
+        "for I in range(N): BODY",  I="_i", N=<len(x)>, BODY=[<s = s + 1>]
+    →
+        for _i in range(len(x)):
+            s = s + 1
+
+    A hole is a capitalised name. A name or an expression fills it anywhere; statements fill it if
+    the hole is a statement itself. A capitalised name that `parts` lacks stays. All nodes of the
+    template get the position of `at`, so that messages name the source; the parts keep theirs.
+    ``internal``: the loops of `text` are one operation of the source, and no report names them.
     """
     module = copy_tree(_parsed(text))
     for node in walk_nodes(module):
