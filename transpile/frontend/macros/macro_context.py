@@ -328,11 +328,15 @@ class Context:
         return self.facts.of(expr)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """The object that a name or dotted name refers to outside of the function. None for a local
-        name, unless it is a constant on every path; None if unknown.
+        """The object that a name or dotted name refers to outside of the function, such as the
+        function ``np.sum``, or 3 for a global ``K = 3``. None for a local name, unless it is a
+        constant on every path; None if unknown.
 
-        Data, such as a number, is guarded: a macro that has looked at its value may depend on it.
-        (Functions and classes are guarded where they are named at all, see `lower.binding_guards`.)
+        Macros ask it when they decide what a call or a constant means. What they have decided holds
+        only as long as the name is bound to that object. So data (`_DATA`, such as a number) is
+        guarded here: each call compares it. Functions and classes are guarded without this, where
+        the source names them (`lower.binding_guards`). Use `resolve_unguarded` where only the type
+        of the object matters.
         """
         value = self.resolve_unguarded(expr)
         if type(value) in _DATA:
