@@ -63,7 +63,13 @@ class Argument:
 
 @record(frozen=True, slots=True)
 class Captured:
-    """A global or closure variable ``name``, read at each call under the type it had."""
+    """A global or closure variable ``name``, a number or an array, that the kernel takes as a
+    parameter: its value is read at each call, so that it may change between calls. Assumed is only
+    its ``type``, which each call tests; a call with another type is compiled anew.
+
+    A function, class or tuple is no parameter: it must stay the same object, see `IdentityGuard`.
+    `lower_names.lower_name` makes this binding; `python_wrapper` and `native_call` read the value.
+    """
 
     name: str
     type: ArrayType | ScalarType

@@ -145,7 +145,14 @@ class PrologueSource:
         return f"_tpc_{name}" if name in captured else name
 
     def identity_guards(self) -> list[str]:
-        """Conditions that names are bound to the objects that the kernel assumes."""
+        """The conditions that names are bound to the objects that the kernel assumes, as source:
+        ``np.sum is _tp_r3``, where the cell ``_tp_r3`` holds NumPy's function at compile time.
+
+        One for each guard that `with_binding_guards` and the macros have put into the plan. They
+        stand in the wrapper, so that a call where one fails raises `_Mismatch` and goes to the
+        dispatcher (`_conditions`), and in `make_binding_test`. A call in C tests the same guards
+        (``guarded_names_hold`` in ``targets/abi/values.c``).
+        """
         return [
             f"{host_operand(ref.expr)} is {self.add_helper('r', ref.value)}"
             for ref in self.interface.identity_guards
