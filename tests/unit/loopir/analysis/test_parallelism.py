@@ -25,6 +25,10 @@ INDEPENDENT = {
     "        y[i] = x[i]",
     "a block with a name": "for b in loop(range(0, n, 64)):\n    end = min(n, b + 64)\n"
     "    for i in vec(b, end, width=W, group=32):\n        y[i:W] = x[i:W]",
+    "a block in groups of four, and the rest": "for b in loop(range(0, n, 32)):\n"
+    "    end = min(b + 32, n)\n    for i in loop(range(b, end - 3, 4)):\n"
+    "        y[i] = x[i]\n        y[i + 3] = x[i]\n"
+    "    for i_1 in loop(b + max(end - b, 0) // 4 * 4, end):\n        y[i_1] = x[i_1]",
     "rows": "for i in loop(0, n):\n    for j in loop(0, m):\n        z[i, j] = z[i, j + 1]",
     "columns": "for j in vec(0, m, width=W, group=32):\n    for i in loop(1, n):\n"
     "        z[i, j:W] = z[i - 1, j:W]",
@@ -47,6 +51,9 @@ REFUSED = {
     "for i in loop(0, n):\n    y[i // 2] = x[i]": "element of `y`",
     "for i in loop(range(0, n - 4, 4)):\n    y[i + 4] = y[i]": "element of `y`",
     "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 65, n)):\n"
+    "        y[i] = x[i]": "element of `y`",
+    "for b in loop(range(0, n, 32)):\n    end = min(b + 32, n)\n"
+    "    for i in loop(b + (max(end - b, 0) - 1) // 4 * 4, end):\n"
     "        y[i] = x[i]": "element of `y`",
     "for i in vec(0, n, width=W, group=32):\n    y[i] = x[i + 1]": None,
     "for i in loop(0, n):\n    z[i, 0] = z[1, i]": "element of `z`",
@@ -108,7 +115,8 @@ def test_refused_with_the_reason(body: str) -> None:
 def random_subscript(r: random.Random, names: list[str]) -> str:
     terms = [f"{r.choice((1, 1, 1, 2, 3, 4))} * {v}" for v in names if r.random() < 0.8]
     text = " + ".join([*terms, str(r.randint(0, 6))])
-    return f"min({text}, {r.randint(4, 60)})" if r.random() < 0.2 else text
+    text = f"min({text}, {r.randint(4, 60)})" if r.random() < 0.2 else text
+    return f"max({text}, 2) // {(k := r.choice((2, 4)))} * {k}" if r.random() < 0.1 else text
 
 
 def random_loop(r: random.Random) -> str:
