@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from .frontend.core_nodes import NUMPY_NAME, OPS_NAME
+from .frontend.core_nodes import CORE_NAME, NUMPY_NAME
 
 __all__ = [
     "Helper", "HostAttribute", "HostCall", "HostCapacity", "HostConst", "HostDisplay", "HostExpr",
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 Helper: TypeAlias = Literal[
-    "abs", "bool", "draws", "float", "greatest", "int", "least", "math", "max", "min", "modules",
-    "np", "ops", "round", "type",
+    "abs", "bool", "core", "draws", "float", "greatest", "int", "least", "math", "max", "min",
+    "modules", "np", "round", "type",
 ]
 
 
@@ -45,10 +45,10 @@ class HostName:
 class HostHelper:
     """A function or module that no name of the user's can hide.
 
-    ``np`` is NumPy, ``ops`` `transpile.ops`, ``draws`` `transpile.random_numbers`; ``modules`` is
-    ``sys.modules``, where an ``import`` statement finds a loaded module; ``greatest`` and ``least``
-    give the maximum and the minimum of an int array (`runtime.snapshot`); the others are Python's
-    own. In Python: ``_np``.
+    ``np`` is NumPy, ``core`` `transpile.core_functions`, ``draws`` `transpile.random_numbers`;
+    ``modules`` is ``sys.modules``, where an ``import`` statement finds a loaded module;
+    ``greatest`` and ``least`` give the maximum and the minimum of an int array
+    (`runtime.snapshot`); the others are Python's own. In Python: ``_np``.
     """
 
     name: Helper
@@ -136,7 +136,7 @@ _NAMES: dict[type[ast.AST], str] = {
     for table in (_BINARY, _COMPARISON, _LOGICAL, _UNARY)
     for name, kind in table.items()
 }
-_HELPER_NAMES: dict[str, Helper] = {NUMPY_NAME: "np", OPS_NAME: "ops"}
+_HELPER_NAMES: dict[str, Helper] = {NUMPY_NAME: "np", CORE_NAME: "core"}
 """Names in core Python that stand for helpers."""
 _CAPACITY = "_tp_room"
 """The wrapper's name of a list of one item, which is the capacity."""

@@ -10,9 +10,6 @@ A mask of at most 64 lanes is an integer whose bit ``k`` is lane ``k``. Masks ar
 """
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
-from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -22,10 +19,9 @@ from loopir.dtypes import DTYPES, dtype_name
 from loopir.op_table import OPS
 
 __all__ = [
-    "OF_LISTS", "all_set", "any_set", "clamp", "clmul", "counted", "erf", "first_set", "fma",
-    "from_bitmask", "grouped", "has_bit", "key", "keyed", "mask_not", "members", "mul_high",
-    "pieces", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add", "saturating_mul",
-    "saturating_sub", "sigmoid", "started", "to_bitmask",
+    "all_set", "any_set", "clamp", "clmul", "erf", "first_set", "fma", "from_bitmask", "has_bit",
+    "mask_not", "mul_high", "popcount", "relu", "rotl", "rotr", "rsqrt", "saturating_add",
+    "saturating_mul", "saturating_sub", "sigmoid", "to_bitmask",
 ]
 
 LANES = 64
@@ -158,47 +154,6 @@ def mask_not(mask: Any, n: Any) -> Any:
     """The mask with its first `n` lanes inverted and the others off; `n` as in `all_set`."""
     mask, low = _lowest("mask_not", mask, n)
     return (~mask & low)[()]
-
-
-def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
-    """The list of the lists ``items[ends[k]:ends[k + 1]]``."""
-    return [items[a:b] for a, b in pairwise(ends)]
-
-
-def key(e: Any) -> int:
-    """The Python int that a hash table compares in place of the key `e`, an integer or bool of
-    Python or NumPy. Raises TypeError for other values.
-    """
-    return index(bool(e) if isinstance(e, np.bool_) else e)
-
-
-def keyed(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
-    """The dict of `keys` and `values`, in that order."""
-    return dict(zip(keys, values, strict=True))
-
-
-def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
-    """The Counter of `keys` and `values`, in that order."""
-    return Counter(keyed(keys, values))
-
-
-def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
-    """The defaultdict of `keys` and `values`, whose default is the type of `start`, called."""
-    return defaultdict(type(start), keyed(keys, values))
-
-
-def grouped(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
-    """The ``defaultdict(list)`` of `keys` and `lists`, in that order."""
-    return defaultdict(list, keyed(keys, lists))
-
-
-def members(keys: Sequence[Any]) -> set[Any]:
-    """The set to which `keys` were added in this order."""
-    return set(keys)
-
-
-OF_LISTS: Collection[Any] = (counted, grouped, keyed, members, pieces, started)
-"""The functions that make a result of the flat lists that a container was compiled to."""
 
 
 def _lowest(name: str, mask: Any, n: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from staged import emulated, in_parts, interpreted, through
 from tally import AGREED
 
 from targets.isa.target_registry import runnable_targets
-from transpile import fuse, ops
+from transpile import core_functions, fuse
 
 NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 65
@@ -67,7 +67,7 @@ on_each_target = pytest.mark.parametrize(
 @_each_program("core Python")
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
-        names = {"_ops": ops, **program.function.__globals__}
+        names = {"_core": core_functions, **program.function.__globals__}
         names |= getclosurevars(program.function).nonlocals
         tree = core_python_of(program, n)
         exec(compile(ast.Module([tree], []), "core Python", "exec"), names)

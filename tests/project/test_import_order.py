@@ -57,7 +57,8 @@ targets.abi
 targets.__init__
 
 transpile.codes
-transpile.ops  transpile.knobs  transpile.diagnostics  transpile.thread_limits
+transpile.ops  transpile.core_functions  transpile.knobs  transpile.diagnostics
+transpile.thread_limits
 transpile.options
 transpile.numpy.__init__  transpile.containers.__init__
 transpile.numpy.function_table  transpile.containers.method_table

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from worlds import World
 
-from transpile import expand, ops
+from transpile import core_functions, expand
 from transpile.frontend import source
 
 NAN = float("nan")
@@ -22,7 +22,8 @@ def expanded(fn: Callable[..., Any], *args: Any) -> ast.FunctionDef:
 
 def runnable(tree: ast.FunctionDef, fn: Callable[..., Any]) -> Callable[..., Any]:
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    names = {"_ops": ops, **fn.__globals__, **{k: c.cell_contents for k, c in cells.items()}}
+    captured = {k: c.cell_contents for k, c in cells.items()}
+    names = {"_core": core_functions, **fn.__globals__, **captured}
     exec(compile(ast.Module([tree], []), fn.__code__.co_filename, "exec"), names)
     return names[fn.__name__]
 

@@ -9,9 +9,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopir.fusion import (
     filter_fusion,
@@ -23,6 +22,8 @@ from loopir.fusion import (
     loop_pairs,
     shift_and_peel,
 )
+from loopir.ir_names import rename_names
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Loop
 
 TESTS = (
@@ -32,102 +33,121 @@ TESTS = (
 )
 _NAME = "TRANSPILE_TEST_MUTANT"
 
-Mutant = Callable[[], None]
+
+class Mutant(NamedTuple):
+    """A wrong function, or table of functions, in the place of a right one."""
+
+    owner: Any  # a module or a class
+    name: str  # in it
+    wrong: Any
+
+    def plant(self) -> None:
+        setattr(self.owner, self.name, self.wrong)
 
 
 def without(condition: str) -> Mutant:
-    """The condition is not asked."""
-
-    def put() -> None:
-        kept = tuple(c for c in fusion_legality.CONDITIONS if c.__name__ != condition)
-        assert len(kept) < len(fusion_legality.CONDITIONS)
-        fusion_legality.CONDITIONS = kept
-
-    return put
+    """The condition of legality is not checked."""
+    kept = tuple(c for c in fusion_legality.CONDITIONS if c.__name__ != condition)
+    return Mutant(fusion_legality, "CONDITIONS", kept)
 
 
-def other(owner: Any, name: str, make: Callable[[Any], Any]) -> Mutant:
-    """What `make` gives for it stands in the place of ``owner.name``."""
-    return lambda: setattr(owner, name, make(getattr(owner, name)))
+def replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Mutant:
+    """What `make` makes of the function ``owner.name`` takes its place.
+
+    Raises AttributeError, when this module is imported, where there is no such function.
+    """
+    return Mutant(owner, name, make(getattr(owner, name)))
+
+
+def returning(owner: Any, name: str, value: Any) -> Mutant:
+    """As `replaced`, by a function that returns `value` whatever its arguments are."""
+    return replaced(owner, name, lambda right: lambda *args, **kwargs: value)
 
 
 def _one_less(shift: Any) -> Any:
     """The second loop comes an iteration too early."""
 
-    def found(*args: Any) -> Any:
+    def mutant(*args: Any) -> Any:
         s = shift(*args)
         return replace(s, delay=s.delay - 1) if s and s.delay else s
 
-    return found
+    return mutant
 
 
-def _kept_whole(turned: Any) -> Any:
-    return lambda loop: loop
+def _only_variable(with_names_of: Any) -> Any:
+    """Names that both loops bind are not made different."""
+    return lambda self, first, second: rename_names(second, {second.var: first.var})
 
 
-def _no_rest(peeled: Any) -> Any:
-    def main(*args: Any) -> Any:
-        lead, loop, _ = peeled(*args)
-        return lead, loop, ()
+def _no_rest(shift_and_peel: Any) -> Any:
+    """The iterations after the common ones are left out."""
 
-    return main
+    def mutant(*args: Any) -> Any:
+        before, loop, _ = shift_and_peel(*args)
+        return before, loop, ()
 
-
-def _no_lead(peeled: Any) -> Any:
-    def main(*args: Any) -> Any:
-        _, loop, rest = peeled(*args)
-        return (), loop, rest
-
-    return main
+    return mutant
 
 
-def _whole_range(peeled: Any) -> Any:
-    def main(loop: Loop, way: Any, *args: Any) -> Any:
-        lead, _, rest = peeled(loop, way, *args)
-        return lead, loop, rest
+def _no_lead(shift_and_peel: Any) -> Any:
+    """The iterations before the common ones are left out."""
 
-    return main
+    def mutant(*args: Any) -> Any:
+        _, loop, after = shift_and_peel(*args)
+        return (), loop, after
+
+    return mutant
+
+
+def _whole_range(shift_and_peel: Any) -> Any:
+    """The joined loop has the range of the first one."""
+
+    def mutant(loop: Loop, *args: Any) -> Any:
+        before, _, after = shift_and_peel(loop, *args)
+        return before, loop, after
+
+    return mutant
 
 
 MUTANTS: dict[str, Mutant] = {
     **{c.__name__: without(c.__name__) for c in fusion_legality.CONDITIONS},
-    "one iteration early is in order": other(
-        fusion_dependences, "_is_reversed", lambda f: lambda apart: f(apart) and apart < -1
+    "one iteration early is in order": replaced(
+        fusion_dependences, "_is_reversed",
+        lambda right: lambda distance: right(distance) and distance < -1,
     ),
-    "what must be apart is not guarded": other(
-        fuse_loops._LoopFuser, "tighten", lambda f: lambda self, p: None
+    "what must be disjoint is not guarded": returning(fuse_loops._LoopFuser, "tighten", None),
+    "a fold's step reads late": replaced(
+        fuse_loops._LoopFuser, "first_loop_loads",
+        lambda right: lambda self, p: ([], [*p.first.accs]),
     ),
-    "a fold's step reads late": other(
-        fuse_loops._LoopFuser, "early", lambda f: lambda self, p: ([], [*p.first.accs])
+    "names of the second are not new": replaced(
+        fuse_loops._LoopFuser, "with_names_of", _only_variable
     ),
-    "names of the second are not new": other(
-        fuse_loops, "fresh", lambda f: lambda name, taken: name
+    "ranges are equal if their starts are": returning(
+        iteration_domains, "trip_count_difference", 0
     ),
-    "ranges are equal if their starts are": other(
-        iteration_domains, "more", lambda f: lambda *args: 0
+    "what stands between goes up": returning(loop_pairs, "_order_cause", None),
+    "delayed by one less": replaced(shift_and_peel, "_shift", _one_less),
+    "any loop may be reversed": returning(shift_and_peel, "_is_reversible", True),
+    "reversed loops are not": replaced(
+        shift_and_peel, "_reversed_loop", lambda right: lambda loop: loop
     ),
-    "what stands between goes up": other(loop_pairs, "_cause", lambda f: lambda *args: None),
-    "delayed by one less": other(shift_and_peel, "_shift", _one_less),
-    "any loop may be turned": other(
-        shift_and_peel, "_is_reversible", lambda f: lambda kernel, loop: True
+    "the rest is left out": replaced(fuse_loops, "shift_and_peel", _no_rest),
+    "the lead is left out": replaced(fuse_loops, "shift_and_peel", _no_lead),
+    "the joined loop runs on": replaced(fuse_loops, "shift_and_peel", _whole_range),
+    "what is filtered again may be overwritten": returning(
+        filter_fusion, "_may_overwrite", False
     ),
-    "turned loops are not": other(shift_and_peel, "_reversed_loop", _kept_whole),
-    "the rest is left out": other(fuse_loops, "peeled", _no_rest),
-    "the lead is left out": other(fuse_loops, "peeled", _no_lead),
-    "the joined loop runs on": other(fuse_loops, "peeled", _whole_range),
-    "what is kept is not overwritten": other(
-        filter_fusion, "_overwrites", lambda f: lambda *args: False
+    "the place of what is appended may be read": returning(
+        filter_fusion, "_uses_filter_details", False
     ),
-    "nobody asks for the place of what is kept": other(
-        filter_fusion, "_asks_more", lambda f: lambda *args: False
-    ),
-    "all loads go in vectors": other(fusion_profit, "in_vectors", lambda f: lambda p, loop: False),
-    "vectors are given up": other(fusion_legality, "keeps_vectors", lambda f: lambda p: ()),
+    "no loop can be vectorised alone": returning(fusion_profit, "is_vectorizable_alone", False),
+    "vectors are given up": returning(fusion_legality, "keeps_vectors", ()),
 }
 
 
 def pytest_configure(config: Any) -> None:
-    MUTANTS[os.environ[_NAME]]()
+    MUTANTS[os.environ[_NAME]].plant()
 
 
 def main(names: list[str]) -> int:

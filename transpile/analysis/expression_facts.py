@@ -17,12 +17,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core_functions import key
 from ..frontend.ast_names import bound_names, mentions_none_of, names_bound_once
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
 from ..numpy.function_table import function_row, method_row
-from ..ops import key
 from ..random_numbers import ArrayDraw, array_draw_of
 from ..types.type_env import Env
 from ..types.value_types import (

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import ops
+from .. import core_functions, ops
 from ..numpy.function_table import function_row, method_row
 from ..types.result_types import SAMPLE_LENGTH, DisplaySample, ExactSample, Sample, result_type
 from ..types.value_types import ELEMENTS, ArrayType, RecordType, ScalarType
@@ -37,6 +37,7 @@ _PURE_WITHOUT_ROW: tuple[Any, ...] = (
     *(d.numpy.type for d in ELEMENTS.values()),
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
+    core_functions.key,
     *(abs, bool, complex, float, int, len, round),
 )
 """Functions that may be probed and have no row in the function table."""

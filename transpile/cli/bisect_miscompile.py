@@ -19,7 +19,7 @@ from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 from targets.build.build_kernel import NoCompiler, build_kernel
 
-from .. import knobs, ops, pipeline
+from .. import core_functions, knobs, pipeline
 from ..call_plan import Plan, make_interface
 from ..diagnostics import Refused
 from ..frontend.compile_tree import compile_tree
@@ -301,7 +301,7 @@ def _python_function(function: FunctionType, state: Compilation) -> Callable[...
     """The tree of `state` as a Python function, in the names of `function`."""
     captures = () if state.inliner is None else state.inliner.plan_additions()[0]
     tree = bind_captures(state.tree, captures)
-    names = {"_ops": ops, **function.__globals__}
+    names = {"_core": core_functions, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
     exec(compile_tree(tree, "core Python"), names)
     function_: Callable[..., Any] = names[tree.name]

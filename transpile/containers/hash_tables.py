@@ -2,7 +2,7 @@
 
 The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
 insertion (`type_facts.Table` has their names); ``slots`` is an open-addressing index of a power of
-two of entries, each the position of a key or -1. A key is an int (``_ops.key`` converts ints and
+two of entries, each the position of a key or -1. A key is an int (``_core.key`` converts ints and
 bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has one
 list for each item.
 
@@ -80,7 +80,7 @@ def find_key(
         operands.append(part)
     parts = tuple(cx.fresh("k") for _ in operands)
     for name, part in zip(parts, operands, strict=True):
-        lines += cx.code("K = _ops.key(E)", K=name, E=part)
+        lines += cx.code("K = _core.key(E)", K=name, E=part)
     slot, at = cx.fresh("slot"), cx.fresh("at")
     differs = _joined(
         ast.Or(), [cx.expr("KEYS[AT] != K", KEYS=keys, AT=at, K=k)

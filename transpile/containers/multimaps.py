@@ -270,4 +270,4 @@ def multimap_lists(table: HashTable, cx: Context) -> ast.expr:
         """,
         NAME=items, ENDS=ends, I=i, KEYS=table.keys[0], EACH=loop,
     ))
-    return cx.expr("_ops.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
+    return cx.expr("_core.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)

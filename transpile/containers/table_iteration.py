@@ -2,7 +2,7 @@
 
 `table_iteration` replaces a name, ``d.keys()``, ``d.values()`` or ``d.items()`` by the flat lists,
 where `table_inference` found that all keys are used in an order that is known
-(``HashTable.iterated_at``), and a returned table by a call of ``_ops`` that builds Python's object
+(``HashTable.iterated_at``), and a returned table by a call of ``_core`` that builds Python's object
 after the kernel.
 `unnamed_table` gives a name to a table that an expression makes and uses at once.
 """
@@ -24,7 +24,7 @@ __all__ = ["unnamed_table", "table_iteration"]
 _RETURNED: dict[Kind, str] = {
     "set": "members", "dict": "keyed", "Counter": "counted", "defaultdict": "started",
 }
-"""The function of ``_ops`` that makes Python's object of the lists of a table."""
+"""The function of ``_core`` that makes Python's object of the lists of a table."""
 
 
 @fires_on(ast.Name, ctx=ast.Load, when=has_tables)
@@ -43,7 +43,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             j = _d_shown[_i_1]
             t = _d_value[_i_1]
             s = s + t
-        return _ops.keyed(_d_shown, _d_value)
+        return _core.keyed(_d_shown, _d_value)
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:
@@ -120,12 +120,12 @@ def _keys_or_result(table: HashTable, node: ast.Name, cx: Context) -> ast.expr |
 
 
 def _result_object(table: HashTable, kind: Kind, cx: Context) -> ast.expr:
-    """The call of ``_ops`` that makes an object of `kind` of the table's lists, for a return."""
+    """The call of ``_core`` that makes an object of `kind` of the table's lists, for a return."""
     values = multimap_lists(table, cx) if table.first_item else table.values
     name = "grouped" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
-    text = f"_ops.{name}(KEYS)" if kind == "set" else f"_ops.{name}(KEYS, VALUES)"
+    text = f"_core.{name}(KEYS)" if kind == "set" else f"_core.{name}(KEYS, VALUES)"
     if name == "started":
-        text = "_ops.started(KEYS, VALUES, START)"
+        text = "_core.started(KEYS, VALUES, START)"
     return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.missing_value or "")
 
 

@@ -46,7 +46,7 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
         t = d[j]
     →
         …
-        _k_2 = _ops.key(j)
+        _k_2 = _core.key(j)
         _slot_2 = (_k_2 ^ _k_2 >> 11 ^ _k_2 >> 23) & len(_d_slot) - 1
         _at_1 = _d_slot[_slot_2]
         while _at_1 >= 0 and _d_key[_at_1] != _k_2:
@@ -197,7 +197,7 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         …
         for i in range(n):
             _value = s
-            _k = _ops.key(i)
+            _k = _core.key(i)
             _slot = (_k ^ _k >> 11 ^ _k >> 23) & len(_d_slot) - 1
             _at = _d_slot[_slot]
             while _at >= 0 and _d_key[_at] != _k:

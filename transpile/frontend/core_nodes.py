@@ -22,7 +22,7 @@ from ..diagnostics import InlinedAt
 from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
-    "NUMPY_NAME", "OPS_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
+    "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
     "is_fold", "is_internal", "is_plain_break", "is_step", "location_node", "mark_atomic",
     "mark_fold", "mark_internal",
@@ -31,8 +31,10 @@ __all__ = [
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
 
-NUMPY_NAME, OPS_NAME = "_np", "_ops"
-"""Names in core Python of NumPy and `transpile.ops`, whatever the user's own names mean."""
+NUMPY_NAME, CORE_NAME = "_np", "_core"
+"""Names in core Python of NumPy and of `transpile.core_functions`; no name of the user's hides
+them.
+"""
 
 
 @record(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from .. import ops
-from .core_nodes import NUMPY_NAME, OPS_NAME
+from .. import core_functions
+from .core_nodes import CORE_NAME, NUMPY_NAME
 
 __all__ = ["NameScope", "Scope", "is_native", "is_python_class", "is_statement_class"]
 
@@ -78,7 +78,7 @@ class Scope:
                 return NameScope.UNBOUND, None
         if name in self.globals:
             return NameScope.GLOBAL, self.globals[name]
-        known = {NUMPY_NAME: np, OPS_NAME: ops, **_builtins(self.globals)}
+        known = {NUMPY_NAME: np, CORE_NAME: core_functions, **_builtins(self.globals)}
         return (NameScope.BUILTIN, known[name]) if name in known else (NameScope.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:

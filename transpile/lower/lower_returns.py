@@ -26,11 +26,11 @@ from loopir.nodes import Const
 from ..analysis.shape_rules import reshaping
 from ..analysis.tuple_types import constant_slice
 from ..call_plan import Allocated
+from ..core_functions import RESULT_FUNCTIONS
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import is_python_class
 from ..frontend.refusal import refuse
-from ..ops import OF_LISTS
 from ..result_spec import (
     ArrayResult,
     ComplexResult,
@@ -254,7 +254,7 @@ def _call_after_kernel(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
     callee: Any = resolve_object(ctx, node.func)
     if isinstance(callee, type):
         return _instance_result(ctx, callee, node) if is_python_class(callee) else None
-    if not any(callee is f for f in OF_LISTS):
+    if not any(callee is f for f in RESULT_FUNCTIONS):
         return None
     return TupleResult(tuple(lower_returned(ctx, a) for a in node.args), callee)
 

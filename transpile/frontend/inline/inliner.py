@@ -28,7 +28,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from ... import ops
+from ... import core_functions, ops
 from ...analysis.access_paths import access_path_type
 from ...call_plan import CapturedExpr, IdentityGuard
 from ...diagnostics import Refused
@@ -359,7 +359,8 @@ class Inliner(CalleeBodies):
         2. a method of an object that is an argument
         3. a method of a random generator: a draw of an array has none, as macros make a loop of
            scalar draws; a scalar draw runs the Python function that has the generator's algorithm
-        4. None for functions of NumPy and of `ops`, builtins, and what a user's macro expands
+        4. None for functions of NumPy, of `ops` and of core Python, for builtins, and for what a
+           user's macro expands
         5. the function that the name is bound to outside, also within ``fuse``
 
         Raises Refused if the function's source cannot be used, or if it was fused with options
@@ -482,9 +483,12 @@ class Inliner(CalleeBodies):
 
 
 def _is_library_function(function: FunctionType) -> bool:
-    """Whether `function` is NumPy's or of `transpile.ops`: macros or lowering have rows for it."""
+    """Whether `function` is NumPy's, of `transpile.ops` or of core Python: macros or lowering have
+    rows for it.
+    """
     module = str(function.__module__)
-    return module == ops.__name__ or module.split(".")[0] == "numpy"
+    ours = ops.__name__, core_functions.__name__
+    return module in ours or module.split(".")[0] == "numpy"
 
 
 def _without_unused_result(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:

@@ -21,7 +21,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from ...ops import OF_LISTS
+from ...core_functions import RESULT_FUNCTIONS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
@@ -220,7 +220,7 @@ class _Lifter:
                 return new
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
-            case ast.Call(func=func) if any(self.cx.resolve(func) is f for f in OF_LISTS):
+            case ast.Call(func=func) if any(self.cx.resolve(func) is f for f in RESULT_FUNCTIONS):
                 return e  # an alias of its lists, also if their items change
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)

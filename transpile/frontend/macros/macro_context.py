@@ -26,8 +26,8 @@ from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
 from ..ast_walk import copy_tree, tree_key, walk_nodes
 from ..core_nodes import (
+    CORE_NAME,
     NUMPY_NAME,
-    OPS_NAME,
     copy_location,
     mark_atomic,
     mark_fold,
@@ -161,7 +161,7 @@ class Context:
         # names that `fresh` must not return, and names that are local to the function
         self.generated: set[str] = set()
         """The names that `fresh` has made."""
-        self._taken = names_used(tree) | {NUMPY_NAME, OPS_NAME}
+        self._taken = names_used(tree) | {NUMPY_NAME, CORE_NAME}
         self._local = bound_names(*tree.body) | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
         }

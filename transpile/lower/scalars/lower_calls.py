@@ -22,7 +22,7 @@ from loopir.dtypes import DTYPES, dtype_name
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
-from ... import ops
+from ... import core_functions
 from ...frontend.core_nodes import source_text
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import is_native
@@ -164,8 +164,9 @@ def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num
 
 
 def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``ops.key(x)``: the int `x` as the key of a dict or a set. Raises Refused for a float, since
-    1.0 and 1 are the same key.
+    """``_core.key(x)``: the int `x` as the key of a dict or a set.
+
+    Raises Refused for a float, since 1.0 and 1 are the same key.
     """
     (x,) = require_argument_count(ctx, args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
@@ -334,7 +335,7 @@ CALLS: dict[object, CallRule] = {
         "abs": lower_abs, "min": lower_min, "max": lower_max, "round": lower_round,
         "int": lower_int, "float": lower_float, "bool": lower_bool,
     })),
-    ops.key: _lower_dict_key,
+    core_functions.key: _lower_dict_key,
     **{
         d.numpy.type: partial(_lower_numpy_integer, dtype=d.name)
         for d in DTYPES.values() if d.kind != "f"

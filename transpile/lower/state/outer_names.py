@@ -30,7 +30,7 @@ def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
     if value is None or (isinstance(node, ast.Name) and node.id in ctx.arguments):
         return value
     match from_ast(node):
-        case HostAttribute(HostHelper("ops")):
+        case HostAttribute(HostHelper("core")):
             pass  # only core Python names it
         case expr:
             ctx.guarded_objects[expr] = value

@@ -137,7 +137,7 @@ def random_loop(r: random.Random) -> str:
 
 def test_no_false_proof_at_random() -> None:
     proved = 0
-    for seed in range(examples(400)):
+    for seed in range(examples(500)):
         body = random_loop(random.Random(seed))
         kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
         loop = kernel.body[-1]

@@ -13,7 +13,7 @@ from staged import in_parts
 from worlds import World
 from written import written
 
-from transpile import expand, fuse, ops
+from transpile import core_functions, expand, fuse
 from transpile.frontend.source import read_source
 
 RAISING = (
@@ -162,7 +162,7 @@ def test_as_python(raising: str, kind: str, tmp_path: Path) -> None:
     plain = written(tmp_path, looped(f"try:\n    s += {raising}\nexcept Exception:\n    s -= 1")).f
     args = given(kind)
     tree = expand.expand(read_source(plain).tree, World(plain, args))
-    space: dict[str, Any] = plain.__globals__ | {"_np": np, "_ops": ops}
+    space: dict[str, Any] = plain.__globals__ | {"_np": np, "_core": core_functions}
     exec(compile(ast.Module([tree], []), "<expanded>", "exec"), space)
     assert_same(outcome(space["f"], args), outcome(plain, args), raising)
 

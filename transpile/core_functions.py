@@ -1,0 +1,61 @@
+"""Functions of core Python that have no name in the user's program: ``_core.keyed(keys, values)``.
+
+Macros replace a dict, a set or a list of lists by flat lists, which loops can work on. `key` makes
+the int that these loops compare; the others make Python's object again when it is returned, once
+the kernel has filled the lists (`RESULT_FUNCTIONS`). The functions of `transpile.ops` are the
+public ones.
+"""
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from operator import index
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "RESULT_FUNCTIONS", "counted", "grouped", "key", "keyed", "members", "pieces", "started",
+]
+
+
+def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
+    """The list of the lists ``items[ends[k]:ends[k + 1]]``."""
+    return [items[a:b] for a, b in pairwise(ends)]
+
+
+def key(e: Any) -> int:
+    """The Python int that a hash table compares in place of the key `e`, an integer or bool of
+    Python or NumPy. Raises TypeError for other values.
+    """
+    return index(bool(e) if isinstance(e, np.bool_) else e)
+
+
+def keyed(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
+    """The dict of `keys` and `values`, in that order."""
+    return dict(zip(keys, values, strict=True))
+
+
+def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
+    """The Counter of `keys` and `values`, in that order."""
+    return Counter(keyed(keys, values))
+
+
+def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
+    """The defaultdict of `keys` and `values`, whose default is the type of `start`, called."""
+    return defaultdict(type(start), keyed(keys, values))
+
+
+def grouped(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
+    """The ``defaultdict(list)`` of `keys` and `lists`, in that order."""
+    return defaultdict(list, keyed(keys, lists))
+
+
+def members(keys: Sequence[Any]) -> set[Any]:
+    """The set to which `keys` were added in this order."""
+    return set(keys)
+
+
+RESULT_FUNCTIONS: Collection[Any] = (counted, grouped, keyed, members, pieces, started)
+"""The functions that make a result of the flat lists that a container was compiled to."""
