@@ -701,6 +701,7 @@ static void divide(const tp_region *r, int t, double time)
     double count = each * t, most = time / LEAST_CHUNK;
     if (count > most && !PEEK(&pool.is_forced)) count = most < t ? t : most;
     int64_t wanted = (int64_t)count, each_blocks = (blocks + wanted - 1) / wanted;
+    if (r->longest && each_blocks * r->grain > r->longest) each_blocks = r->longest / r->grain;
     pool.length = each_blocks * r->grain;
     pool.chunks = (blocks + each_blocks - 1) / each_blocks;
     int64_t number = r->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;

@@ -71,6 +71,10 @@ _MOST_SAVED = 1 << 27
 """Bytes that a region may save, as of 16 million floats. Larger loops run serially, so
 that no call needs much more memory than the arrays that it was given."""
 
+_SAVED_AT_ONCE = 1 << 16
+"""Bytes that a chunk of a loop saves, at most: they stay in a core's cache, and `malloc` takes them
+from memory that it has had before."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -170,9 +174,9 @@ def _region(
     stops_at = [str(STATUS["replay"])]
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
     values = ", ".join((
-        f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, units,
+        f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, str(_longest(n, s)), units,
         f"&tp_rate_{number}", " | ".join(stops_at),
-        str(is_uneven), str(int(_HIT in captured)), str(s.threads),
+        str(is_uneven), str(int(_HIT in captured or _undoes(n))), str(s.threads),
         "TP_POLLS",
     ))
     rest = "".join(f", {c}" for c in captured if c != _WHOLE)
@@ -278,7 +282,7 @@ def _part(
         captured[_HIT] = "int64_t *"
     fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
     fields += ["int32_t tp_lock;"] if tables else []
-    fields += ["tp_saved *tp_chunks;"] if copying else []
+    fields += ["tp_undo tp_undo;"] if copying else []
     given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
     given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
     head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
@@ -348,8 +352,10 @@ def _arrays_of(n: ir.Node) -> set[str]:
 #
 # A check that fails ends the loop, and Python runs the call again. Until then other threads have
 # run iterations that Python may not reach, since it raises. So each chunk saves before it runs, and
-# when the region has stopped all of them are put back: then the arrays are as before the loop. A
-# run of the whole range by one thread saves nothing: what it has written Python writes again.
+# when the region has stopped, those behind the first chunk that has not ended are put back. What
+# was stored before it stays: as in a run by one thread, Python writes it again. So a chunk whose
+# predecessors have all ended saves nothing, and what others have saved is dropped when theirs have
+# (`parallel_undo.h`). Chunks are claimed in ascending order, so that this is soon.
 
 
 def _step(n: Splittable) -> int:
@@ -366,6 +372,14 @@ def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
 def _bytes(n: Splittable, s: Scope) -> int:
     """Of what one iteration stores."""
     return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
+
+
+def _longest(n: Splittable, s: Scope) -> int:
+    """The iterations of a chunk, at most; 0: any number."""
+    if not _undoes(n) or not _bytes(n, s):
+        return 0
+    grain = _grain(n)
+    return max(_SAVED_AT_ONCE // _bytes(n, s) * _step(n) // grain, 1) * grain
 
 
 def _fits_in_memory(n: Splittable, lo: str, hi: str, s: Scope) -> str:
@@ -393,44 +407,45 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
 
 
 def _run_with_undo(number: int, n: Splittable, arguments: str, s: Scope) -> Iterator[str]:
-    """The body of `tp_run`: a chunk saves, is noted in the region, and runs. Without memory the
-    region stops, and its range is run again by one thread.
+    """The body of `tp_run`: a chunk saves what it must, and runs. Without memory the region stops,
+    and what is left of its range is run by one thread.
     """
-    part = f"*status |= tp_part_{number}({arguments}, first, last);"
-    place = f"&((struct tp_captured_{number} *)region)->tp_chunks"
+    part = f"tp_part_{number}({arguments}, first, last);"
+    place = f"&((struct tp_captured_{number} *)region)->tp_undo"
     bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
     yield "if (first == region->first && last == region->last) {"
-    yield part
+    yield f"*status |= {part}"
     yield "return;"
     yield "}"
-    yield f"tp_saved *const saved = tp_room(first, last, {bytes_});"
-    yield "if (!saved) {"
+    yield "tp_saved *room;"
+    yield f"if (!tp_begin_chunk({place}, first, last, {bytes_}, &room)) {{"
     yield "*status |= TP_NO_ROOM;"
     yield "return;"
     yield "}"
-    yield f"tp_copy_{number}({arguments}, first, last, (char *)(saved + 1), 0);"
-    yield f"tp_note_saved({place}, saved);"
-    yield part
+    yield f"if (room) tp_copy_{number}({arguments}, first, last, (char *)(room + 1), 0);"
+    yield f"const int64_t tp_result = {part}"
+    yield f"if (!(tp_result & {STATUS['replay']})) tp_end_chunk({place}, room, last);"
+    yield "*status |= tp_result;"
 
 
 def _undo_lines(
     number: int, region: str, arguments: str, ends: tuple[str, str]
 ) -> Iterator[str]:
-    """The run of the region in the body of the kernel, and what follows it: all chunks put back if
-    it was stopped, their memory freed, the whole range run by this thread if that did not suffice.
+    """The run of the region in the body of the kernel, and what follows it: the chunks put back
+    that are behind the first one that has not ended, if it was stopped; their memory freed; what is
+    left of the range run by this thread where there was no memory.
     """
-    replay = STATUS["replay"]
+    replay, undo = STATUS["replay"], f"{region}.tp_undo"
+    yield f"{undo}.ended = {ends[0]};"
     yield f"int64_t tp_result = tp_run_region(&{region}.region);"
-    yield f"for (tp_saved *saved = {region}.tp_chunks, *next; saved; saved = next) {{"
-    yield "next = saved->next;"
     yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
+    yield f"    for (tp_saved *saved = {undo}.begun; saved; saved = saved->next)"
     yield (
-        f"    tp_copy_{number}({arguments}, saved->first, saved->last, (char *)(saved + 1), 1);"
+        f"        tp_copy_{number}({arguments}, saved->first, saved->last, (char *)(saved + 1), 1);"
     )
-    yield "__builtin_free(saved);"
-    yield "}"
+    yield f"tp_free_saved({undo}.begun), tp_free_saved({undo}.spare);"
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
-    yield f"    tp_result |= tp_part_{number}({arguments}, {ends[0]}, {ends[1]});"
+    yield f"    tp_result |= tp_part_{number}({arguments}, {undo}.ended, {ends[1]});"
     yield "status |= tp_result & ~TP_NO_ROOM;"
 
 

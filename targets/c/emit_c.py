@@ -111,6 +111,8 @@ def translation_unit(text: str, target: Target) -> str:
     if "tp_region" in text:
         worth = f"#ifndef TP_WORTH\n#define TP_WORTH {WORTH}\n#endif\n"
         heads += read_header("parallel.h") + worth
+        heads += read_header("parallel_search.h") if "tp_hit" in text else ""
+        heads += read_header("parallel_undo.h") if "tp_undo" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 

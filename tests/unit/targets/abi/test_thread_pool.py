@@ -387,7 +387,8 @@ static void run(tp_region *r, int64_t first, int64_t last, int64_t *status)
 static float rate = 1;
 int64_t tp_kernel(const tp_array *a, const tp_scalar *s)
 {
-    tp_region r = {run, a, s, 0, a[0].dims[0], 1, (double)a[0].dims[0], &rate, 0, 0, 0};
+    tp_region r = {.run = run, .arrays = a, .scalars = s, .last = a[0].dims[0], .grain = 1,
+        .units = (double)a[0].dims[0], .rate = &rate};
     int64_t status = 0;
     if (tp_run_region) return tp_run_region(&r);
     run(&r, 0, r.last, &status);
