@@ -116,14 +116,16 @@ class InstalledCall:
     def _stub_for_rows(
         self, rows: Sequence[CacheRow], is_alternating: bool
     ) -> Callable[..., Any]:
-        """A Python stub for the calls of these rows only. While calls alternate between signatures
-        it is ``miss``: a stub serves one.
+        """A Python stub for the calls of these rows only, which cannot tell sizes: where a target
+        must not serve other sizes, the one that checks its arguments serves all. While calls
+        alternate between signatures it is ``miss``: a stub serves one.
         """
         if is_alternating:
             return self._miss
         row = rows[0]
-        if row.is_for_these_sizes:  # a stub does not tell them
-            return self._miss
+        if row.is_for_these_sizes:
+            checking = next((r.target for r in rows if r.checks_arguments), self._miss)
+            return self._miss if self._parameters is not None else checking
         if row.checks_arguments or row.serves_all:
             return row.target
         self.count_calls()

@@ -481,7 +481,8 @@ def test_threads_that_do_not_help_are_left_out() -> None:
 
     used = [threads("saturate") for _ in range(6)]
     assert max(used) > 4
-    while max(used[-6:]) > 4 and len(used) < 600:  # on a busy machine it may need a second attempt
+    while not 2 <= max(used[-6:]) <= 4 and len(used) < 600:
+        time.sleep(0.005 * (max(used[-6:]) < 2))  # a busy machine: it pauses, then tries again
         used.append(threads("saturate"))
     assert 2 <= max(used[-6:]) <= 4
     assert max(threads("sleep") for _ in range(30)) == 8  # what gets faster keeps them all

@@ -398,8 +398,10 @@ def test_small_calls_that_python_serves_do_not_take_larger_ones_along() -> None:
         assert f(xs[:2]) == sum_of_all(xs[:2])
     assert f.stats.replays["RUN_PYTHON_FASTER"] >= 2
     before = f.stats.compiled
+    assert {f(xs[:2]) for _ in range(30)} == {sum_of_all(xs[:2])}
+    assert f.stats.compiled == before + 30, "the dispatcher is not asked at each call"
     assert len({f(xs) for _ in range(300)}) == 1
-    assert f.stats.compiled == before + 300
+    assert f.stats.compiled == before + 330
 
 
 def table_with_a_column(n: int) -> list[list[int]]:
