@@ -247,6 +247,12 @@ static int goes_on(tp_region *r, int64_t *clock)
     return 0;
 }
 
+/* Runs a part of the range. Gives the status. */
+static inline int64_t run_range(const tp_region *r, int64_t first, int64_t last)
+{
+    return r->loop->run(r->arrays, r->scalars, r->captured, first, last);
+}
+
 /* The number of a chunk that this thread has claimed from that stretch; -1 if none is left there, or the region is over. A worker
  * that is to leave claims no more. */
 static int64_t claim(int64_t stretch, int is_worker)
@@ -275,9 +281,9 @@ static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
     for (int64_t turn = 0; turn < all; turn++) {
         while ((k = claim((home + turn) % all, !clock)) >= 0) {
             int64_t begin = r->first + k * length, end = last - begin > length ? begin + length : last;
-            r->run(r, begin, end, &status);
+            status |= run_range(r, begin, end);
             *iterations += end - begin;
-            if (status & r->stops_at) STORE(&pool.is_over, 1);
+            if (status & r->loop->stops_at) STORE(&pool.is_over, 1);
             if (clock && !goes_on(r, clock)) return status;
         }
     }
@@ -465,9 +471,9 @@ static history *history_of(const tp_region *r)
 {
     union { double real; uint64_t bits; } units = {r->units};
     int32_t size = (int32_t)(units.bits >> 52);
-    uint64_t hash = ((uint64_t)(uintptr_t)r->rate / 4 + (uint64_t)size * 40503) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = ((uint64_t)(uintptr_t)r->loop->rate / 4 + (uint64_t)size * 40503) * 0x9e3779b97f4a7c15u;
     history *h = &histories[hash >> 56];
-    if (h->rate != r->rate || h->size != size) *h = (history){.rate = r->rate, .size = size};
+    if (h->rate != r->loop->rate || h->size != size) *h = (history){.rate = r->loop->rate, .size = size};
     return h;
 }
 
@@ -488,7 +494,7 @@ static void learn_rate(float *rate, double time, double units)
 static double expected_time(const tp_region *r, const history *h)
 {
     float rate;
-    __atomic_load(r->rate, &rate, __ATOMIC_RELAXED);
+    __atomic_load(r->loop->rate, &rate, __ATOMIC_RELAXED);
     return r->units * (h->serial ? h->serial : (double)rate);
 }
 
@@ -513,7 +519,7 @@ static int32_t limit_now(const tp_region *r)
     if (!PEEK(&pool.is_forced) && PEEK(&pool.cpus) < limit) limit = PEEK(&pool.cpus);
 #endif
     if (context_limit && context_limit < limit) limit = context_limit;
-    if (r->most_threads && r->most_threads < limit) limit = r->most_threads;
+    if (r->loop->most_threads && r->loop->most_threads < limit) limit = r->loop->most_threads;
     return (int32_t)limit;
 }
 
@@ -650,19 +656,14 @@ static double *trace_of(const float *rate, int is_new)
 
 static void note_run(const tp_region *r, int64_t threads, int64_t chunks, double expected, double time)
 {
-    double *values = PEEK(&is_traced) ? trace_of(r->rate, 1) : 0;
+    double *values = PEEK(&is_traced) ? trace_of(r->loop->rate, 1) : 0;
     if (!values) return;
     values[threads > 1 ? 0 : 1]++;
     values[2] = (double)threads, values[3] = (double)chunks, values[4] = expected, values[5] = time;
 }
 
 /* Runs the whole range in this thread. Gives the status. */
-static int64_t run_serially(tp_region *r)
-{
-    int64_t status = 0;
-    r->run(r, r->first, r->last, &status);
-    return status;
-}
+static int64_t run_serially(const tp_region *r) { return run_range(r, r->first, r->last); }
 
 /* Counts regions in quick succession. `begin`: when this one began; `counts`: whether it is large enough. */
 static void note_end(int64_t begin, int counts)
@@ -679,13 +680,13 @@ static int64_t run_timed(tp_region *r)
     role = NOT_IN_REGION;
     int64_t begin = ticks(), status = run_serially(r);
     double time = since(begin);
-    if (status & r->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
+    if (status & r->loop->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
     history *h = history_of(r);
     note_run(r, 1, 1, expected_time(r, h), time);
     double sample = time / r->units;
     h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
     if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
-    learn_rate(r->rate, time, r->units);
+    learn_rate(r->loop->rate, time, r->units);
     note_end(begin, time >= CERTAIN);
     COUNT(&pool.counts[1]);
     STORE(&pool.is_owned, 0);
@@ -697,14 +698,14 @@ static int64_t run_timed(tp_region *r)
 static void divide(const tp_region *r, int t, double time)
 {
     int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
-    double usual = time / USUAL_CHUNK / t, each = r->is_uneven ? 16 : usual < 4 ? 4 : usual > 16 ? 16 : usual;
+    double usual = time / USUAL_CHUNK / t, each = r->loop->is_uneven ? 16 : usual < 4 ? 4 : usual > 16 ? 16 : usual;
     double count = each * t, most = time / LEAST_CHUNK;
     if (count > most && !PEEK(&pool.is_forced)) count = most < t ? t : most;
     int64_t wanted = (int64_t)count, each_blocks = (blocks + wanted - 1) / wanted;
-    if (r->longest && each_blocks * r->grain > r->longest) each_blocks = r->longest / r->grain;
+    if (r->loop->longest && each_blocks * r->grain > r->loop->longest) each_blocks = r->loop->longest / r->grain;
     pool.length = each_blocks * r->grain;
     pool.chunks = (blocks + each_blocks - 1) / each_blocks;
-    int64_t number = r->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;
+    int64_t number = r->loop->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;
     pool.stretches = number;
     for (int64_t i = 0; i < number; i++) {
         int64_t end = pool.chunks * (i + 1) / number;
@@ -756,13 +757,13 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     uint64_t flags = PEEK(&pool.flags);
     if (flags) raise_float_flags(flags);
     if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
-    if (status & r->stops_at || !iterations || hired) return status;     /* what that took says nothing */
+    if (status & r->loop->stops_at || !iterations || hired) return status;     /* what that took says nothing */
     double share = (double)iterations / range;
     history *h = history_of(r);
     time = since(begin);
     if (h->serial_runs == 2) learn_parallel(r, h, t, time, h->serial * r->units);
-    else learn_parallel(r, h, t, time, r->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
-    if (!r->is_uneven) learn_rate(r->rate, own, r->units * share);
+    else learn_parallel(r, h, t, time, r->loop->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
+    if (!r->loop->is_uneven) learn_rate(r->loop->rate, own, r->units * share);
     return status;
 }
 
@@ -775,7 +776,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
  * - by as many threads as `choose_threads` says; by one it is timed (`run_timed`), and the pool is free meanwhile. */
 int64_t tp_pool_run(tp_region *r)
 {
-    if (role || r->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
+    if (role || r->loop->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
     if (LOAD(&pool.is_owned) || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) {
         POKE(&pool.contended, ticks());
         ADD(&pool.counts[2], 1);

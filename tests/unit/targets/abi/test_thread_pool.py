@@ -380,19 +380,17 @@ def test_the_interpreter_ends(running: bool, tmp_path: Path) -> None:
 
 
 KERNEL = """
-static void run(tp_region *r, int64_t first, int64_t last, int64_t *status)
+static int64_t run(const tp_array *a, const tp_scalar *s, void *c, int64_t first, int64_t last)
 {
-    for (int64_t i = first; i < last; i++) ((double *)r->arrays[0].data)[i] = i;
+    for (int64_t i = first; i < last; i++) ((double *)a[0].data)[i] = i;
+    return 0;
 }
 static float rate = 1;
+static const tp_loop loop = {run, &rate};
 int64_t tp_kernel(const tp_array *a, const tp_scalar *s)
 {
-    tp_region r = {.run = run, .arrays = a, .scalars = s, .last = a[0].dims[0], .grain = 1,
-        .units = (double)a[0].dims[0], .rate = &rate};
-    int64_t status = 0;
-    if (tp_run_region) return tp_run_region(&r);
-    run(&r, 0, r.last, &status);
-    return status;
+    const int64_t n = a[0].dims[0];
+    return tp_run_region ? tp_run_loop(&loop, a, s, 0, 0, n, 1, n) : run(a, s, 0, 0, n);
 }
 """
 

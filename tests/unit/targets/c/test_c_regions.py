@@ -24,7 +24,7 @@ def test_as_many_tables_as_the_stack_of_a_worker_holds(tables: int) -> None:
     text += "".join(f"        {h}[k[i]] = {h}[k[i]] + 1\n" for h in names)
     c = emit(parallelize(parse(text)), TARGETS["sse2"])
     assert c.count("tp_own_h0[2048]") == (tables <= 4)
-    assert ("tp_run_region(&" in c) == (tables <= 4)
+    assert ("tp_run_loop(&" in c) == (tables <= 4)
 
 
 UNDO = """
