@@ -45,7 +45,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 /* Nanoseconds. */
 #define SPIN 50000.0            /* that a worker spins after a region */
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
-#define PREEMPTED 20000.0       /* between two looks at the clock in a loop that spins: another thread ran there */
+#define PREEMPTED 300000.0      /* between two looks at the clock in a loop that spins: another thread ran; interrupts are shorter */
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
@@ -57,8 +57,8 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
-#define WOKEN 8                 /* such regions after which they should be awake; else that is not tried for long: */
-#define RARELY (-5000)
+#define WOKEN 1e6               /* of such regions, after which they should be awake; else that is not tried for long: */
+#define RARELY (-2000)
 #define LOOK_EVERY 50e6         /* how often the other processes are looked at */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
@@ -82,6 +82,8 @@ static struct {
     int32_t helpers;            /* the number of workers that have run chunks */
     int32_t is_stopped;         /* a signal handler stopped the owner */
     int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
+    int32_t is_displaced;       /* some worker was there, too */
+    int32_t apart_from;         /* the CPU on which some workers may not run; -1: none */
     /* Who may open a region. */
     OWN_LINE int32_t is_owned;  /* some thread has the pool */
     int32_t limit;              /* setting: threads of a region at most, with the owner */
@@ -98,8 +100,9 @@ static struct {
     /* What `choose_threads` knows of all regions together. */
     int64_t ended;              /* the moment when the last region ended */
     int64_t streak;             /* how many regions have come in quick succession: less than SPIN after the one before; see RARELY */
-    int32_t is_wake;            /* the region wakes more workers than it pays for, for the next ones */
-    int32_t woken;              /* how many regions in succession did */
+    int32_t is_wake;            /* the region wakes workers that the next ones are to find awake */
+    int32_t were_awake;         /* that did not need to be woken, or are woken for the next ones */
+    int64_t woken;              /* the moment when the first of several in succession did; 0: the last one did not */
     double debt;                /* nanoseconds that parallel runs have lost against serial ones, less those that they saved */
     double pause;               /* the length of the next pause, divided by the debt that it is for */
     int64_t paused;             /* the moment until which all regions run serially: the end of the pause */
@@ -108,11 +111,16 @@ static struct {
     int32_t online;             /* CPUs of the machine */
     double tick;                /* nanoseconds of a tick */
     int64_t counts[5];          /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
-} pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
+} pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50, .apart_from = -1};
 
 /* Of the open region: the chunks of each stretch that are not claimed, and whether a thread has begun with it. */
 static struct { OWN_LINE int64_t next, end; int32_t is_taken; } stretches[MOST_STRETCHES];
-static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];     /* the workers, and ABSENT, RUNNING or ENDED */
+static struct {
+    pthread_t thread;
+    int32_t state;              /* ABSENT, RUNNING or ENDED */
+    int32_t is_displaced;       /* it was on the owner's CPU */
+    int32_t is_apart;           /* it may not run on the CPU `pool.apart_from` */
+} staff[MOST_THREADS];          /* the workers */
 static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
 static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
 static __thread int64_t context_limit;                  /* of transpile.threads(n) in this thread's context; 0: none */
@@ -265,10 +273,10 @@ static int64_t claim(int64_t stretch, int is_worker)
 
 /* Claims and runs chunks of the open region, until none is left. Gives the ORed status.
  *
- * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes on with those
- * that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements in the cache
- * of its core: those that another core has written come from there much more slowly. A region whose chunks must be claimed in
- * ascending order has one stretch.
+ * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes
+ * on with those that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements
+ * in the cache of its core: those that another core has written come from there much more slowly. A region whose chunks must be
+ * claimed in ascending order has one stretch.
  *
  * The owner, which alone has a `clock`, looks for signals between chunks, since the clocks of the kernel's own loops begin anew in
  * each. */
@@ -290,11 +298,14 @@ static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
     return status;
 }
 
-/* Whether this worker was woken on the owner's CPU, since all are in use: each of them only runs while the other does not. */
-static int displaces_owner(void)
+/* Whether the worker is on the owner's CPU, where each of them only runs while the other does not: it was woken there, or waited
+ * there until the region had ended. The owner learns of that (`keep_apart`). */
+static int displaces_owner(int64_t number)
 {
-    if (PEEK(&pool.is_forced) || PEEK(&pool.cpus) < 2 || pool.cpu < 0 || current_cpu() != pool.cpu) return 0;
-    POKE(&pool.crowded, after(CROWDED));
+    int32_t cpu = PEEK(&pool.cpu);
+    if (PEEK(&pool.is_forced) || PEEK(&pool.cpus) < 2 || cpu < 0 || current_cpu() != cpu) return 0;
+    POKE(&staff[number - 1].is_displaced, 1);
+    POKE(&pool.is_displaced, 1);
     return 1;
 }
 
@@ -302,7 +313,7 @@ static int displaces_owner(void)
 static void take_part(int64_t number)
 {
     uint64_t old = ADD(&pool.gate, 1);
-    if (old & OPEN && (int32_t)(old & INSIDE) < pool.seats && !displaces_owner()) {
+    if (!displaces_owner(number) && old & OPEN && (int32_t)(old & INSIDE) < pool.seats) {
         int64_t iterations = 0;
         set_float_control(pool.control);
         int64_t status = run_chunks(number, 0, &iterations);
@@ -343,7 +354,7 @@ static void *work(void *place)
             continue;
         }
         int64_t now = ticks();
-        if ((double)(now - then) * pool.tick > PREEMPTED && now < end) {
+        if (end && (double)(now - then) * pool.tick > PREEMPTED) {
             POKE(&pool.crowded, now + (int64_t)(CROWDED / pool.tick));
             end = 0;
         }
@@ -375,6 +386,7 @@ static int start_worker(int place)
     pthread_sigmask(SIG_SETMASK, &none, &old);
     STORE(&staff[place].state, RUNNING);
     ADD(&pool.alive, 1);
+    POKE(&staff[place].is_displaced, 0), staff[place].is_apart = 0;
     int failed = pthread_create(&staff[place].thread, &attributes, work, (void *)(intptr_t)place);
     pthread_sigmask(SIG_SETMASK, &old, 0);
     pthread_attr_destroy(&attributes);
@@ -397,6 +409,31 @@ static void hire(int wanted)
         }
     }
     pthread_mutex_unlock(&staffing);
+}
+
+/* Keeps workers off the CPU on which the owner runs, if they were found there, or have been kept off another one: Linux may wake a
+ * worker on the CPU of the thread that wakes it, though others are free, and it waits there until the region has ended. Where other
+ * processes use the CPUs, nobody spins for CROWDED instead. */
+static void keep_apart(void)
+{
+    if (!PEEK(&pool.is_displaced) && (pool.apart_from < 0 || pool.apart_from == pool.cpu)) return;
+    if (PEEK(&pool.is_displaced) && pool.busy >= 0.5) POKE(&pool.crowded, after(CROWDED));
+#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
+    cpu_set_t others;
+    if (pool.busy < 0.5 && pool.cpu >= 0 && !sched_getaffinity(0, sizeof others, &others)) {
+        CPU_CLR(pool.cpu, &others);
+        if (CPU_COUNT(&others) && !pthread_mutex_trylock(&staffing)) {
+            for (int i = 0; i < MOST_THREADS && LOAD(&staff[i].state) != ABSENT; i++) {
+                staff[i].is_apart |= __atomic_exchange_n(&staff[i].is_displaced, 0, __ATOMIC_RELAXED);
+                if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING)
+                    pthread_setaffinity_np(staff[i].thread, sizeof others, &others);
+            }
+            pool.apart_from = pool.cpu;
+            pthread_mutex_unlock(&staffing);
+        }
+    }
+#endif
+    POKE(&pool.is_displaced, 0);
 }
 
 /* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but without limit where this thread owns
@@ -436,7 +473,7 @@ static void reset_in_child(void)
     if (role == OWNER) pool.is_cut_short |= (gate & INSIDE) != 0;
     else pool.is_owned = 0, gate &= ~(uint64_t)OPEN;
     pool.gate = gate & ~(uint64_t)(AWAITED | INSIDE);
-    pool.parked = pool.alive = pool.is_leaving = 0;
+    pool.parked = pool.alive = pool.is_leaving = pool.is_displaced = 0, pool.apart_from = -1;
     for (int i = 0; i < MOST_THREADS; i++) staff[i].state = ABSENT;
     staffing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 #if !defined __linux__ || defined TP_NO_FUTEX
@@ -447,20 +484,25 @@ static void reset_in_child(void)
 
 /* -- How many threads. */
 
+/* What is known of parallel runs of a region, in which workers were awake, or had to be woken. */
+typedef struct {
+    double time;                            /* nanoseconds a unit; 0: not measured */
+    double before;                          /* `time` with twice as many threads, while fewer are tried */
+    int32_t runs;                           /* of which `time` is the average */
+    int32_t level;                          /* how often threads were no faster: each time `skip` is twice as many */
+    int32_t skip;                           /* calls left that stay serial for that reason */
+    int32_t most;                           /* threads beyond which it gets no faster; 0: not known */
+    int32_t is_settled;                     /* fewer threads have been tried: `most` is final (`settle`) */
+} experience;
+
 /* What is known of a region whose work has a certain order of magnitude. */
 typedef struct {
     const float *rate;                      /* key: the region, which has its own rate … */
     int32_t size;                           /* … and the binary exponent of its units */
     double serial;                          /* nanoseconds a unit, without threads; 0: not measured */
-    double parallel;                        /* nanoseconds a unit, with threads; 0: not measured */
     int32_t serial_runs;                    /* serial runs that were measured; 2: `serial` can be relied on */
-    int32_t parallel_runs;                  /* runs of which `parallel` is the average */
-    int32_t level;                          /* how often threads were no faster: each time `skip` is twice as many */
-    int32_t skip;                           /* calls left that stay serial for that reason */
-    int32_t most;                           /* threads beyond which it gets no faster; 0: not known */
-    int32_t is_settled;                     /* fewer threads have been tried: `most` is final (`settle`) */
     uint32_t calls;                         /* how many were too small for threads (`tp_pool_run`) */
-    double before;                          /* `parallel` with twice as many threads, while fewer are tried */
+    experience parallel[2];                 /* with workers that had to be woken, and that were awake */
     double spent;                           /* nanoseconds in parallel runs since a serial run */
 } history;
 
@@ -540,7 +582,7 @@ static int free_cpus(int awake)
         int others = place ? atoi(place) - 1 - awake : 0;       /* as in "0.20 0.18 0.12 3/80 11206": 3 */
         pool.busy = (pool.busy + (others > 0 ? others : 0)) / 2;
     }
-    int rest = pool.online - (int)(pool.busy + 0.5);
+    int rest = pool.online - (int)(pool.busy + 0.3);        /* one look that met a short-lived process does not count */
     return rest > 1 ? rest : 1;
 #else
     (void)awake;
@@ -553,26 +595,29 @@ static int free_cpus(int awake)
  * Called by the owner. `tp_pool_run` has already run small regions serially, and those that find the pool owned. In this order:
  *
  * - at most the limits of the pool, the context and the function, the CPUs (`limit_now`), and the number of grains;
- * - 1 for `h->skip` calls after threads were no faster, and for all regions while the pool pauses (`pool.paused`);
+ * - 1 for `skip` calls after threads were no faster, with workers awake or asleep as they are now (`experience`), and for all
+ *   regions while the pool pauses (`pool.paused`);
  * - 1 for the first two runs of a short region (SAMPLED), and for one run after EARNED times its time in parallel, EARNED_AGAIN
  *   times if serial runs were measured before: a time to compare with;
- * - at most as many as have helped (`h->most`), and as there are free CPUs;
+ * - at most as many as have helped (`experience.most`), and as there are free CPUs;
  * - as many as the work pays for: t threads need t (t - 1) times MORE_AWAKE if the workers spin, MORE_ASLEEP if they must be woken.
  *   Workers that spin are those that are awake; where regions come in quick succession (`is_usual`), all, although some must be
  *   woken first.
  *
  *   Work below PAYS_AWAKE gets 1, and so does work below PAYS_ASLEEP whose workers must be woken.
  *
- * Sets `pool.is_wake`: more are woken than this region pays for, for the next ones. */
+ * Sets `pool.is_wake`: workers are woken for the next regions, too, which come in quick succession. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
-    pool.is_wake = 0;
+    pool.is_wake = 0, pool.were_awake = awake > 0 || is_usual;
+    experience *e = &h->parallel[pool.were_awake];
     if (blocks < most) most = (int)blocks;
     if (most < 2 || PEEK(&pool.is_forced)) return most;
-    if (h->skip || ticks() < pool.paused) {
-        if (h->skip) h->skip--;
+    if (e->skip || ticks() < pool.paused) {
+        if (e->skip) e->skip--;
         return 1;
     }
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
@@ -580,36 +625,35 @@ static int choose_threads(const tp_region *r, history *h, double time)
         *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
         return 1;
     }
-    if (h->most && h->most < most) most = h->most;
+    if (e->most && e->most < most) most = e->most;
     /* Free CPUs are not counted for little work, which gets 1 below, nor for much, which a part of a busy CPU helps, too. */
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
-    pool.is_wake = spinning > asleep && spinning > awake + 1;
+    pool.is_wake = is_usual && spinning > awake + 1;
     return spinning > asleep ? spinning : asleep;
 }
 
 /* Halves the threads of a region, t so far, that uses less than half of them, since memory is no faster, as long as that makes it
  * no slower. */
-static void settle(history *h, int t)
+static void settle(experience *e, int t, double serial)
 {
-    if (h->before && h->parallel > 1.05 * h->before) h->most = 2 * t, h->is_settled = 1;
-    else if (t > 2 && h->serial < 0.5 * t * h->parallel) h->before = h->parallel, h->most = t / 2, h->parallel_runs = 0, h->parallel = 0;
-    else h->is_settled = 1;
+    if (e->before && e->time > 1.05 * e->before) e->most = 2 * t, e->is_settled = 1;
+    else if (t > 2 && serial < 0.5 * t * e->time) e->before = e->time, e->most = t / 2, e->runs = 0, e->time = 0;
+    else e->is_settled = 1;
 }
 
 /* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads:
  *
  * - of the pool: once parallel runs have lost DEBT in all, it pauses (`pool.paused`), for 50 times as long, and for twice as long
  *   each further time, up to 800; for 50 times again after as much was saved;
- * - of workers that are woken for the next regions: if that was needed more than WOKEN times in succession, they do not stay awake,
- *   and it is not done for the next 5000 regions in quick succession (RARELY);
+ * - of workers that are woken for the next regions: if that was still needed after regions for WOKEN, they do not stay awake, and
+ *   it is not done for the next 2000 regions in quick succession (RARELY);
  * - of the region, unless workers were woken for the next ones: its time with threads. Where that is no less than 0.95 of the
- *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`h->skip`). Else, once after 8
+ *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`skip`). Else, once after 8
  *   runs, fewer threads are tried (`settle`). */
 static void learn_parallel(const tp_region *r, history *h, int t, double time, double serial)
 {
@@ -622,16 +666,18 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
         pool.debt = 0;
         if (pool.pause < 800) pool.pause *= 2;
     }
-    pool.woken = pool.is_wake ? pool.woken + 1 : 0;
-    if (pool.woken > WOKEN) pool.woken = 0, pool.streak = RARELY;
+    if (!pool.is_wake) pool.woken = 0;
+    else if (!pool.woken) pool.woken = ticks();
+    else if (since(pool.woken) > WOKEN) pool.woken = 0, pool.streak = RARELY;
     if (pool.is_wake) return;                /* it was for the next ones, and says nothing about this one */
-    h->parallel = average(h->parallel, time / r->units);
-    h->parallel_runs++;
-    int is_clear = h->parallel_runs >= 3 || h->parallel > 3 * h->serial;
-    if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
-        h->skip = 8 << h->level, h->level += h->level < 7, h->parallel_runs = 0, h->parallel = 0;
+    experience *e = &h->parallel[pool.were_awake];
+    e->time = average(e->time, time / r->units);
+    e->runs++;
+    int is_clear = e->runs >= 3 || e->time > 3 * h->serial;
+    if (h->serial && is_clear && e->time > 0.95 * h->serial) {
+        e->skip = 8 << e->level, e->level += e->level < 7, e->runs = 0, e->time = 0;
         h->spent = 0;
-    } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
+    } else if (h->serial_runs == 2 && e->runs >= 8 && !e->is_settled) settle(e, t, h->serial);
 }
 
 /* -- Regions. */
@@ -669,7 +715,10 @@ static int64_t run_serially(const tp_region *r) { return run_range(r, r->first, 
 static void note_end(int64_t begin, int counts)
 {
     if (counts && (double)(begin - pool.ended) * pool.tick < SPIN) pool.streak++;
-    else if (pool.streak > 0) pool.streak = 0;
+    else {
+        pool.woken = 0;
+        if (pool.streak > 0) pool.streak = 0;
+    }
     pool.ended = ticks();
 }
 
@@ -693,8 +742,9 @@ static int64_t run_timed(tp_region *r)
     return status;
 }
 
-/* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16 of about USUAL_CHUNK, so that the last ones end at
- * nearly the same time; 16 if iterations are of very different length; fewer if a chunk would take less than LEAST_CHUNK. */
+/* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16
+ * chunks of about USUAL_CHUNK, so that the last ones end at nearly the same time; 16 if iterations are of very different length;
+ * fewer if a chunk would take less than LEAST_CHUNK; more if it would have more than `tp_loop.longest` iterations. */
 static void divide(const tp_region *r, int t, double time)
 {
     int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
@@ -745,7 +795,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    pool.cpu = current_cpu(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
+    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
     POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);

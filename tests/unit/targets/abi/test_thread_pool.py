@@ -189,6 +189,39 @@ def test_workers_sleep_between_calls() -> None:
         assert time.process_time() - before < 0.005
 
 
+APART = """
+import os
+from pool_harness import run_region
+
+def workers():
+    tasks = os.listdir("/proc/self/task")
+    names = {int(t): open(f"/proc/self/task/{t}/comm").read().strip() for t in tasks}
+    return [t for t, name in names.items() if name == "transpile"]
+
+cpus, tried = os.sched_getaffinity(0), 0
+run_region("sleep", 150, units=30e6)
+while tried < 50 and not any(min(cpus) not in os.sched_getaffinity(t) for t in workers()):
+    tried += 1
+    os.sched_setaffinity(0, {min(cpus)})
+    for t in workers():
+        os.sched_setaffinity(t, {min(cpus)})
+    os.sched_setaffinity(0, cpus)
+    for _ in range(2):
+        run_region("sleep", 150, units=30e6)
+print("kept apart" if tried < 50 else [os.sched_getaffinity(t) for t in workers()])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux alone tells the CPUs")
+def test_a_worker_that_was_woken_on_the_callers_cpu_is_kept_off_it(tmp_path: Path) -> None:
+    """Else it would wait there until the caller has done all by itself, in each call."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one CPU")
+    program = tmp_path / "apart.py"
+    program.write_text(APART)
+    assert run_program(program).stdout == "kept apart\n"
+
+
 def test_a_fork_has_no_workers_and_starts_its_own() -> None:
     """In the child of a fork, of each kind, regions have the right answer."""
     with thread_pool.forced(3):
