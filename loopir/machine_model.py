@@ -92,7 +92,9 @@ def register_tiles(
 def best_register_tile(
     machine: Machine, sums_per_element: int, max_row_count: int | None = None
 ) -> RegisterTile:
-    """The cheapest of `register_tiles`: it computes most per load."""
+    """The tile with the fewest cycles for one vector of the result (`RegisterTile.cost`), with the
+    rows that remain after full tiles.
+    """
     return register_tiles(machine, sums_per_element, max_row_count)[0]
 
 

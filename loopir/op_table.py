@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .lazy_dataclass import record
 
 __all__ = [
     "CHECK_CAUSES", "FIRST_GUARD_STATUS", "GUARD_SHIFT", "NEGATED_COMPARISON", "OPS", "STATUS",
-    "Op", "check_status", "evaluate", "op_by_spelling",
+    "Op", "check_status", "evaluate",
 ]
 
 STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "replay": 16}
@@ -121,6 +121,13 @@ class Op:
     def accepts(self, dtype: str) -> bool:
         """Whether the operation exists on operands of `dtype`."""
         return DTYPES[dtype].kind in self.kinds and dtype not in self.excluded
+
+    def operand_dtype(self, args: Sequence[Any]) -> str:
+        """The common dtype of the operands `args`, expressions of Loop IR, masks left out; bool if
+        all are masks.
+        """
+        typed = [a.dtype for a, letter in zip(args, self.operands, strict=True) if letter != "m"]
+        return typed[0] if typed else "bool"
 
     @property
     def reduces(self) -> bool:
@@ -292,13 +299,6 @@ _ROWS = (
 
 OPS: dict[str, Op] = {op.name: op for op in _ROWS}
 assert len(OPS) == len(_ROWS), "an op name stands twice"
-
-_BY_SPELLING = {s: op for op in _ROWS for s in op.spellings}
-
-
-def op_by_spelling(spelling: str) -> Op | None:
-    """The row for a Python or NumPy spelling (``"+"``, ``"numpy.sqrt"``, ``"abs"``), or None."""
-    return _BY_SPELLING.get(spelling)
 
 
 def evaluate(op: str, args: tuple[Any, ...], dtype: str) -> Any:

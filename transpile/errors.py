@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from _thread import get_ident
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
+    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text", "did_you_mean",
     "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
     "selects_by_time", "should_warn", "source_location", "warn",
 ]
@@ -46,11 +46,12 @@ class EmitError(FuseError):
 
 def fallback_message(
     function: FunctionType, types: Sequence[ArgType], code: str, rejection: Rejection | None,
-    *, part: bool = False, region: bool = False,
+    *, part: bool = False, region: bool = False, runs: bool = True,
 ) -> str:
-    """The message of a FuseWarning, one line: the code, the place, the call, and the reason.
-    ``part``: some regions of the function are compiled; ``region``: the function is a region of the
-    one of its name.
+    """The message of a FuseWarning or FuseError, one line: the code, the place, the call, and the
+    reason. ``runs``: Python runs the call, as it does not where a FuseError is raised. ``part``:
+    some regions of the function are compiled; ``region``: the function is a region of the one of
+    its name.
     """
     at = source_location(function, rejection.line if rejection else None)
     call = call_signature_text(function, types)
@@ -58,14 +59,23 @@ def fallback_message(
         call, part = f"a part of `{function.__qualname__}`", False
     why = f": {rejection.message}" if rejection else ""
     hint = ""
-    if rejection and code.startswith("BUILD_"):  # the first line of the help says most
+    if rejection and code.startswith(("BUILD_", "SOURCE_")):  # the first line of the help says most
         hint = (rejection.help or rejection.note or "").partition("\n")[0]
     if rejection is None:  # a call of a signature that is compiled
         from .diagnostics import CODES
 
         why, hint = f": {CODES[code].title}", CODES[code].help
-    how = "is compiled in part" if part else "runs as Python"
+    how = "is compiled in part" if part else "runs as Python" if runs else "is not compiled"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message on an unknown `word`: the one of `known` most like it, or all."""
+    import difflib
+
+    names = dict.fromkeys(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(names)})"
 
 
 def source_location(function: FunctionType, line: int | None = None) -> str:

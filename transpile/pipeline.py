@@ -38,9 +38,10 @@ from .call_plan import (
     strided_params,
 )
 from .diagnostics import Refused
+from .errors import did_you_mean
 from .expand import Context, expand, expand_only, registered
+from .frontend import inline
 from .frontend.compile_tree import compile_tree
-from .frontend.inline import Inliner, bind_captures, plan_with_captures, refusal_in_source
 from .frontend.language.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, read_source
@@ -98,7 +99,7 @@ class Compilation:
     source: Source = _UNSET
     scope: Scope = _UNSET
     env: CallEnv = _UNSET
-    inliner: Inliner = _UNSET
+    inlining: inline.Inlining = _UNSET
     tree: ast.FunctionDef = _UNSET
     called: ast.FunctionDef = _UNSET
     python: ast.FunctionDef = _UNSET
@@ -120,11 +121,6 @@ class Compilation:
     def scalar(self) -> Kernel:
         """The kernel as lowered."""
         return self.lowered.kernel
-
-    @property
-    def vector(self) -> Kernel:
-        """The kernel after the last pass, with vectors of abstract width."""
-        return self.kernel
 
     def legal(self, target: Target) -> Kernel:
         """The kernel in registers of `target`."""
@@ -179,25 +175,25 @@ def _map_to_generators(s: Compilation) -> Compilation:
 
 def _inline(s: Compilation) -> Compilation:
     source = replace(s.source, tree=s.tree)
-    inliner = Inliner(source, s.env, s.scope, s.types, registered(), s.options)
+    inlining = inline.start_inlining(source, s.env, s.scope, s.types, registered(), s.options)
     try:
-        tree = inliner.inline_calls()
+        tree = inline.inline_calls(inlining)
     except Refused as refused:
-        raise refusal_in_source(refused, inliner) from None
-    s.env.scope = inliner.scope
-    return replace(s, inliner=inliner, scope=inliner.scope, tree=tree, called=tree)
+        raise inline.refusal_in_source(refused, inlining) from None
+    s.env.scope = inlining.scope
+    return replace(s, inlining=inlining, scope=inlining.scope, tree=tree, called=tree)
 
 
 def _expand(s: Compilation) -> Compilation:
-    inliner, env = s.inliner, s.env
+    inlining, env = s.inlining, s.env
 
-    def inline_uncovered(node: ast.AST, cx: Context) -> ast.expr | None:
-        value = inliner.inline_uncovered(node, cx)
-        env.scope = inliner.scope  # with the names that the inlined function captures
+    def inline_later(node: ast.AST, cx: Context) -> ast.expr | None:
+        value = inline.inline_uncovered(inlining, node, cx)
+        env.scope = inlining.scope  # with the names that the inlined function captures
         return value
 
-    tree = expand(s.called, env, inline_uncovered, changed=inliner.written_by_closures)
-    return replace(s, tree=tree, scope=inliner.scope)
+    tree = expand(s.called, env, inline_later, changed=inlining.written_by_closures)
+    return replace(s, tree=tree, scope=inlining.scope)
 
 
 def _check_fold_order(s: Compilation) -> Compilation:
@@ -211,7 +207,7 @@ def _check_fold_order(s: Compilation) -> Compilation:
 
 def _lower(s: Compilation) -> Compilation:
     try:
-        plan = lower(s.tree, s.types, s.inliner.scope, recording=s.recording)
+        plan = lower(s.tree, s.types, s.inlining.scope, recording=s.recording)
     except NeedsMixedList as found:  # again from the start: macros ask for the types of items
         inputs = {name: getattr(s, name) for name in _INPUTS}
         inputs["types"] = with_mixed_list(s.types, found.name)
@@ -220,12 +216,12 @@ def _lower(s: Compilation) -> Compilation:
 
 
 def _capture(s: Compilation) -> Compilation:
-    plan = plan_with_captures(s.plan, s.inliner)
-    return replace(s, plan=plan, python=bind_captures(s.tree, plan.captures))
+    plan = inline.plan_with_captures(s.plan, s.inlining)
+    return replace(s, plan=plan, python=inline.bind_captures(s.tree, plan.captures))
 
 
 def _guard_bindings(s: Compilation) -> Compilation:
-    plan = with_binding_guards(s.plan, s.called, s.inliner.scope)
+    plan = with_binding_guards(s.plan, s.called, s.inlining.scope)
     return replace(s, plan=plan, lowered=plan)
 
 
@@ -536,8 +532,7 @@ def pass_names(words: Collection[str]) -> frozenset[str]:
     passes = [(n, s.name) for n, s in named_stages() if s.is_pass]
     for word in words:
         if not any(word in pair for pair in passes):
-            known = dict.fromkeys(name for _, name in passes)
-            raise ValueError(f"no pass {word!r} (known: {', '.join(known)})")
+            raise ValueError(f"no pass {word!r}{did_you_mean(word, (n for _, n in passes))}")
     return frozenset(n for n, name in passes if n in words or name in words)
 
 
@@ -573,9 +568,9 @@ def run_stages(
             try:
                 state = stage.run(before)
             except Refused as refused:
-                if before.inliner is None:
+                if before.inlining is None:
                     raise
-                raise refusal_in_source(refused, before.inliner) from None
+                raise inline.refusal_in_source(refused, before.inlining) from None
             if check and stage.verify is not None:
                 stage.verify(state)
             if observe is not None:

@@ -4,15 +4,18 @@ At the end of the process, a line for each loop that the thread pool has run and
 
     # dot, line 6: 118 runs by several threads, 2 by one; the last: 2 threads, 8 chunks,
       estimate 24 µs by one thread, taken 13 µs
+
+The number of a region in the C text is all that its library tells: it is the place of the loop in
+the kernel, unless `c_regions` has made no region of another loop. Then a row has no line.
 """
 from __future__ import annotations
 
 import atexit
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import suppress
 
-from loopir.ir_traversal import walk
+from loopir.analysis.parallelism import parallel_loops
 from loopir.nodes import Kernel
 from targets.abi.thread_pool import RegionRuns, region_runs
 from targets.build.build_errors import BuildError
@@ -26,7 +29,7 @@ _traced: list[tuple[str, SharedLibrary, Sequence[int | None]]] = []
 
 def trace_regions(name: str, library: SharedLibrary, kernel: Kernel) -> None:
     """Print at the end how the parallel loops of `kernel`, loaded from `library`, were run."""
-    loops: list[Any] = [n for n in walk(kernel) if getattr(n, "parallel", False)]
+    loops = [*parallel_loops(kernel)]
     if not loops:
         return
     if not _traced:
@@ -42,14 +45,20 @@ def _print_all() -> None:
 
 
 def _rows(name: str, library: SharedLibrary, lines: Sequence[int | None]) -> Iterator[str]:
-    """A row for each parallel loop that was run: `targets.c.c_regions` numbers them in order."""
-    for number, line in enumerate(lines):
-        try:
-            runs = region_runs(library.address(f"tp_rate_{number}"))
-        except BuildError:  # not a region of its own: in a vector loop
-            return
-        if runs is not None:
-            yield f"# {name}, line {line}: {_sentence(runs)}"
+    """A row for each region that was run; ``lines``: of all parallel loops of the kernel."""
+    rates = [*_rates(library, len(lines))]
+    are_all_regions = len(rates) == len(lines)
+    for rate, line in zip(rates, lines, strict=False):
+        if (runs := region_runs(rate)) is not None:
+            place = f", line {line}" if are_all_regions and line is not None else ""
+            yield f"# {name}{place}: {_sentence(runs)}"
+
+
+def _rates(library: SharedLibrary, most: int) -> Iterator[int]:
+    """The addresses of ``tp_rate_0``, ``tp_rate_1``, … , of which there are at most so many."""
+    with suppress(BuildError):  # there are no more
+        for number in range(most):
+            yield library.address(f"tp_rate_{number}")
 
 
 def _sentence(runs: RegionRuns) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from operator import index
-from typing import overload
+from typing import Any, overload
 
 from loopir.lazy_dataclass import record
 
@@ -13,6 +13,9 @@ __all__ = ["Threads", "threads"]
 
 _bound: ContextVar[int] = ContextVar("transpile.threads")
 """The bound of ``with transpile.threads(n)``, where there is one."""
+
+_NOT_GIVEN: Any = object()
+"""The default of `threads`: None is no number of threads."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -37,14 +40,14 @@ def threads() -> Threads: ...
 def threads(most: int) -> AbstractContextManager[Threads]: ...
 
 
-def threads(most: int | None = None) -> Threads | AbstractContextManager[Threads]:
+def threads(most: int = _NOT_GIVEN) -> Threads | AbstractContextManager[Threads]:
     """How many threads a call may use; with a number, a context in which it is at most that.
 
     The bound holds for this Python thread and what runs in its context: `asyncio` tasks and
     ``asyncio.to_thread`` too, but not the threads of an executor. An inner bound cannot exceed an
     outer one. Raises TypeError or ValueError for anything but a whole number from 1.
     """
-    if most is None:
+    if most is _NOT_GIVEN:
         return _current()
     if isinstance(most, bool) or not hasattr(most, "__index__"):
         raise TypeError(f"transpile.threads({most!r}): must be a whole number, at least 1")

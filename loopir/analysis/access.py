@@ -8,7 +8,7 @@ vectoriser.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..dtypes import INDEX
 from ..ir_names import names_read, substitute_bounded
@@ -59,7 +59,10 @@ from .affine import (
     variable_form,
 )
 
-__all__ = ["Access", "accesses", "moving_axis", "element_text", "has_unit_stride", "LoopSubscripts"]
+__all__ = [
+    "Access", "accesses", "moving_axis", "moving_axis_of_steps", "element_text", "has_unit_stride",
+    "LoopSubscripts",
+]
 
 
 @record(frozen=True, slots=True)
@@ -138,6 +141,16 @@ def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
         return None
     axis, step = moving[0]
     return None if step is None else (axis, step)
+
+
+def moving_axis_of_steps(steps: Sequence[int | None]) -> tuple[int, int] | None:
+    """``(axis, step)`` of the one subscript that changes, given the change of each subscript;
+    ``(0, 0)`` if none does. None where several do, or one is not affine (its step is None).
+    """
+    if None in steps:
+        return None
+    moving = [(axis, step) for axis, step in enumerate(steps) if step]
+    return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
 
 
 def has_unit_stride(access: Access, param: Param, var: str) -> bool:
@@ -314,11 +327,7 @@ class LoopSubscripts:
 
         None where a subscript is not affine, or several advance.
         """
-        steps = [self._step(e) for e in self.index(n)]
-        if None in steps:
-            return None
-        moving = [(axis, step) for axis, step in enumerate(steps) if step]
-        return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
+        return moving_axis_of_steps([self._step(e) for e in self.index(n)])
 
     def _step(self, e: Expr) -> int | None:
         """The change of the subscript `e` in an iteration; None where it is not affine in the loop

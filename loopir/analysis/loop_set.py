@@ -13,6 +13,8 @@ operation. `LoopSet.cost` prices an order of the loops and a choice of vector lo
 runs once for each iteration of the loops in which it varies, a contiguous access is divided by the
 number of lanes, a gather is not. The passes `permute_loops` and `vectorize_outer` take the order
 and the vector loop with the least cost. The model is from LoopVectorization.jl.
+
+Upper bounds of trip counts (`constant_max_trips`, `max_trips`) are here, too, for all passes.
 """
 from __future__ import annotations
 

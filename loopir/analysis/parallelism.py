@@ -41,6 +41,7 @@ from ..nodes import (
     Local,
     Loop,
     LoopLike,
+    Node,
     PredLoop,
     Prefix,
     Range,
@@ -59,13 +60,18 @@ from .affine import Affine, constant_form, variable_form
 from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table, dependences
 
-__all__ = ["Splittable", "parallel_obstacle", "summed_arrays"]
+__all__ = ["Splittable", "array_reductions", "parallel_loops", "parallel_obstacle"]
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
 
 _MAX_BOUNDS = 4
 """Alternative bounds of one expression that are kept: ``min(a, b)`` has two upper bounds."""
+
+
+def parallel_loops(*code: Node) -> Iterator[Splittable]:
+    """The loops in `code` that are marked as parallel, outer ones first."""
+    return (n for part in code for n in walk(part) if isinstance(n, Splittable) and n.parallel)
 
 
 def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
@@ -92,14 +98,14 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     for s in statements:
         if isinstance(s, Bits):
             return f"several iterations write into one byte of `{s.array}`"
-    return _memory(loop, kernel)[0]
+    return _memory_conflicts(loop, kernel).obstacle
 
 
-def summed_arrays(loop: Splittable, kernel: Kernel) -> frozenset[str]:
+def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
     """The arrays of which several iterations of the parallel `loop` may add to one element, so that
     those who run them at the same time need tables of their own.
     """
-    return _memory(loop, kernel)[1]
+    return _memory_conflicts(loop, kernel).reduced
 
 
 def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
@@ -127,36 +133,44 @@ def _leaves(body: Iterable[Stmt]) -> bool:
     return False
 
 
-def _memory(loop: Splittable, kernel: Kernel) -> tuple[str | None, frozenset[str]]:
-    """The first array of which iterations may touch the same element, one of them writing, as an
-    obstacle; and those arrays where that is none, since they only add to it (`added_arrays`).
-    """
+@record(frozen=True, slots=True)
+class _Conflicts:
+    """Arrays of which two iterations may touch the same element, one of them writing."""
+
+    obstacle: str | None = None
+    """The first that keeps the iterations from being independent, as a sentence."""
+    reduced: frozenset[str] = frozenset()
+    """Those that do not, since the loop only adds to them (`added_arrays`)."""
+
+
+def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
+    """The conflicts of `loop` about memory."""
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
     extents = collector.extents
-    added, summed = added_arrays(loop, kernel), set[str]()
+    added, reduced = added_arrays(loop, kernel), set[str]()
     written = dict.fromkeys(e.array for e in extents if e.is_write)
     aliases = alias_table(kernel)
     for array in written:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
         if any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
             continue
-        if _has_no_distances(loop, kernel):
-            return None, frozenset()
+        if _carries_no_dependence(loop, kernel):
+            return _Conflicts()
         other = next((e.array for e in together if e.array != array), array)
         if other != array:
-            return f"`{array}` and `{other}` may be the same array", frozenset()
+            return _Conflicts(f"`{array}` and `{other}` may be the same array")
         if array in added:
-            summed.add(array)
+            reduced.add(array)
         elif adds_floats(loop, array):
             reason = f"the order in which floats are added to elements of `{array}` matters"
-            return reason, frozenset()
+            return _Conflicts(reason)
         else:
-            return f"iterations may touch the same element of `{array}`", frozenset()
-    return None, frozenset(summed)
+            return _Conflicts(f"iterations may touch the same element of `{array}`")
+    return _Conflicts(reduced=frozenset(reduced))
 
 
-def _has_no_distances(loop: Splittable, kernel: Kernel) -> bool:
+def _carries_no_dependence(loop: Splittable, kernel: Kernel) -> bool:
     """Whether `dependences` proves of a scalar loop without vector loops that no two iterations
     touch one element: it knows more of two subscripts, such as ``i + 1`` and ``j`` where j <= i.
     """

@@ -8,17 +8,18 @@ these, since other threads of the process may write to elements in between.
 """
 from __future__ import annotations
 
+from ..algebra.may_raise import may_replay
 from ..ir_names import bound_names, names_read
 from ..ir_traversal import contains, walk
-from ..nodes import Check, Kernel, Load, Loop, Node, PredLoop, RangeDesc, Store
-from .parallelism import Splittable, summed_arrays
+from ..nodes import Kernel, Load, Loop, Node, PredLoop, RangeDesc, Store
+from .parallelism import Splittable, array_reductions
 
 __all__ = ["may_stop", "stores_to_undo", "undo_obstacle"]
 
 
 def may_stop(loop: Node, kernel: Kernel) -> bool:
     """Whether a failed check in `loop` ends `kernel` at once (`Kernel.stops`)."""
-    return kernel.stops and any(isinstance(n, Check) and n.code == "replay" for n in walk(loop))
+    return kernel.stops and may_replay(loop)
 
 
 def stores_to_undo(loop: Splittable, kernel: Kernel) -> tuple[Store, ...]:
@@ -44,8 +45,8 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         return "it may raise, and runs backwards"
     computed = bound_names(loop) - {loop.var}
     top = {id(s) for s in loop.body}
-    if summed := summed_arrays(loop, kernel):
-        return f"it may raise, and adds to elements of `{min(summed)}`"
+    if reduced := array_reductions(loop, kernel):
+        return f"it may raise, and adds to elements of `{min(reduced)}`"
     for store in stores_to_undo(loop, kernel):
         if id(store) not in top:
             return f"it may raise, and stores to `{store.array}` in an inner loop or a branch"

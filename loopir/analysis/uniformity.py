@@ -18,6 +18,7 @@ from ..ir_names import multiply_bound_names, names_read, own_bindings, substitut
 from ..ir_traversal import map_children, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Node, Ramp, Store, VecLoop
+from .access import moving_axis_of_steps
 from .affine import affine_form
 
 __all__ = ["Uniformity", "first_lane_code"]
@@ -56,11 +57,7 @@ class Uniformity:
 
         None where a subscript is not affine, or several vary.
         """
-        steps = [self._step(e) for e in self.index(n)]
-        if None in steps:
-            return None
-        moving = [(axis, step) for axis, step in enumerate(steps) if step]
-        return moving[0] if len(moving) == 1 else (0, 0) if not moving else None
+        return moving_axis_of_steps([self._step(e) for e in self.index(n)])
 
     def index(self, n: Load | Store) -> tuple[Expr, ...]:
         """The subscripts of `n` over the loop variable and uniform names."""

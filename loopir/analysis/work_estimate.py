@@ -33,7 +33,10 @@ from ..op_table import OPS
 from .loop_set import max_trips
 from .parallelism import Splittable
 
-__all__ = ["GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "units", "work_of"]
+__all__ = [
+    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "units", "weight_of_calls",
+    "work_of",
+]
 
 GUESSED_TRIPS = 64.0
 """How often a loop runs its body, where that is not known at the start of the loop around it."""
@@ -150,10 +153,12 @@ def _work(body: Iterable[Stmt], local: frozenset[str]) -> Work:
 
 def _cost(n: Node) -> float:
     """The cost of what `n` computes once, in additions; a load or store counts one."""
-    weights = (
-        OPS[x.op].weight if isinstance(x, Call) else isinstance(x, Load | Store) for x in walk(n)
-    )
-    return float(sum(weights))
+    return weight_of_calls(n) + sum(isinstance(x, Load | Store) for x in walk(n))
+
+
+def weight_of_calls(n: Node) -> float:
+    """The cost of the operations in `n`, each computed once, in additions."""
+    return float(sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call)))
 
 
 def _known_trips(n: While | Splittable, local: frozenset[str]) -> float | None:

@@ -78,7 +78,7 @@ static int64_t ask(tp_clock *c, void **raised)
     if (stop && state) state(1);
     if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
     signals.release(held);
-    if (!held && !is_gil_kept) py.acquire(py.release());       /* 0: PyGILState_LOCKED */
+    if (!held && !is_gil_kept) py.acquire(py.release());       /* 0: PyGILState_LOCKED. Others run once, unless none may (entry.c) */
     return !stop;
 }
 

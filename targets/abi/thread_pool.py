@@ -309,12 +309,12 @@ def forced(threads: int) -> Iterator[None]:
         apply_limit()
 
 
-def wait_until_ready(seconds: float = 120.0) -> bool:
-    """Wait until the pool has been built and connected. Whether there is one."""
+def wait_until_ready() -> bool:
+    """Wait until the pool has been built and connected, at most two minutes; whether it is."""
     _open_if_built()
     if not _opened:
         _building.start()
-        _building.wait(seconds)
+        _building.wait(120.0)
     return bool(_opened) and _opened[0] is not None
 
 

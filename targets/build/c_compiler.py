@@ -11,7 +11,6 @@ import shlex
 import shutil
 import stat
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
@@ -48,26 +47,26 @@ class Compiler:
         return " ".join(self.command)
 
 
-def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler:
+def find_compiler() -> Compiler:
     """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel.
 
     Raises NoCompiler: a ``$CC`` that does not exist is an error, never a reason to take another.
     """
     if os.name != "posix":
         raise NoCompiler(f"there are no kernels on {os.name}", "use Linux, or WSL")
-    return _discover(environ.get("CC", "").strip(), environ.get("PATH", os.defpath))
+    return _discover(os.environ.get("CC", "").strip(), os.environ.get("PATH", os.defpath))
 
 
-def find_compiler_for(machine: str, environ: Mapping[str, str] = os.environ) -> Compiler:
+def find_compiler_for(machine: str) -> Compiler:
     """A compiler for `machine` (``aarch64``): the native one, or a GNU cross compiler.
 
     A ``$CC`` is used without a check. Raises NoCompiler.
     """
     from ..isa.target_registry import machine as own
 
-    if machine in ("any", own()) or environ.get("CC", "").strip():
-        return find_compiler(environ)
-    path = environ.get("PATH", os.defpath)
+    if machine in ("any", own()) or os.environ.get("CC", "").strip():
+        return find_compiler()
+    path = os.environ.get("PATH", os.defpath)
     if program := shutil.which(f"{machine}-linux-gnu-gcc", path=path):
         return _identify_compiler((program,), path)
     cross = f"{machine}-linux-gnu-gcc"
@@ -264,7 +263,7 @@ def _read_until(handle: int, deadline: float) -> bytes:
             kept += part[: OUTPUT_BYTES - len(kept)]
 
 
-def _first_lines(output: str, lines: int = 8) -> str:
-    """A colon and the first lines of the output that are not blank; empty if there are none."""
-    nonblank = [line for line in output.splitlines() if line.strip()][:lines]
+def _first_lines(output: str) -> str:
+    """A colon and the first eight lines of the output that are not blank; empty: there are none."""
+    nonblank = [line for line in output.splitlines() if line.strip()][:8]
     return ":\n" + "\n".join(nonblank) if nonblank else ""

@@ -179,10 +179,10 @@ def _trim(folder: int, keep: str) -> None:
             total -= size
 
 
-def find_cached(name: str, suffix: str = OBJECT_SUFFIX) -> str | None:
-    """The path of an intact cached file of that name, or None."""
+def find_cached(name: str) -> str | None:
+    """The path of an intact cached object of that name, or None."""
     for folder in _cache_folders():
-        path = os.path.join(folder, name + suffix)
+        path = os.path.join(folder, name + OBJECT_SUFFIX)
         if _intact_body(path) is not None:
             return path
     return None

@@ -99,7 +99,7 @@ def expr(e: ir.Expr, s: Scope) -> str:
                 return f"tp_choose_{bits}({', '.join(map(strip_parens, operands))})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_float_select(args[0]):
                 operands = (f"TP_CHOSEN({strip_parens(operands[0])})",)
-            return scalar_op(op, operands, _operand_dtype(e), dtype)
+            return scalar_op(op, operands, OPS[e.op].operand_dtype(e.args), dtype)
         case ir.Call():
             return _vector_call(e, s)
         case ir.Broadcast(value):
@@ -141,7 +141,7 @@ def _comparison(cond: ir.Call, dtype: str) -> str | None:
     """The suffix of ``tp_blend_*`` for the comparison `cond` in a blend of `dtype`; None if there
     is no such function.
     """
-    operand, kind = _operand_dtype(cond), DTYPES[dtype].kind
+    operand, kind = OPS[cond.op].operand_dtype(cond.args), DTYPES[dtype].kind
     if operand in ("f64", "f32") and cond.op in ("lt", "le"):
         return cond.op if operand == dtype else f"{cond.op}f" if kind != "f" else None
     is_supported = operand == dtype and kind != "f" and cond.op in ("lt", "le", "eq", "ne")
@@ -156,13 +156,6 @@ def _force_operand(text: str, e: ir.Expr) -> str:
 def _is_float_select(e: ir.Expr) -> bool:
     """Whether `e` is a select of floats."""
     return isinstance(e, ir.Call) and e.op == "select" and e.dtype in ("f32", "f64")
-
-
-def _operand_dtype(e: ir.Call) -> str:
-    """The common dtype of the operands."""
-    letters = OPS[e.op].operands
-    typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
-    return typed[0] if typed else "bool"
 
 
 # -- memory
@@ -279,7 +272,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     assert isinstance(e.lanes, int)
     if e.op == "blend":
         return _vector_call(replace(e, op="select"), s)
-    operand = _operand_dtype(e)
+    operand = OPS[e.op].operand_dtype(e.args)
     if e.op == "cast" and operand == "bool" and e.dtype == "u8":
         return _bool_bytes(e.args[0], s)
     args = tuple(expr(a, s) for a in e.args)

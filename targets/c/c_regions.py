@@ -29,22 +29,22 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
-from loopir.analysis.parallelism import Splittable, summed_arrays
+from loopir.analysis.parallelism import Splittable, array_reductions
 from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
-from loopir.analysis.work_estimate import InnerWork, Work, advance, elements_worth, work_of
+from loopir.analysis.work_estimate import InnerWork, Work, advance, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
 from loopir.ir_traversal import contains, is_innermost, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import STATUS
 
-from ..region_costs import FIRST_RATE, PAYS_ASLEEP
+from ..region_costs import FIRST_RATE
 from .c_expressions import element, expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
 from .interrupt_polls import declarations, polls_in
 
-__all__ = ["can_emit_region", "emit_region", "threads_pay_from"]
+__all__ = ["can_emit_region", "emit_region"]
 
 _SHORT = 40
 """Lines of C up to which a loop in another one is printed twice: a call of its function, some
@@ -202,10 +202,10 @@ _Table = tuple[str, str]
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
     """The arrays to one element of which several iterations may add, by their C names."""
     assert s.kernel is not None
-    summed = summed_arrays(n, s.kernel)
+    reduced = array_reductions(n, s.kernel)
     return {
         s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
-        for p in s.params if p.name in summed
+        for p in s.params if p.name in reduced
     }
 
 
@@ -466,11 +466,3 @@ def _trips(part: InnerWork, s: Scope) -> str:
     assert isinstance(part.loop, Splittable)
     start, end = range_bounds(part.loop.range)
     return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / advance(part.loop)!r}"
-
-
-def threads_pay_from(n: Splittable, listed: ir.LoopLike) -> int:
-    """About how many elements of the loop `listed`, which is the parallel loop `n` or in it, are
-    enough work in one call for a second thread, before any call was measured. In calls that come in
-    quick succession, an eighth of that is enough.
-    """
-    return elements_worth(n, listed, PAYS_ASLEEP / FIRST_RATE)

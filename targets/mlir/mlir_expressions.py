@@ -160,7 +160,7 @@ class ExpressionBuilder(MlirBuilder):
                 return self.let(f"memref.load {at} : {type_}", element_type(e.dtype), array)
             case ir.Call(op, args, dtype):
                 given = tuple(self.value(a) for a in args)
-                return self.call(op, given, _operand_dtype(e), dtype)
+                return self.call(op, given, OPS[e.op].operand_dtype(e.args), dtype)
             case ir.Broadcast() | ir.Ramp() | ir.HReduce():
                 raise AssertionError(f"not scalar: {e!r}")
             case _:
@@ -224,10 +224,3 @@ class ExpressionBuilder(MlirBuilder):
         """``%x[%i, %j]``, and the array's type."""
         place = self.places[array]
         return f"{place}[{', '.join(map(self.index, index))}]", self.types[place]
-
-
-def _operand_dtype(e: ir.Call) -> str:
-    """The common dtype of the operands."""
-    letters = OPS[e.op].operands
-    typed = [a.dtype for a, letter in zip(e.args, letters, strict=True) if letter != "m"]
-    return typed[0] if typed else "bool"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from loopir import nodes as ir
 from loopir.analysis.loop_reductions import Reduction, reduction_of
-from loopir.analysis.parallelism import parallel_obstacle, summed_arrays
+from loopir.analysis.parallelism import array_reductions, parallel_obstacle
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
@@ -45,7 +45,7 @@ def parallel_reductions(
     alone = replace(loop, body=(*loop.body, *terms), accs=())
     if parallel_obstacle(alone, kernel) is not None:
         return None
-    return None if summed_arrays(alone, kernel) else reductions  # they would have to be atomic
+    return None if array_reductions(alone, kernel) else reductions  # they would have to be atomic
 
 
 def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:

@@ -66,7 +66,7 @@ def by_stages(function: Any, given: Any, where: str) -> None:
         stages = compile_stages(function, types, Options(reassociate=False))
     except Refused:
         return
-    call = through(stages, stages.plan, stages.vector, interpreted(stages.vector))
+    call = through(stages, stages.plan, stages.kernel, interpreted(stages.kernel))
     got = ran(call, given, "ignore")
     if got.error is None or not issubclass(got.error[0], Replayed):
         check(got, ran(function, given, "ignore"), where)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
+from at_length import judge_examples
 from native import RUNNABLE
 from random_cases import MODES, RandomCase, Wanted, ran, random_cases
 from staged import Replayed, emulated, in_parts, interpreted, through
@@ -79,8 +79,8 @@ class Run:
             self.by_way(case, stages, kernel, interpreted(kernel), wanted, f"interpreter {name}")
         if self.examples % 4 == 0:
             for target in EMULATED:
-                fast = emulated(stages.vector, target)
-                self.by_way(case, stages, stages.vector, fast, wanted, target)
+                fast = emulated(stages.kernel, target)
+                self.by_way(case, stages, stages.kernel, fast, wanted, target)
 
     def by_way(
         self,
@@ -113,18 +113,5 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_random_programs(run: Run, request: pytest.FixtureRequest, start: int) -> None:
-    count = 2000 if request.config.getoption("--long") else 4
-    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
-
-    @seed(start)
-    @settings(max_examples=count, derandomize=False)
-    @given(random_cases())
-    def every(case: RandomCase) -> None:
-        run.judge(case)
-
-    try:
-        every()
-    finally:
-        with say():
-            print(f"\nseed {start}: {run.told()}")
+    judge_examples(request, start, 4, 2000, random_cases(), run.judge, run.told)
     assert run.compiled >= COMPILED_SHARE * run.examples, run.told()

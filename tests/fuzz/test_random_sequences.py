@@ -48,7 +48,7 @@ class Run:
         self.counts["fused"] += s.fusion.fused > 0
         self.counts["joined"] += s.fusion.fused
         self.refused.update(r.code for r in s.fusion.rejections)
-        ways = [through(s, s.plan, k, interpreted(k)) for k in (s.fusion.kernel, s.vector)]
+        ways = [through(s, s.plan, k, interpreted(k)) for k in (s.fusion.kernel, s.kernel)]
         if self.counts["functions"] % 8 == 0:
             ways.append(fuse(f, on_reject="silent", reassociate=False))
         for make in made:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import random_arguments
 from agree import same
+from at_length import judge_examples
 from example_counts import with_flags
-from hypothesis import given, seed, settings
 from random_cases import Ran, RandomCase, ran, random_cases
 
 from loopir.passes.loops import parallelize, split_search
@@ -100,18 +100,6 @@ def smallest_grain(n: Any) -> int:
 def test_random_threads(
     part: int, run: Run, request: pytest.FixtureRequest, start: int
 ) -> None:
-    count = PROGRAMS // PARTS if request.config.getoption("--long") else 4
-    say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
-
-    @seed(start + part)
-    @settings(max_examples=count, derandomize=False)
-    @given(random_cases())
-    def every(case: RandomCase) -> None:
-        run.judge(case)
-
-    try:
-        every()
-    finally:
-        with say():
-            print(f"\nseed {start}, part {part}: {run.told()}")
+    many = PROGRAMS // PARTS
+    judge_examples(request, start + part, 4, many, random_cases(), run.judge, run.told)
     assert run.split >= SPLIT_SHARE * run.examples, run.told()

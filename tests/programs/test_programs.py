@@ -108,7 +108,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 def test_emulated(program: Program) -> None:
     for n in program.sizes:
         stages, _ = stages_of(program, n)
-        call = through(stages, stages.plan, stages.vector, emulated(stages.vector, "neon"))
+        call = through(stages, stages.plan, stages.kernel, emulated(stages.kernel, "neon"))
         agrees(program, n, "neon", outcome(call, arguments(program, n)))
 
 

@@ -46,7 +46,7 @@ def _made_up(stages: Compilation, function: Callable[..., Any]) -> Iterator[list
     those that the macros made. Of one that is called `_draws` Python answers, as draws are.
     """
     own = {"_draws"} | {getattr(n, "id", getattr(n, "arg", "")) for n in ast.walk(_tree(function))}
-    kernel = stages.vector
+    kernel = stages.kernel
     arrays = [p.name for p in kernel.params]
     made = (n.id for n in ast.walk(stages.python) if isinstance(n, ast.Name))
     for names in ([*arrays, *sorted(bound_names(kernel))], made):
@@ -91,5 +91,5 @@ def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     for to, shift in ((names, k) for names in kinds for k in range(min(len(names), 2))):
         args = arguments(program, n)
         stages = _compiled(_renamed(program.function, to, shift), args)
-        got = outcome(through(stages, stages.plan, stages.vector, interpreted(stages.vector)), args)
+        got = outcome(through(stages, stages.plan, stages.kernel, interpreted(stages.kernel)), args)
         assert_same(got, wanted(program, n), ast.unparse(stages.python), program.ulps)

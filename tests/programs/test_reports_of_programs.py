@@ -82,7 +82,7 @@ def made_names(function: Any, types: Mapping[str, Any]) -> set[str]:
     except Refused:
         return set()
     python = {n.id for n in ast.walk(stages.python) if isinstance(n, ast.Name)}
-    kernels = (stages.scalar, stages.plan.kernel, stages.vector)
+    kernels = (stages.scalar, stages.plan.kernel, stages.kernel)
     variables = {n.name for kernel in kernels for n in walk(kernel) if isinstance(n, Var)}
     return python | variables | {p.name for kernel in kernels for p in kernel.params}
 

@@ -108,4 +108,4 @@ def test_kept_results_of_passes_are_those_of_passes() -> None:
         with snapshot.shared_passes():
             stages = snapshot.front(*call, False)
             shared = snapshot.for_target(stages, target)
-        assert shared.vector == snapshot.for_target(stages, target).vector
+        assert shared.kernel == snapshot.for_target(stages, target).kernel

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeGuard
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from ..frontend.ast_walk import (
     child_nodes,
     comprehension_results,
     display_leaves,
+    is_name,
     walk_nodes,
 )
 from ..numpy.function_table import function_row, method_row
@@ -294,8 +294,8 @@ class ListEscapes:
         if not isinstance(e, ast.Name) or e.id == to:
             return False
         name, nodes = e.id, [*walk_nodes(*self._tree.body)]
-        occurrences = [n for n in nodes if _is_name(n, name)]
-        values = [v for n in nodes for t, v in binding_pairs(n) if _is_name(t, name)]
+        occurrences = [n for n in nodes if is_name(n, name)]
+        values = [v for n in nodes for t, v in binding_pairs(n) if is_name(t, name)]
         changed = {x for n in nodes for x in _changed_lists(n)}
         appends = [s for s in _statements(self._tree.body) if _appends_list(s, name)]
         allowed = changed | {x for n in nodes for x in self.reads(n)}
@@ -409,7 +409,7 @@ class ListEscapes:
         copied: list[ast.expr] = []
         for copy in {target.id for target, _ in bound}:
             values = [value for target, value in bound if target.id == copy]
-            uses = [n for n in nodes if _is_name(n, copy)]
+            uses = [n for n in nodes if is_name(n, copy)]
             reads = [n for n in uses if isinstance(n.ctx, ast.Load)]
             is_bound_only_so = len(uses) == len(values) + len(reads)
             is_only_read = is_bound_only_so and all(n in harmless for n in reads)
@@ -481,10 +481,6 @@ def _is_library_function(function: object) -> bool:
     return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
 
 
-def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
-    return isinstance(n, ast.Name) and n.id == name
-
-
 def _appends_list(s: ast.stmt, name: str) -> bool:
     """Whether `s` appends the list `name` to another."""
     match s:
@@ -526,11 +522,11 @@ def _is_built_before(
     block = _block_of(s, tree)
     end = block.index(s)
     targets = [[t for t, _ in binding_pairs(before)] for before in block[:end]]
-    bindings = [k for k, ts in enumerate(targets) if any(_is_name(t, name) for t in ts)]
+    bindings = [k for k, ts in enumerate(targets) if any(is_name(t, name) for t in ts)]
     if not bindings:
         return False
     between = {n for before in block[bindings[-1] : end] for n in walk_nodes(before)}
-    changes = (n for n in walk_nodes(*tree.body) if _is_name(n, name) and n in changed)
+    changes = (n for n in walk_nodes(*tree.body) if is_name(n, name) and n in changed)
     return all(n in between for n in changes)
 
 
@@ -544,7 +540,7 @@ def _is_dead_after(
     for later in block[block.index(s) + 1 :]:
         if name in names_used(later):
             return any(
-                _is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(later)
+                is_name(t, name) and name not in names_used(v) for t, v in binding_pairs(later)
             )
         if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(later)):
             return False
@@ -556,7 +552,7 @@ def _is_dead_after(
     rest = statements[statements.index(s) + 1 :]
     appends_again = any(_appends_list(later, name) for later in rest)
     return not appends_again and not any(
-        _is_name(n, name) and n in changed for later in rest for n in walk_nodes(later))
+        is_name(n, name) and n in changed for later in rest for n in walk_nodes(later))
 
 
 def _value_of(e: ast.AST) -> str:

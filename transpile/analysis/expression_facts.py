@@ -19,7 +19,7 @@ import numpy as np
 
 from ..core_functions import key
 from ..frontend.ast_names import bound_names, mentions_none_of, names_bound_once
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import is_none, subscript_items, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
 from ..numpy.function_table import function_row, method_row
@@ -117,7 +117,7 @@ class SubscriptFacts(Probe):
                 )
             return fact or UNKNOWN
         rank = base.rank
-        for index in e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]:
+        for index in subscript_items(e):
             if isinstance(index, ast.Slice):
                 continue
             if self.of(index).rank != 0 or may_be_bool(index):
@@ -164,18 +164,14 @@ class SubscriptFacts(Probe):
         """The lengths of the view `e`, 1 for new axes and slices of one element and None for the
         others. None if there is no 1, or a subscript that is neither a slice nor a new axis.
         """
-        items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
-        new = [self.is_new_axis(i) or _is_none(i) for i in items]
+        items = subscript_items(e)
+        new = [self.is_new_axis(i) or is_none(i) for i in items]
         unit = [n or i in self.unit_slices for n, i in zip(new, items, strict=True)]
         slices = [n or isinstance(i, ast.Slice) for n, i in zip(new, items, strict=True)]
         if not any(unit) or not all(slices):
             return None
         trailing = (self.of(e.value).rank or 0) - new.count(False)
         return (*(UNIT_LENGTH if u else None for u in unit), *[None] * trailing)
-
-
-def _is_none(e: ast.expr) -> bool:
-    return isinstance(e, ast.Constant) and e.value is None
 
 
 def may_be_bool(e: ast.expr) -> bool:

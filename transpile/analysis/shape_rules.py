@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..frontend.ast_names import binding_pairs, mentions_none_of
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import subscript_items, walk_nodes
 from ..host_nodes import (
     HostAttribute,
     HostConst,
@@ -113,7 +113,7 @@ def grid_type(
     is_tuple = isinstance(e.slice, ast.Tuple)
     if not is_grid(grid) or (grid is np.ogrid and is_tuple):
         return None
-    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    items = subscript_items(e)
     slices = [s for s in items if isinstance(s, ast.Slice)]
     bounds = [b for s in slices for b in (s.lower, s.upper) if b is not None]
     steps = [s.step.value for s in slices if isinstance(s.step, ast.Constant)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import typing
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from loopir.lazy_dataclass import record
 
 from ..types.aggregates import string_constants
 from ..types.typeof import type_of
-from ..types.value_types import ELEMENTS, ArgType, Opaque, ScalarType
+from ..types.value_types import ELEMENTS, ArgType, ListType, Opaque, ScalarType
 from .parameter_uses import ParameterUses
 from .static import makes_record
 from .static.annotation_types import (
@@ -62,7 +63,7 @@ def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
 
     ``int``, ``float``, ``complex`` and ``bool`` are Python scalars, ``bytes`` and ``bytearray`` are
     Python's; ``f64`` or ``float64`` alone is a NumPy scalar, ``f64[:, 1]`` an array with one
-    column, ``{x: f64, n: i32}[:]`` an array of records. Raises ValueError.
+    column, ``{x: f64, n: i32}[:]`` an array of records, ``list[float]`` a list. Raises ValueError.
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
@@ -125,6 +126,8 @@ def _parse_type(node: ast.expr) -> ArgType:
             return _BY_NAME[name]
         case ast.Name(id=name):
             return ScalarType(_dtype(name))
+        case ast.Subscript(value=ast.Name(id="list" | "tuple"), slice=_):
+            return _list_type(node, ())
         case ast.Subscript(value=ast.Name(id=name), slice=index):
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
             lengths = [ast.unparse(axis) for axis in axes]
@@ -136,6 +139,27 @@ def _parse_type(node: ast.expr) -> ArgType:
             if axes and all(ast.unparse(axis) == ":" for axis in axes):
                 return type_of(np.empty((2,) * len(axes), _records(fields)))
     raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, 1], int …")
+
+
+def _list_type(node: ast.expr, kinds: tuple[type, ...]) -> ListType:
+    """The type of ``list[float]``, ``list[list[int]]`` or ``tuple[float, ...]``, as reports print
+    it, in sequences of `kinds`. Raises ValueError.
+    """
+    match node:
+        case ast.Name(id="int" | "float" | "bool" as name) if kinds:
+            item = _BY_NAME[name]
+            assert isinstance(item, ScalarType)
+            return ListType(item, kinds)
+        case ast.Subscript(value=ast.Name(id="list"), slice=inner) if len(kinds) < 2:
+            return _list_type(inner, (*kinds, list))
+        case ast.Subscript(
+            value=ast.Name(id="tuple"),
+            slice=ast.Tuple(elts=[inner, ast.Constant(value=builtins.Ellipsis)]),
+        ) if len(kinds) < 2:
+            return _list_type(inner, (*kinds, tuple))
+    raise ValueError(
+        f"{ast.unparse(node)!r} is not an item of a list; want list[float], list[list[int]] …"
+    )
 
 
 def _records(fields: ast.Dict) -> np.dtype:

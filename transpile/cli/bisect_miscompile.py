@@ -73,12 +73,16 @@ def find_difference(
 ) -> Finding | None:
     """The first stage of `call` whose output differs from Python's; None where none does.
 
-    With `watch`, names of stages and passes, only they are tested; each of them is wrong only if
-    the program before it is right. Raises NotCompiled where the function is refused.
+    With `watch`, names of stages and passes, only they are tested, and no stage after them runs;
+    each of them is wrong only if the program before it is right. Raises NotCompiled where the
+    function is refused.
     """
     search = _Search(call, seconds)
     untested: tuple[str, Compilation, str] | None = None  # the program before the stage at hand
-    for named in named_stages():
+    stages = named_stages()
+    while watch is not None and stages and stages[-1].stage.name not in watch:
+        stages = stages[:-1]
+    for named in stages:
         name, stage = named
         is_watched = watch is None or stage.name in watch
         before = search.state
@@ -179,7 +183,7 @@ class _Search:
             case pipeline.TARGET_IR:
                 return _kernel_function(self.call.function, state.plan, state.target_kernel)
         plan = state.plan if state.python is not None else (
-            plan_with_captures(state.plan, state.inliner)
+            plan_with_captures(state.plan, state.inlining)
         )
         return _kernel_function(self.call.function, plan, state.kernel)
 
@@ -193,7 +197,7 @@ class _Search:
                 compiled: Callable[..., Any] = state.variant
             else:
                 compiled = _variant_function(
-                    call.function, Variant(call.function, state.interface, state.entry.fast)
+                    Variant(call.function, state.interface, state.entry.fast)
                 )
             outcome = outcome_of(compiled, call.args, self.seconds)
             return compare(outcome, self.expected, exact=self.exact)
@@ -299,7 +303,7 @@ class _Search:
 
 def _python_function(function: FunctionType, state: Compilation) -> Callable[..., Any]:
     """The tree of `state` as a Python function, in the names of `function`."""
-    captures = () if state.inliner is None else state.inliner.plan_additions()[0]
+    captures = () if state.inlining is None else state.inlining.captures.plan_additions()[0]
     tree = bind_captures(state.tree, captures)
     names = {"_core": core_functions, **function.__globals__}
     names |= inspect.getclosurevars(function).nonlocals
@@ -319,10 +323,10 @@ def _kernel_function(function: FunctionType, plan: Plan, kernel: Kernel) -> Call
         arguments = dict(zip(names, map(complex_as_floats, args), strict=True))
         return run_kernel(kernel, arguments).status
 
-    return _variant_function(function, Variant(function, make_interface(plan, kernel), fast))
+    return _variant_function(Variant(function, make_interface(plan, kernel), fast))
 
 
-def _variant_function(function: FunctionType, variant: Variant) -> Callable[..., Any]:
+def _variant_function(variant: Variant) -> Callable[..., Any]:
     """The call of `variant`; it raises Replayed where Python has to answer."""
 
     def replay(_: Variant, code: str, *__: object) -> Any:

@@ -125,6 +125,8 @@ GUARD_VALUES = (
             "divisor is tested before the loop.",
         help="test the divisor before the loop, for instance `if n == 0: return`, or divide "
              "NumPy floats, which give inf or nan",
+        help_outside_loop="test the divisor before, for instance `if n == 0: return`, or divide "
+                          "NumPy floats, which give inf or nan",
         bad="""\
 @fuse
 def steps(x, out, n):

@@ -13,6 +13,8 @@ LOWERING = (
             "expressions (a try, an await, a string) stay Python, unchanged. The code before, "
             "after and inside them is compiled, each part separately.",
         help="move it before or behind the loop; the statements around it are compiled",
+        help_outside_loop="write it with numbers, arrays of numbers and loops over them; the "
+                          "loops of the other statements are compiled",
         bad="""\
 @fuse
 def count(x):

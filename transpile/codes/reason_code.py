@@ -26,3 +26,5 @@ class Code:
     bad: str
     good: str
     help: str
+    help_outside_loop: str = ""
+    """The help where the place is in no loop; "": the same."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from ..analysis.escape_analysis import ListEscapes
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
-from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
+from ..frontend.ast_walk import display_leaves, is_name, tree_key, walk_nodes
 from ..frontend.integer_constants import integer_constant
 from ..frontend.language.comprehensions import (
     is_repeated_rows,
@@ -64,12 +64,12 @@ def _is_ragged(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
     additions = (addition for n in walk_nodes(*tree.body) for addition in _rows_added(n))
     rows_added = [row for target, rows in additions if target == name for row in rows]
     bindings = [
-        n for n in walk_nodes(*tree.body) if any(_is_name(t, name) for t, _ in binding_pairs(n))
+        n for n in walk_nodes(*tree.body) if any(is_name(t, name) for t, _ in binding_pairs(n))
     ]
     escapes = list_escapes(tree, cx)
     understood = {e for n in walk_nodes(*tree.body) for e in _plainly_used(n, escapes, cx)}
     understood |= {*_read_by_name(name, tree, escapes)}
-    loads = [n for n in walk_nodes(*tree.body) if _is_name(n, name)]
+    loads = [n for n in walk_nodes(*tree.body) if is_name(n, name)]
     (binding,) = bindings if len(bindings) == 1 else (None,)
     bound_once = isinstance(binding, ast.Assign) and len(binding.targets) == 1
     fresh_rows = all(escapes.is_new(e) or escapes.is_moved_into(e, name) for e in rows_added)
@@ -124,17 +124,12 @@ def _read_by_name(name: str, tree: ast.FunctionDef, escapes: ListEscapes) -> Ite
             case ast.Name(id=other), ast.Subscript(value=ast.Name() as outer, slice=index) if (
                 outer.id == name and integer_constant(index, None) is not None
             ):
-                uses = [n for n in walk_nodes(*tree.body) if _is_name(n, other)]
+                uses = [n for n in walk_nodes(*tree.body) if is_name(n, other)]
                 stores = [n for n in uses if isinstance(n.ctx, ast.Store)]
-                values = [tree_key(v) for t, v in bindings if _is_name(t, other)]
+                values = [tree_key(v) for t, v in bindings if is_name(t, other)]
                 bound_once = len(stores) == len(values) and {*values} == {tree_key(value)}
                 if bound_once and all(n in read or n in stores for n in uses):
                     yield outer
-
-
-def _is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
-    """Whether `n` is an occurrence of `name`."""
-    return isinstance(n, ast.Name) and n.id == name
 
 
 def gives_new_lists(comprehension: ast.ListComp, cx: Context) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import HashTable
 from ..frontend.ast_names import mentions_none_of
-from ..frontend.ast_walk import tree_key, walk_nodes
+from ..frontend.ast_walk import replace_node, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
@@ -282,7 +282,7 @@ def _set(
     previous = _lookup_of_same_key(name, key, value)
     if previous is not None and is_repeatable(key):
         return _update_value(
-            table, key, previous, cx, lambda before: _ReplaceLookup(previous, before).within(value))
+            table, key, previous, cx, lambda before: replace_node(value, previous, before))
     lines: list[ast.stmt] = []
     if table.value_width and isinstance(value, ast.Tuple):
         item_names = [ast.Name(cx.fresh("value"), ast.Load()) for _ in value.elts]
@@ -313,22 +313,6 @@ def _lookup_of_same_key(name: str, key: ast.expr, value: ast.expr) -> ast.expr |
     conditional = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)
     unconditional = not any(isinstance(n, conditional) for n in walk_nodes(value))
     return lookups[0] if len(lookups) == mentions == 1 and unconditional else None
-
-
-class _ReplaceLookup(ast.NodeTransformer):
-    """Replaces the node `old` by `new` in an expression."""
-
-    def __init__(self, old: ast.expr, new: ast.expr) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self.new if node is self.old else self.generic_visit(node)
-
-    def within(self, e: ast.expr) -> ast.expr:
-        """`e` with the node replaced, in place."""
-        new = self.visit(e)
-        assert isinstance(new, ast.expr)
-        return new
 
 
 def _augmented(

@@ -4,11 +4,12 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Hashable, Iterator
-from typing import TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
-    "child_blocks", "child_nodes", "comprehension_results", "copy_tree", "display_leaves",
-    "is_none", "same_tree", "tree_key", "walk_nodes", "walk_statements",
+    "binds_name", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
+    "display_leaves", "is_name", "is_none", "replace_node", "same_tree", "subscript_items",
+    "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -134,3 +135,36 @@ def _key_of(value: object, positions: bool) -> Hashable:
 def is_none(e: ast.expr) -> bool:
     """Whether `e` is the constant None."""
     return isinstance(e, ast.Constant) and e.value is None
+
+
+def is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
+    """Whether `n` is an occurrence of `name`."""
+    return isinstance(n, ast.Name) and n.id == name
+
+
+def binds_name(e: ast.expr) -> bool:
+    """Whether `e` has a walrus."""
+    return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
+
+
+def subscript_items(e: ast.Subscript) -> list[ast.expr]:
+    """The items of a subscript, one for each axis: those of a tuple, or the one there is."""
+    return e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+
+
+def replace_node(tree: _Tree, old: ast.AST, new: ast.AST) -> _Tree:
+    """`tree` with the node `old`, by identity, replaced by `new`. Changes `tree`, if it is not
+    `old` itself.
+    """
+    replaced: _Tree = _NodeReplacer(old, new).visit(tree)
+    return replaced
+
+
+class _NodeReplacer(ast.NodeTransformer):
+    """See `replace_node`."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if node is self.old else self.generic_visit(node)

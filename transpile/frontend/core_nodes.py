@@ -18,15 +18,15 @@ from typing import Any, TypeVar
 
 from loopir.lazy_dataclass import record
 
-from ..diagnostics import InlinedAt
+from ..diagnostics import InlinedAt, Rejection
 from .ast_walk import child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
     "is_fold", "is_internal", "is_plain_break", "is_step", "location_node", "mark_atomic",
-    "mark_fold", "mark_internal",
-    "mark_search", "mark_step", "relocate", "search_end", "source_text", "with_plain_nodes",
+    "mark_fold", "mark_internal", "mark_search", "mark_step", "note_obstacle", "obstacle",
+    "relocate", "search_end", "source_text", "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -58,6 +58,10 @@ class Origin:
     internal: bool = False
     """For a loop: whether it implements one operation of the source, such as the lookup of a key,
     so that reports do not speak of it.
+    """
+    obstacle: Rejection | None = None
+    """Why no macro fires on the node, where the macro knows a reason that lowering cannot know,
+    such as that NumPy raises. It is what a refusal of the node says (`refusal.refuse`).
     """
 
 
@@ -122,6 +126,16 @@ _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 def inlined_at(node: ast.AST) -> InlinedAt | None:
     """The helper's line that `node` was inlined from; None for code of the function itself."""
     return _origin(node).inlined_at
+
+
+def note_obstacle(node: ast.AST, reason: Rejection) -> None:
+    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`)."""
+    _set_origin(node, replace(_origin(node), obstacle=reason))
+
+
+def obstacle(node: ast.AST) -> Rejection | None:
+    """The reason that a macro has noted for not compiling `node`; None if there is none."""
+    return _origin(node).obstacle
 
 
 def mark_step(node: ast.AST) -> None:

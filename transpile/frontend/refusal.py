@@ -5,7 +5,7 @@ import ast
 from typing import NoReturn
 
 from ..diagnostics import InlinedAt, Refused, Rejection
-from .core_nodes import inlined_at
+from .core_nodes import inlined_at, obstacle
 from .source import span_of
 
 __all__ = ["NoValue", "UnknownListLength", "refuse_no_value", "refuse", "refuse_unknown_length"]
@@ -29,7 +29,12 @@ class UnknownListLength(Refused):
 def refuse(
     code: str, message: str, node: ast.AST | None, *, help: str | None = None
 ) -> NoReturn:
-    """Raise Refused with a rejection of that code and message; its span is that of `node`."""
+    """Raise Refused with a rejection of that code and message; its span is that of `node`. Where a
+    macro has noted a reason with `node` (`Origin.obstacle`), that is the rejection.
+    """
+    noted = obstacle(node) if node is not None and code.startswith("LOWER_") else None
+    if noted is not None:
+        raise Refused(noted, inlined_at(node) if node is not None else None)
     span = span_of(node) if node is not None else None
     helper = inlined_at(node) if node is not None else None
     raise Refused(Rejection(code, message, span, help=help), helper)

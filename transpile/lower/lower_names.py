@@ -76,7 +76,7 @@ def _add_param(
     b.bindings[name] = binding
     if isinstance(ty, ScalarType):
         b.params[name] = Param(name, ty.dtype)
-        return _scalar_param_value(ctx, name, ty)
+        return _scalar_param_value(name, ty)
     b.params[name] = kernel_param(name, ty)
     shape = tuple(integer_num(b, Dim(name, k), LENGTH) for k in range(ty.rank))
     return ArrayRef(name, ty.dtype, ty.unit, shape)
@@ -92,10 +92,10 @@ def _complex_part_param(ctx: Lowering, part: str, ty: ScalarType, of: Argument |
     name, dtype = existing or b.name(f"{of.name}_{part}"), PARTS[ty.dtype]
     b.bindings[name] = ComplexPart(name, of, part, ty)
     b.params[name] = Param(name, dtype)
-    return _scalar_param_value(ctx, name, ScalarType(dtype, ty.weak))
+    return _scalar_param_value(name, ScalarType(dtype, ty.weak))
 
 
-def _scalar_param_value(ctx: Lowering, name: str, ty: ScalarType) -> Num:
+def _scalar_param_value(name: str, ty: ScalarType) -> Num:
     """The value of a scalar parameter. A Python int is in the range `ARGUMENT`, which is guarded.
     """
     var = Var(name, ty.dtype)

@@ -161,7 +161,7 @@ def _lower_returned_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
     match node:
         case ast.Name(id=name) if name in ctx.dynamic.widths:
             slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
-            return returned_dynamic_list(ctx, name, slot, node)
+            return returned_dynamic_list(ctx, name, slot)
         case ast.Subscript(value=ast.Name(id=name) as source, slice=ast.Slice() as slice_node) if (
             (name in ctx.dynamic.widths or isinstance(ctx.b.env.get(name), ListRef))
             and (bounds := constant_slice(slice_node)) is not None

@@ -17,8 +17,9 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
+from ..diagnostics import Refused
 from ..frontend.ast_names import bound_names
-from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, source_text
+from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..types.typed_values import FALSE, ComplexPair, bool_op
@@ -129,13 +130,20 @@ def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
 
 def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
     """Lowers one statement by the rule for its type. Raises Refused where there is none, or the
-    budget of the function is spent.
+    budget of the function is spent; for an assignment with the reason that a macro has noted with
+    it, if there is one (`Origin.obstacle`).
     """
     ctx.budget.spend(stmt)
     rule = ctx.rules.statements.get(type(stmt))
     if rule is None:
         _refuse_statement(stmt)
-    rule(ctx, stmt, live)
+    try:
+        rule(ctx, stmt, live)
+    except Refused as refused:
+        noted = obstacle(stmt) if isinstance(stmt, ast.Assign | ast.AugAssign) else None
+        if noted is None or type(refused) is not Refused:  # the subclasses ask for another lowering
+            raise
+        raise Refused(noted, refused.inlined_at) from None
 
 
 def _refuse_statement(stmt: ast.stmt) -> NoReturn:
@@ -143,6 +151,8 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     kind = _KEYWORDS.get(type(stmt)) or type(stmt).__name__.lower()
     article = "an" if kind[0] in "aeiou" else "a"
     message = f"{article} `{kind}` statement is not compiled here"
+    if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr):  # which have no keyword
+        message = f"`{source_text(stmt)}` is not compiled here"
     refuse("LOWER_UNSUPPORTED", message, stmt, help=_STATEMENT_HELP.get(kind))
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ..analysis.alias_analysis import owners_may_alias
 from ..analysis.type_facts import UNKNOWN_ORDER
-from ..frontend.ast_walk import same_tree, tree_key
+from ..frontend.ast_walk import same_tree, subscript_items, tree_key
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -56,7 +56,7 @@ def is_gathered(e: ast.expr, cx: Context) -> bool:
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return False
-    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    items = subscript_items(e)
     understood = all(_keeps_axis(i, cx) or cx.fact(i).is_integral for i in items)
     if any(isinstance(i, ast.Constant) and i.value is ... for i in items[1:-1]):
         # An ellipsis, even of no axes, separates index arrays: their axes then come first.
@@ -138,7 +138,7 @@ def index_axis_first(e: ast.expr, cx: Context) -> bool:
     or its only ones.
     """
     assert isinstance(e, ast.Subscript)
-    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    items = subscript_items(e)
     positions = [k for k, i in enumerate(items) if not _keeps_axis(i, cx)]
     kept = {tree_key(i) for i in items if _keeps_axis(i, cx)} - {tree_key(ast.Constant(...))}
     only_indices = not kept and len(positions) == cx.fact(e.value).rank
@@ -185,7 +185,7 @@ def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> boo
     than the first; it does not matter if all values are equal (`same_value`). No index array may
     share memory with the target.
     """
-    items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    items = subscript_items(target)
     facts = [cx.fact(i) for i in items if not _keeps_axis(i, cx)]
     arrays = [f.array for f in facts if f.array]
     vectors = all(a.rank == 1 for a in arrays)

@@ -62,9 +62,9 @@ def failed_guard_rejections(
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
         told.add(code)
-        yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count)
+        yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)
     for code, message in failures.mismatches.items():
-        yield _failed(code, message, (), failures.replays.get(code, 1))
+        yield _failed(code, message, (), failures.replays.get(code, 1), terms)
     for code, count in failures.replays.items():
         checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
         spans = [c.span for c in checks if (c.cause if c.cause in CHECK_CAUSES else _OTHER) == code]
@@ -72,7 +72,7 @@ def failed_guard_rejections(
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
         if code not in told and code.startswith("GUARD_"):
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
-            yield _failed(code, message, spans, count)
+            yield _failed(code, message, spans, count, terms)
 
 
 def _line_span(line: int, terms: UserTerms) -> Span | None:
@@ -101,7 +101,9 @@ _OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
 """The codes of floating-point conditions."""
 
 
-def _failed(code: str, message: str, spans: Iterable[Span | None], count: int) -> Rejection:
+def _failed(
+    code: str, message: str, spans: Iterable[Span | None], count: int, terms: UserTerms
+) -> Rejection:
     """The rejection of a guard, or of checks at one of `spans`, that failed in `count` calls."""
     calls = "one call was" if count == 1 else f"{count} calls were"
     places = dict.fromkeys(s for s in spans if s is not None and s.line == s.end_line)
@@ -109,7 +111,7 @@ def _failed(code: str, message: str, spans: Iterable[Span | None], count: int) -
     first = shown[0] if shown else None
     labels = tuple(Label(span, "or here") for span in shown[1:])
     note = f"{calls} computed by Python"
-    return Rejection(code, message, first, labels, note, CODES[code].help)
+    return Rejection(code, message, first, labels, note, terms.help(code, first))
 
 
 _MOST_PLACES = 3

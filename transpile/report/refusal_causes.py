@@ -67,7 +67,8 @@ def with_cause(
         or rejection
     )
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
-    return with_help(terms.rejection(_with_help_for_type(types, cause)))
+    told = terms.rejection(_with_help_for_type(types, cause))
+    return replace(told, help=told.help or terms.help(told.code, told.span))
 
 
 def with_help(rejection: Rejection) -> Rejection:
@@ -203,11 +204,30 @@ _HELP_FOR_TYPE = {
 }
 """The help for an argument of that type, with its name."""
 
+_HELP_FOR_ITEMS = {
+    "str": "texts are not compiled: pass numbers in their place, such as their codes or lengths",
+    "bytes": "texts are not compiled: pass numbers in their place, such as their codes or lengths",
+    "ndarray": "pass one array in place of `{0}`, such as `np.stack({0})` of arrays of one shape",
+    "complex": "pass `np.array({})`",
+}
+"""The help for a list of items of that type, with its name."""
+
+
+def _help_for_type(ty: ArgType) -> str | None:
+    """The help for an argument `ty` that is not compiled, with ``{}`` in place of its name."""
+    if isinstance(ty, Opaque) and ty.is_iterator:
+        return "pass `list({})`, if its items are numbers"
+    if isinstance(ty, Opaque) and ty.items and ty.items not in vars(builtins):
+        fields = "pass an array or a list of numbers for each field of the items of `{}`"
+        return _HELP_FOR_ITEMS.get(ty.items, fields)
+    items = ty.items if isinstance(ty, Opaque) else ""
+    return _HELP_FOR_ITEMS.get(items) or _HELP_FOR_TYPE.get(_kind(ty))
+
 
 def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
     """`rejection` with the help for the type of the argument that it names, if it has none."""
     for name in cited_names(rejection.message) & types.keys():
-        help = _HELP_FOR_TYPE.get(_kind(types[name]))
+        help = _help_for_type(types[name])
         if rejection.help is None and rejection.code == "LOWER_TYPE" and help:
             return replace(rejection, help=help.format(name))
     return rejection

@@ -284,7 +284,7 @@ def report_compiled(
     calls of it that Python serves because it is faster.
     """
     source, compiled = stages.source, stages.plan.kernel
-    terms = user_terms(source, stages.inliner.source_names, _helper_texts(stages))
+    terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
     drawn = stages.plan.generator_parts
     loops = loop_infos(legal, stages.scalar, target, written, drawn)

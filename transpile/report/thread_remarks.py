@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from loopir.analysis.parallelism import Splittable
-from loopir.ir_traversal import walk
+from loopir.analysis.parallelism import parallel_loops
+from loopir.analysis.work_estimate import elements_worth
 from loopir.nodes import Kernel, LoopLike, Span
 from loopir.passes.loops.parallelize import loops_left_serial
 from targets.abi.thread_pool import pool_counts, why_no_pool
-from targets.c.c_regions import threads_pay_from
+from targets.region_costs import FIRST_RATE, PAYS_ASLEEP
 
 from ..pipeline import Compilation
 from ..thread_limits import threads
@@ -23,13 +23,14 @@ InnermostLoops = Callable[[LoopLike], Iterator[LoopLike]]
 
 def elements_for_threads(legal: Kernel, innermost: InnermostLoops) -> Mapping[int, int]:
     """For the ``id`` of each innermost loop of `legal` whose iterations, or those of a loop around
-    it, several threads may run: from how many elements that pays (`threads_pay_from`).
+    it, several threads may run: about how many elements are enough work in one call for a second
+    thread, before any call was measured. In calls that come in quick succession, an eighth of that
+    is enough.
     """
     found: dict[int, int] = {}
-    for n in walk(legal):
-        if isinstance(n, Splittable) and n.parallel:
-            for loop in innermost(n):
-                found[id(loop)] = threads_pay_from(n, loop)
+    for n in parallel_loops(legal):
+        for loop in innermost(n):
+            found[id(loop)] = elements_worth(n, loop, PAYS_ASLEEP / FIRST_RATE)
     return found
 
 
@@ -41,7 +42,7 @@ def with_threads(
     """
     reasons: dict[Span, str] = {}
     several = {info.span for info in loops if info.threads_from}
-    for outermost, reason in loops_left_serial(stages.vector, stages.plan.fresh_arrays):
+    for outermost, reason in loops_left_serial(stages.kernel, stages.plan.fresh_arrays):
         is_search = getattr(outermost, "until", None) is not None
         for loop in innermost(outermost):
             if loop.span is not None and not (is_search and loop.span in several):

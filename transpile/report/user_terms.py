@@ -23,14 +23,19 @@ from dataclasses import replace
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
-from ..diagnostics import Label, Rejection
+from ..diagnostics import CODES, Label, Rejection
 from ..frontend.ast_names import names_used
-from ..frontend.source import Source
+from ..frontend.source import Source, is_within, span_of
 
 __all__ = ["CITATION", "UserTerms", "cited_names", "source_segment", "user_terms"]
 
 CITATION = re.compile(r"`([^`]+)`")
 """What a message cites."""
+
+_LOOPS = (
+    ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)
+"""The nodes that run code several times."""
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
@@ -61,6 +66,8 @@ class UserTerms:
     """The names that inlining gave, each with what it stands for."""
     lines: Mapping[int, str]
     """The lines of the file."""
+    loops: tuple[Span, ...] = ()
+    """The places of the function's loops and comprehensions."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -75,6 +82,15 @@ class UserTerms:
             message=translate(r.message, r.span), note=r.note and translate(r.note, r.span),
             help=r.help and translate(r.help, None),
         )
+
+    def in_loop(self, span: Span | None) -> bool:
+        """Whether `span` is in a loop; also where there is no place."""
+        return span is None or any(is_within(span, loop) for loop in self.loops)
+
+    def help(self, code: str, span: Span | None) -> str:
+        """The help of a code for that place."""
+        page = CODES[code]
+        return page.help if self.in_loop(span) else page.help_outside_loop or page.help
 
     def has(self, r: Rejection) -> bool:
         """Whether all names that the message cites are the user's, or made from the user's."""
@@ -121,9 +137,9 @@ class UserTerms:
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
 
 def _parsed(text: str) -> str | None:
-    """The expression `text`, to compare; None if it is none."""
+    """The expression or statement `text`, to compare; None if it is neither."""
     try:
-        return ast.dump(ast.parse(text, mode="eval"))
+        return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError):
         return None
 
@@ -152,4 +168,5 @@ def user_terms(
     inner = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
-    return UserTerms(identifiers, frozenset(variables), renamed, lines)
+    loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
+    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops)

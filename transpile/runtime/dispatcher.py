@@ -211,10 +211,10 @@ class Dispatcher(WrappedFunction):
                 spec.count_forwarded(PYTHON_FASTER)
                 spec.python_calls[1] = r.allowance
                 target, counters = self._function, spec.python_calls
-            part = variant.interface.exact_arguments or (), r.exact_low, r.exact_high
-            has_other_bits = is_python and variant.interface.exact_up_to is not None
             rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, *part, not is_python, has_other_bits
+                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                r.exact_low, r.exact_high, checks_arguments=not is_python,
+                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
             ))
         self._put_rows(keys, rows)
 
@@ -342,10 +342,10 @@ class Dispatcher(WrappedFunction):
         Raises FuseError if running as Python is forbidden, by ``TRANSPILE_FALLBACK=error``, or by
         ``on_reject="raise"`` for a signature that is refused.
         """
-        is_refused = spec.rejection is not None
-        if fallback_is_error() or (is_refused and self.options.on_reject == "raise"):
-            code = spec.rejection.code if spec.rejection else code
-            message = fallback_message(self._function, spec.types, code, spec.rejection)
+        rejection = spec.rejection
+        if fallback_is_error() or (rejection and self.options.on_reject == "raise"):
+            code = rejection.code if rejection else code
+            message = fallback_message(self._function, spec.types, code, rejection, runs=False)
             raise FuseError(message, code) from spec.error
         spec.replays[code] += 1
         return self._function

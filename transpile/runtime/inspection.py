@@ -139,7 +139,7 @@ def listing(
             p.fused.listing_for(p.latest) for p in regions if p.latest is not None
         ]:
             return join_listings(read_source(function), target.name, region_listings)
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
 
 
@@ -155,7 +155,7 @@ def _compiled_listing(stages: Compilation, target: Target) -> Listing:
             return ""  # without assembly
 
     c = stages.c(target, marked=True)
-    return make_listing(stages.source, stages.vector, c, target.name, assembled)
+    return make_listing(stages.source, stages.kernel, c, target.name, assembled)
 
 
 def emit(
@@ -187,7 +187,7 @@ def emit(
         )
         if parts is not None and (text := _text_of_regions(stage, parts)):
             return text
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
 
 
@@ -220,7 +220,7 @@ def text_after(
         state = run_stages(state, stop_after=last, skip=settings.skip, observe=note_form)
     except Exception as error:
         rejection = rejection_of(error)
-        message = fallback_message(function, types, rejection.code, rejection)
+        message = fallback_message(function, types, rejection.code, rejection, runs=False)
         raise FuseError(message, rejection.code) from error
     return text_of_form(last_form, state)
 
@@ -233,7 +233,7 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
         case "loopir":
             from loopir.ir_printer import show
 
-            return show(stages.vector)
+            return show(stages.kernel)
         case "loopset":
             from loopir.passes.nest_plans import show_nest_plans
             from targets.legalization.legalize import describe_unrolling, legalize
@@ -241,7 +241,7 @@ def _stage_text(stage: str, stages: Compilation, target: Target) -> str:
             reassociate = stages.options.reassociate
             plans = show_nest_plans(stages.plain, target.model, reassociate=reassociate)
             descriptions = dict.fromkeys(
-                describe_unrolling(legalize(stages.vector, target), target)
+                describe_unrolling(legalize(stages.kernel, target), target)
             )
             return "\n".join((plans, "", *descriptions))
         case "mlir":

@@ -70,6 +70,7 @@ def type_of(value: Any) -> ArgType:
         or _list(value, kind, _MAX_TUPLE_ITEMS)
         or _generator(value, kind)
         or object_type(value, _part_type)
+        or _opaque_list(value, kind)
         or (_opaque_memory(value, kind) if kind in SHARING else _opaque(kind))
     )
 
@@ -175,7 +176,16 @@ def _generator(value: Any, kind: type) -> GeneratorType | None:
 def _opaque(kind: type) -> Opaque:
     """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
-    return Opaque(_name(kind), code)
+    is_iterator = any("__next__" in vars(c) for c in kind.__mro__)
+    return Opaque(_name(kind), code, is_iterator=is_iterator)
+
+
+def _opaque_list(value: Any, kind: type) -> Opaque | None:
+    """The type of a list that compiled code cannot use; None for other values."""
+    if kind is not list or not value:
+        return None
+    first = value[0]
+    return Opaque("list", items="None" if first is None else type(first).__name__)
 
 
 def _opaque_memory(value: Any, kind: type) -> Opaque:

@@ -1,7 +1,9 @@
 """The types of one call signature: what inference computes and specialisations are keyed on.
 
 `typeof.type_of` gives the type of a value. All types are frozen and hashable; values with equal
-types run the same compiled code. Types that are no `Opaque` can be passed to a kernel.
+types run the same compiled code. A value of a type that is no `Opaque` can be used by compiled
+code: passed as a parameter (arrays, numbers, lists), taken apart (`ObjectType`), or compiled in
+(`Constant`).
 """
 from __future__ import annotations
 
@@ -149,9 +151,14 @@ class Opaque:
     """The name of its Python type, for messages."""
     code: str = "LOWER_TYPE"
     """The code of the rejection where it is used."""
+    items: str = field(default="", compare=False)
+    """Of a list, the name of the type of its first item, for messages: it makes no other signature.
+    """
+    is_iterator: bool = field(default=False, compare=False)
+    """Whether it is an iterator, such as a generator or a ``zip``."""
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}[{self.items}]" if self.items else self.name
 
 
 class WrappedFunction:

@@ -1,9 +1,9 @@
-"""Overflow check hoisting (guard widening): counters are checked only near their largest value.
+"""Overflow check hoisting (index-set splitting): most iterations of a histogram need no checks.
 
-A histogram loop checks each increment. If the largest element is m, the limit L, and an iteration
-adds at most d, then the first (L - m) / d iterations cannot overflow. The loop is split there: the
-first part runs without checks. The maximum costs a pass over the array, so it is computed only
-where the array is no longer than the loop.
+A loop that adds to elements of an array checks each addition. If the largest element is m, the
+limit L, and an iteration adds at most d, then the first (L - m) / d iterations cannot overflow. The
+loop is split there: the first part runs without checks. The maximum costs a pass over the array, so
+it is computed only where the array is no longer than the loop.
 """
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from math import inf
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_min
 from ...analysis.loop_set import max_trips
-from ...analysis.parallelism import Splittable, parallel_obstacle
+from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
+from ...analysis.work_estimate import weight_of_calls
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import bottom_up, contains, walk
@@ -37,7 +38,6 @@ from ...nodes import (
     VecLoop,
     While,
 )
-from ...op_table import OPS
 from .split_search import split_any, split_first_hit
 
 __all__ = ["BLOCKS_AT_ONCE", "loops_left_serial", "parallelize"]
@@ -115,7 +115,7 @@ def loops_left_serial(
     of the same loop of the source, and they write to the same arrays. ``private``: as of
     `parallelize`.
     """
-    parallel = {key for n in walk(kernel) if getattr(n, "parallel", False) if (key := _origin(n))}
+    parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
 
     def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
         """Those among `body`."""
@@ -125,7 +125,7 @@ def loops_left_serial(
                     yield from visit((*then, *orelse))
                 case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s, definitions):
                     pass
-                case Loop(body=inside) | While(body=inside) if any(map(_has_parallel, inside)):
+                case Loop(body=inside) | While(body=inside) if any(parallel_loops(*inside)):
                     yield from visit(inside)
                 case Loop() | VecLoop() | PredLoop():
                     reason = _obstacle(s, kernel, private)
@@ -147,11 +147,6 @@ def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
     """
     stored = frozenset(x.array for x in walk(n) if isinstance(x, Store))
     return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
-
-
-def _has_parallel(n: Node) -> bool:
-    """Whether a loop in `n` is parallel."""
-    return any(getattr(x, "parallel", False) for x in walk(n))
 
 
 def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | None:
@@ -451,19 +446,14 @@ def _most_operations(s: Stmt, definitions: Mapping[str, Expr]) -> float:
     match s:
         case If(cond, then, orelse):
             sides = (sum(_most_operations(x, definitions) for x in side) for side in (then, orelse))
-            return _weight(cond) + max(sides)
+            return weight_of_calls(cond) + max(sides)
         case Loop() | VecLoop() | PredLoop():
             trips = max_trips(s.range, definitions)
             if trips is None:
                 return inf
-            steps = sum(_weight(a.step) for a in s.accs)
+            steps = sum(weight_of_calls(a.step) for a in s.accs)
             return trips * (1 + steps + sum(_most_operations(x, definitions) for x in s.body))
         case _ if isinstance(s, LoopLike):
             return inf
         case _:
-            return 1 + _weight(s)
-
-
-def _weight(n: Node) -> float:
-    """The cost of computing what is in `n` once, in additions."""
-    return sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call))
+            return 1 + weight_of_calls(s)

@@ -1,4 +1,9 @@
-"""Search splitting: a loop that ends at its first hit as rounds of parts, several at a time."""
+"""Search splitting: a loop that ends at its first hit as rounds of parts, several at a time.
+
+`parallelize` calls `split_first_hit` for a loop with an ``until``, and `split_any` for a vector
+loop that ends early. Only forms that the vectoriser makes are split: a search that stays scalar
+stays in one thread, "it may end before its last iteration".
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

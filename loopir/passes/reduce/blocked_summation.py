@@ -23,7 +23,8 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     Each block starts at the neutral element, so that the number of roundings per term is about that
     of a pairwise sum (Higham, The Accuracy of Floating Point Summation, 1993). Other accumulators
-    pass from block to block. Before::
+    pass from block to block. A loop that cannot be vectorised (`vectorization_obstacle`) keeps the
+    order of its source, however long it is, and so does one of at most 4096 iterations. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)

@@ -71,11 +71,11 @@ def test_a_run_can_be_cut_and_continued() -> None:
     state = run_stages(start, stop_after="lower")
     assert state.python is None
     state = run_stages(state, start_after="lower", stop_after=pipeline.PORTABLE, check=True)
-    assert state.vector == whole.vector
+    assert state.kernel == whole.kernel
     assert state.passes == whole.passes
     target = TARGETS["avx2"]
     assert "tp_kernel" in whole.c(target)
-    assert whole.legal(target) != whole.vector
+    assert whole.legal(target) != whole.kernel
 
 
 def test_passes_can_be_left_out() -> None:
@@ -83,7 +83,7 @@ def test_passes_can_be_left_out() -> None:
     assert "vectorize" in names
     made = compile_stages(total, TYPES, Options(), skip=["vectorize"])
     assert "vectorize" not in [name for name, _ in made.passes]
-    with pytest.raises(ValueError, match="no pass 'vectorise'"):
+    with pytest.raises(ValueError, match="no pass 'vectorise'; did you mean 'vectorize'"):
         compile_stages(total, TYPES, Options(), skip=["vectorise"])
 
 

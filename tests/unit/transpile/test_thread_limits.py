@@ -77,6 +77,11 @@ def test_wrong_numbers(number: Any, error: type[Exception]) -> None:
         transpile.fuse(threads=number)
 
 
+def test_none_is_no_number() -> None:
+    with pytest.raises(TypeError, match="must be a whole number, at least 1"):
+        transpile.threads(None)  # type: ignore[call-overload]
+
+
 def test_threadpoolctl_sees_and_limits_the_pool() -> None:
     threadpoolctl = pytest.importorskip("threadpoolctl")
     assert (run_region("sum", 100).y > 0).all()  # cffi is loaded

@@ -1,6 +1,6 @@
 """The body of an inlined callee: arguments bound, local names made fresh, ``return`` eliminated.
 
-`CalleeBodies._instantiate_body` makes the statements that take the place of a call::
+`instantiate_body` makes the statements that take the place of a call::
 
     def f(a, k=2):                     y = f(x[0])
         b = a * k
@@ -23,13 +23,10 @@ from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt
 from ...host_nodes import HostExpr
 from ...random_numbers import is_draw_function
-from ...types.type_env import Env
-from ...types.value_types import ArgType
 from ..ast_names import bound_names, local_names, names_used, rename_names
-from ..ast_walk import copy_tree, walk_nodes
+from ..ast_walk import is_none, walk_nodes
 from ..core_nodes import copy_location, inlined_at, mark_internal, relocate
 from ..fold_branches import (
-    LessThan,
     constant_of,
     drop_excluded_branches,
     fold_branches,
@@ -38,252 +35,174 @@ from ..fold_branches import (
 )
 from ..language.structure_exits import ExitStructurer, always_leaves, exits_of
 from ..macros.macro_context import Context
-from ..name_resolution import Scope
 from ..refusal import refuse
-from ..source import Source
-from .callees import Callee, bind_arguments, fillable_parameters, local_callee, object_type_of
-from .captured_names import CapturedNames
+from .callees import Callee, bind_arguments, fillable_parameters, object_type_of
+from .inlining_state import Inlining
 from .local_imports import ImportPlace, loaded_imports
 
-__all__ = ["CalleeBodies", "eliminate_return"]
-
-INLINED_NODES = 8_000
-"""The budget of inlining: AST nodes that all inlined bodies of one function may have together."""
+__all__ = ["capture_imports", "eliminate_return", "instantiate_body", "nonlocal_names"]
 
 
-class CalleeBodies:
-    """The state of inlining into one function under one call signature, and the instantiation of
-    callee bodies: the base class of `inliner.Inliner`, which walks over the statements.
+def instantiate_body(
+    state: Inlining, callee: Callee, expr: HostExpr, call: ast.Call,
+    bind: Callable[[str, ast.expr], list[ast.stmt]],
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The body of `callee` for `call`, and the statements before it that bind the arguments.
+    `expr` evaluates to the callee, and ``bind(name, value)`` gives the statements that bind a name
+    to an argument.
 
-    ``inline_block`` is the walk: it returns statements with their calls inlined, since the
-    arguments that a body binds, and the defaults of local functions, may have calls of their own.
+    - A parameter that the callee never assigns is replaced by its argument, if the argument is
+      a constant or means the same wherever the body reads it (`_is_substitutable`), and the
+      call has no walrus.
+    - A parameter that is assigned and starts as a constant becomes a fresh name; reads before
+      the first assignment see the constant (`fold_branches`, `_bind_unassigned_reads`).
+    - Any other parameter becomes a fresh name that is bound before the body.
+    - Other local names become fresh; free names are renamed where they would mean something
+      else in the caller (`CapturedNames.rename_free_names`).
+
+    Branches that the constants, or the tests around the call, exclude are removed. The body
+    gets the position of the call, with the callee's line as its origin. Raises Refused where
+    the arguments do not fit, where a local may be unbound, or where the code becomes too large.
     """
-
-    def __init__(
-        self, source: Source, env: Env, scope: Scope, types: Mapping[str, ArgType],
-        inline_block: Callable[[Sequence[ast.stmt]], list[ast.stmt]],
-    ) -> None:
-        self._inline_block = inline_block
-        self.tree = copy_tree(source.tree)
-        self.source = source
-        # the name in its source of each fresh name, for messages
-        self.source_names: dict[str, str] = {}
-        self.cx = Context(self.tree, env, {})
-        self.captures = CapturedNames(scope, local_names(self.tree), self._fresh)
-        # functions that the caller defines and that are inlined, by name
-        self.local_functions: dict[str, Callee] = {}
-        # names of the caller that its local functions declare nonlocal
-        self.written_by_closures: set[str] = set()
-        # comparisons that hold here, since the tests of enclosing ifs state them
-        self.known_facts: list[LessThan] = []
-        # how many nodes inlined bodies may still have, see `_spend_nodes`
-        self.nodes_left = INLINED_NODES
-        rebound = bound_names(*self.tree.body)
-        # types of the parameters that the caller never rebinds
-        self._fixed_types = {n: t for n, t in types.items() if n not in rebound}
-        # the number of loops around the statement at hand
-        self._loop_depth = 0
-
-    @property
-    def scope(self) -> Scope:
-        """The caller's scope, with the fresh names for what inlined functions read."""
-        return self.captures.scope
-
-    def _fresh(self, hint: str) -> str:
-        """A name that neither the function nor its scope has; messages show it as `hint`."""
-        name = self.cx.fresh(hint)
-        while self.scope.resolve(ast.Name(name, ast.Load())) is not None:
-            name = self.cx.fresh(hint)
-        self.source_names[name] = hint
-        return name
-
-    def _instantiate_body(
-        self, callee: Callee, expr: HostExpr, call: ast.Call
-    ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """The body of `callee` for `call`, and the statements before it that bind the arguments.
-        `expr` evaluates to the callee.
-
-        - A parameter that the callee never assigns is replaced by its argument, if the argument is
-          a constant or means the same wherever the body reads it (`_is_substitutable`), and the
-          call has no walrus.
-        - A parameter that is assigned and starts as a constant becomes a fresh name; reads before
-          the first assignment see the constant (`fold_branches`, `_bind_unassigned_reads`).
-        - Any other parameter becomes a fresh name that is bound before the body.
-        - Other local names become fresh; free names are renamed where they would mean something
-          else in the caller (`CapturedNames.rename_free_names`).
-
-        Branches that the constants, or the tests around the call, exclude are removed. The body
-        gets the position of the call, with the callee's line as its origin. Raises Refused where
-        the arguments do not fit, where a local may be unbound, or where the code becomes too large.
-        """
-        tree = callee.tree
-        self.cx.reserve(names_used(tree))
-        imported, statements = self._callee_imports(callee, expr)
-        assigned = bound_names(*statements) | _nonlocal_names(tree)
-        names: dict[str, str | ast.expr] = dict(self.captures.rename_free_names(callee, expr))
-        names |= imported
-        before: list[ast.stmt] = []
-        constants: dict[str, object] = {}
-        has_walrus = bool(bound_names(call))
-        self.cx.at = call
-        arguments = [*bind_arguments(callee, call, lambda c, p: self._default(c, expr, p))]
-        for parameter, value in arguments:
-            constant = constant_of(value, {})
-            substitutable = constant is not None or self._is_substitutable(value)
-            if parameter not in assigned and not has_walrus and substitutable:
-                names[parameter] = value if constant is None else literal_source(constant.value)
-                continue
-            names[parameter] = name = self._fresh(parameter)
-            if constant is not None and parameter in assigned:
-                constants[name] = constant.value
-            else:
-                before += self._bind(name, value)
-        names.update({n: self._fresh(n) for n in sorted(local_names(tree) - names.keys())})
-        fresh = {n for n in names.values() if isinstance(n, str)}
-        self.captures.local |= {n for n in fresh if n not in self.scope.others}
-        body = [rename_names(s, names) for s in statements]
-        self._spend_nodes(body, callee, call)
-        self._move_to_call(body, callee, call)
-        copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
-        facts = [*self.known_facts, *(renamed_fact(fact, copies) for fact in self.known_facts)]
-        body = drop_excluded_branches(fold_branches(body, constants), facts)
-        body = body or [copy_location(ast.Pass(), call)]
-        return self._bind_unassigned_reads(callee, body, names, constants, call), before
-
-    def _callee_imports(
-        self, callee: Callee, expr: HostExpr
-    ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
-        """As `_capture_imports`, for the body of `callee`."""
-        if callee.function is None or not isinstance(callee.tree, ast.FunctionDef):
-            return {}, callee.body
-        place = ImportPlace.of_callee(callee.tree, callee.function, expr)
-        return self._capture_imports(callee.body, place)
-
-    def _capture_imports(
-        self, body: list[ast.stmt], place: ImportPlace
-    ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
-        """The captured names for those that imports in `body` bind, where the modules are loaded;
-        and the other statements.
-        """
-        names: dict[str, str | ast.expr] = {}
-        others: list[ast.stmt] = []
-        for s in body:
-            found = loaded_imports(s, place)
-            if found is None:
-                others.append(s)
-                continue
-            for new in found:
-                self.captures.identities.update(new.guards)
-                names[new.name] = self.captures.capture(new.name, new.expr, new.value)
-        return names, others or [copy_location(ast.Pass(), body[-1])]
-
-    def _bind_unassigned_reads(
-        self, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
-        constants: Mapping[str, object], call: ast.Call,
-    ) -> list[ast.stmt]:
-        """`body` after assignments of the ``constants`` that it may read before it assigns them.
-        ``names``: the new name of each name of the callee.
-
-        In a loop, any other local that may be read before its assignment is refused: it would have
-        its value of the iteration before, where Python raises UnboundLocalError.
-        """
-        local = {n for p in local_names(callee.tree) if isinstance(n := names[p], str)}
-        local -= self.scope.others.keys()  # imported names are captured
-        parameters = {a.arg for a in walk_nodes(callee.tree.args) if isinstance(a, ast.arg)}
-        bound = {n for p in parameters if isinstance(n := names[p], str)} - constants.keys()
-        lines: list[ast.stmt] = []
-        while (read := first_unassigned_read(body, bound, local)) is not None:
-            if read.id not in constants:
-                if not self._loop_depth:
-                    break
-                original = {str(v): k for k, v in names.items()}
-                message = f"`{original[read.id]}` of `{callee.name}` may have no value"
-                refuse("LOWER_CALL", message, call)
-            lines += self.cx.code("NAME = E", NAME=read.id, E=literal_source(constants[read.id]))
-            bound.add(read.id)
-        return [*lines, *body]
-
-    def _default(self, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
-        """The expression of the default of `parameter`; None if it has none. `expr` evaluates to
-        the callee. A function object has its defaults with it; those of a function that the caller
-        defines are constants and names of the caller (`_define_local`).
-        """
-        if callee.function is not None:
-            return self.captures.default_value(expr, callee.function, parameter)
-        position = fillable_parameters(callee.tree.args).index(parameter)
-        return callee.defaults[position]
-
-    def _is_substitutable(self, e: ast.expr) -> bool:
-        """Whether the argument `e` can replace a parameter that is only read: no statement of the
-        callee can change its value.
-        """
-        if isinstance(e, ast.Attribute):
-            return object_type_of(e, self._fixed_types) is not None or self._resolve(e) is not None
-        return isinstance(e, ast.Constant) or (
-            isinstance(e, ast.Name) and e.id not in self.written_by_closures
-        )
-
-    def _bind(self, name: str, value: ast.expr) -> list[ast.stmt]:
-        """``name = value``, with the calls in `value` inlined."""
-        if isinstance(value, ast.Lambda):
-            return self._define_local(name, value)
-        return self._inline_block(self.cx.code("NAME = E", NAME=name, E=value))
-
-    def _define_local(self, name: str, tree: ast.FunctionDef | ast.Lambda) -> list[ast.stmt]:
-        """Makes the caller's function `tree` a callee, under `name`; the statements that evaluate
-        its defaults, as Python does where the function is defined.
-        """
-        before: list[ast.stmt] = []
-        a = tree.args
-        names = [p.arg for p in (*a.posonlyargs, *a.args)]
-        pairs = [*zip(names[len(names) - len(a.defaults) :], a.defaults, strict=True)]
-        pairs += [(p.arg, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d]
-        defaults = {}
-        for parameter, value in pairs:
-            if not isinstance(value, ast.Constant):
-                variable = self._fresh(parameter)
-                before += self.cx.code("NAME = E", NAME=variable, E=value)
-                value = ast.Name(variable, ast.Load())
-            defaults[parameter] = value
-        values = tuple(defaults.get(p) for p in fillable_parameters(a))
-        self.local_functions[name] = local_callee(tree, self.source.path, values)
-        self.written_by_closures |= _nonlocal_names(tree)
-        return self._inline_block(before)
-
-    def _spend_nodes(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-        """Counts the nodes of `body`, which is about to be inlined. Raises Refused where the budget
-        of the function, `INLINED_NODES`, is spent.
-        """
-        self.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
-        if self.nodes_left < 0:
-            message = f"with `{callee.name}` the function exceeds its budget of inlined code"
-            help = "call it in a loop, where it is inlined once, or write a recursion as a loop"
-            refuse("BUDGET_EXCEEDED", message, call, help=help)
-
-    def _move_to_call(self, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-        """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
-        nodes that were inlined into the callee keep their origin.
-        """
-        is_drawn = callee.function is not None and is_draw_function(callee.function)
-        for node in [n for s in body for n in walk_nodes(s)]:
-            line = getattr(node, "lineno", None)
-            if line is not None:
-                origin = InlinedAt(callee.name, callee.path, line, callee.function)
-                relocate(node, call, inlined_at(node) or origin)
-                if is_drawn and isinstance(node, (ast.For, ast.While)):
-                    mark_internal(node)
-
-    def _resolve(self, e: ast.expr) -> object | None:
-        """The object outside the caller that a name or dotted name refers to; None for locals."""
-        root = e
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root.id in self.captures.local:
-            return None
-        return self.scope.resolve(e)
+    tree = callee.tree
+    state.cx.reserve(names_used(tree))
+    imported, statements = _callee_imports(state, callee, expr)
+    assigned = bound_names(*statements) | nonlocal_names(tree)
+    names: dict[str, str | ast.expr] = dict(state.captures.rename_free_names(callee, expr))
+    names |= imported
+    before: list[ast.stmt] = []
+    constants: dict[str, object] = {}
+    has_walrus = bool(bound_names(call))
+    state.cx.at = call
+    arguments = [*bind_arguments(callee, call, lambda c, p: _default(state, c, expr, p))]
+    for parameter, value in arguments:
+        constant = constant_of(value, {})
+        substitutable = constant is not None or _is_substitutable(state, value)
+        if parameter not in assigned and not has_walrus and substitutable:
+            names[parameter] = value if constant is None else literal_source(constant.value)
+            continue
+        names[parameter] = name = state.fresh(parameter)
+        if constant is not None and parameter in assigned:
+            constants[name] = constant.value
+        else:
+            before += bind(name, value)
+    names.update({n: state.fresh(n) for n in sorted(local_names(tree) - names.keys())})
+    fresh = {n for n in names.values() if isinstance(n, str)}
+    state.captures.local |= {n for n in fresh if n not in state.scope.others}
+    body = [rename_names(s, names) for s in statements]
+    _spend_nodes(state, body, callee, call)
+    _move_to_call(state, body, callee, call)
+    copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
+    facts = [*state.known_facts, *(renamed_fact(fact, copies) for fact in state.known_facts)]
+    body = drop_excluded_branches(fold_branches(body, constants), facts)
+    body = body or [copy_location(ast.Pass(), call)]
+    return _bind_unassigned_reads(state, callee, body, names, constants, call), before
 
 
-def _nonlocal_names(tree: ast.FunctionDef | ast.Lambda) -> set[str]:
+def _callee_imports(
+    state: Inlining, callee: Callee, expr: HostExpr
+) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
+    """As `capture_imports`, for the body of `callee`."""
+    if callee.function is None or not isinstance(callee.tree, ast.FunctionDef):
+        return {}, callee.body
+    place = ImportPlace.of_callee(callee.tree, callee.function, expr)
+    return capture_imports(state, callee.body, place)
+
+
+def capture_imports(
+    state: Inlining, body: list[ast.stmt], place: ImportPlace
+) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
+    """The captured names for those that imports in `body` bind, where the modules are loaded;
+    and the other statements.
+    """
+    names: dict[str, str | ast.expr] = {}
+    others: list[ast.stmt] = []
+    for s in body:
+        found = loaded_imports(s, place)
+        if found is None:
+            others.append(s)
+            continue
+        for new in found:
+            state.captures.identities.update(new.guards)
+            names[new.name] = state.captures.capture(new.name, new.expr, new.value)
+    return names, others or [copy_location(ast.Pass(), body[-1])]
+
+
+def _bind_unassigned_reads(
+    state: Inlining, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
+    constants: Mapping[str, object], call: ast.Call,
+) -> list[ast.stmt]:
+    """`body` after assignments of the ``constants`` that it may read before it assigns them.
+    ``names``: the new name of each name of the callee.
+
+    In a loop, any other local that may be read before its assignment is refused: it would have
+    its value of the iteration before, where Python raises UnboundLocalError.
+    """
+    local = {n for p in local_names(callee.tree) if isinstance(n := names[p], str)}
+    local -= state.scope.others.keys()  # imported names are captured
+    parameters = {a.arg for a in walk_nodes(callee.tree.args) if isinstance(a, ast.arg)}
+    bound = {n for p in parameters if isinstance(n := names[p], str)} - constants.keys()
+    lines: list[ast.stmt] = []
+    while (read := first_unassigned_read(body, bound, local)) is not None:
+        if read.id not in constants:
+            if not state.loop_depth:
+                break
+            original = {str(v): k for k, v in names.items()}
+            message = f"`{original[read.id]}` of `{callee.name}` may have no value"
+            refuse("LOWER_CALL", message, call)
+        lines += state.cx.code("NAME = E", NAME=read.id, E=literal_source(constants[read.id]))
+        bound.add(read.id)
+    return [*lines, *body]
+
+
+def _default(state: Inlining, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
+    """The expression of the default of `parameter`; None if it has none. `expr` evaluates to
+    the callee. A function object has its defaults with it; those of a function that the caller
+    defines are constants and names of the caller (`define_local`).
+    """
+    if callee.function is not None:
+        return state.captures.default_value(expr, callee.function, parameter)
+    position = fillable_parameters(callee.tree.args).index(parameter)
+    return callee.defaults[position]
+
+
+def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
+    """Whether the argument `e` can replace a parameter that is only read: no statement of the
+    callee can change its value.
+    """
+    if isinstance(e, ast.Attribute):
+        return object_type_of(e, state.fixed_types) is not None or state.resolve(e) is not None
+    return isinstance(e, ast.Constant) or (
+        isinstance(e, ast.Name) and e.id not in state.written_by_closures
+    )
+
+
+def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
+    """Counts the nodes of `body`, which is about to be inlined. Raises Refused where the budget
+    of the function, `INLINED_NODES`, is spent.
+    """
+    state.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
+    if state.nodes_left < 0:
+        message = f"with `{callee.name}` the function exceeds its budget of inlined code"
+        help = "call it in a loop, where it is inlined once, or write a recursion as a loop"
+        refuse("BUDGET_EXCEEDED", message, call, help=help)
+
+
+def _move_to_call(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
+    """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
+    nodes that were inlined into the callee keep their origin.
+    """
+    is_drawn = callee.function is not None and is_draw_function(callee.function)
+    for node in [n for s in body for n in walk_nodes(s)]:
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            origin = InlinedAt(callee.name, callee.path, line, callee.function)
+            relocate(node, call, inlined_at(node) or origin)
+            if is_drawn and isinstance(node, (ast.For, ast.While)):
+                mark_internal(node)
+
+
+def nonlocal_names(tree: ast.FunctionDef | ast.Lambda) -> set[str]:
     """The names that `tree`, or a function in it, declares nonlocal."""
     return {name for n in walk_nodes(tree) if isinstance(n, ast.Nonlocal) for name in n.names}
 
@@ -340,7 +259,7 @@ def _result_names(
     """Fresh names for the result: none if it is always None, n if it is always a tuple display of
     n items, else one.
     """
-    if all(v is None or (isinstance(v, ast.Constant) and v.value is None) for v in values):
+    if all(v is None or is_none(v) for v in values):
         return []
     lengths = {len(v.elts) if _is_plain_tuple(v) else 0 for v in values}  # type: ignore[union-attr]  # is one
     count = max(lengths) if always_returns and len(lengths) == 1 else 0

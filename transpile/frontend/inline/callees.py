@@ -3,7 +3,7 @@
 `callee_of` reads the source of a Python function and refuses, with a reason, what cannot be inlined
 (generators, ``global``, names that a class mangles). `method_called` finds the function behind
 ``obj.method`` in the class of an object that is an argument. `bind_arguments` pairs parameters with
-arguments as a call does. The inliner (`inliner.Inliner`) uses all three.
+arguments as a call does. `inliner` uses all three.
 """
 from __future__ import annotations
 

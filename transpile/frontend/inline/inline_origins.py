@@ -18,16 +18,16 @@ from ...diagnostics import Refused
 from ...host_nodes import to_ast
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
-from .inliner import Inliner
+from .inlining_state import Inlining
 
 __all__ = ["plan_with_captures", "refusal_in_source", "bind_captures"]
 
 
-def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
+def plan_with_captures(plan: Plan, inlining: Inlining) -> Plan:
     """`plan` with the captured names and identity guards of the inlined code, and with warnings at
     the helper's lines.
     """
-    captures, guards = inliner.plan_additions()
+    captures, guards = inlining.captures.plan_additions()
     sources = tuple(_source_at_helper(s) for s in plan.sources)
     added = tuple(guard for guard in guards if guard not in plan.identity_guards)
     return replace(
@@ -37,7 +37,7 @@ def plan_with_captures(plan: Plan, inliner: Inliner) -> Plan:
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
     """`source` with the line and function of the helper that its operation was inlined from, if
-    any. The inliner noted these at the node (`CalleeBodies._move_to_call`), and `note_warning`
+    any. The inliner noted these at the node (`callee_body._move_to_call`), and `note_warning`
     copied them to ``source.inlined_at``.
     """
     place = source.inlined_at
@@ -54,19 +54,19 @@ def _contains(outer: Span | None, inner: Span | None) -> bool:
     return ends_within and (outer.line, outer.col) <= (inner.line, inner.col)
 
 
-def refusal_in_source(refused: Refused, inliner: Inliner) -> Refused:
+def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
     """`refused` with the names of the source, and a note that names the helper's line.
 
     A call that was not inlined is often what lowering refuses afterwards: then the reason why it
     was not inlined replaces `refused`.
     """
     place = refused.rejection.span
-    earlier = (r for r in inliner.not_inlined if _contains(r.rejection.span, place))
+    earlier = (r for r in inlining.not_inlined if _contains(r.rejection.span, place))
     refused = next(earlier, refused)
     rejection, helper = refused.rejection, refused.inlined_at
 
     def source_name(name: re.Match[str]) -> str:
-        return inliner.source_names.get(name[0], name[0])
+        return inlining.source_names.get(name[0], name[0])
 
     rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))
     if helper is None:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from ..ast_names import bound_names, mentions_none_of, names_used
-from ..ast_walk import walk_nodes
+from ..ast_walk import binds_name, subscript_items, walk_nodes
 from ..core_nodes import copy_location
 from ..macros.firing_conditions import has_walrus
 from ..macros.lift_statements import LiftedExpression, lift_statement
@@ -194,7 +194,7 @@ def _with_stable_subscripts(
     """`target`, which is read and then stored, with fresh names for subscripts other than
     arithmetic of names; and the statements that bind these.
     """
-    indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    indices = subscript_items(target)
     before: list[ast.stmt] = []
     stable: list[ast.expr] = []
     for index in indices:
@@ -246,18 +246,13 @@ def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
             i += 1
     """
     for loop in walk_nodes(tree):
-        if isinstance(loop, ast.While) and not loop.orelse and _binds(loop.test):
+        if isinstance(loop, ast.While) and not loop.orelse and binds_name(loop.test):
             test = loop.test
             stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
             for node in (stop, stop.test, stop.body[0]):
                 copy_location(node, test)
             loop.test = copy_location(ast.Constant(True), test)
             loop.body = [stop, *loop.body]
-
-
-def _binds(e: ast.expr) -> bool:
-    """Whether `e` has a walrus."""
-    return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 
 @fires_on(

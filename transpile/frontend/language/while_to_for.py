@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from ..ast_names import bound_names
-from ..ast_walk import walk_nodes
+from ..ast_walk import is_name, walk_nodes
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from .for_loops import resized_names
@@ -63,11 +63,11 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     name, by = counter_and_step
     counter, limit, kind = left, right, type(op)
-    if not _is_name(counter, name):
+    if not is_name(counter, name):
         counter, limit, kind = right, left, _MIRRORED[type(op)]
     sign, end = _RANGE_OF_TEST[kind]
     changed = bound_names(*body)
-    if not _is_name(counter, name) or name in changed or by * sign <= 0:
+    if not is_name(counter, name) or name in changed or by * sign <= 0:
         return None
     if _may_skip_step(body) or not (cx.fact(counter).is_int and cx.is_builtin("range")):
         return None
@@ -82,10 +82,6 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             J = I {sign_of} {size}
     """
     return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body)
-
-
-def _is_name(e: ast.expr, name: str) -> bool:
-    return isinstance(e, ast.Name) and e.id == name
 
 
 def _counter_step(last: ast.stmt) -> tuple[str, int] | None:

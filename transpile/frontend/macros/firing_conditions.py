@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from ...analysis.shape_rules import is_grid
-from ..ast_walk import child_nodes, walk_nodes
+from ..ast_walk import binds_name, child_nodes
 from ..core_nodes import ReplayIf
 from .macro_context import Context
 
@@ -76,12 +76,7 @@ def is_replay_guard(node: ast.If, _: Context) -> object:
 
 def has_walrus(s: ast.stmt, _: Context) -> bool:
     """Whether an expression of the statement itself, not of its blocks, binds a name."""
-    return any(isinstance(e, ast.expr) and _binds(e) for e in child_nodes(s))
-
-
-def _binds(e: ast.expr) -> bool:
-    """Whether `e` has a walrus."""
-    return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
+    return any(isinstance(e, ast.expr) and binds_name(e) for e in child_nodes(s))
 
 
 def makes_array(e: ast.expr, cx: Context) -> object:

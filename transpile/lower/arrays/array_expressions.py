@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...frontend.ast_walk import subscript_items
 from ...frontend.integer_constants import integer_constant
 from ...types.typed_values import Num, bool_op
 from ...types.typeof import global_type
@@ -31,7 +32,6 @@ from .array_allocation import lower_reshape
 from .element_access import lower_subscript, nested_list_item, require_field_array
 from .record_arrays import lower_field
 from .strided_views import complex_part_view, is_slice_part, transposed_view
-from .subscript_bounds import axis_subscripts
 
 __all__ = ["ARRAYS"]
 
@@ -69,8 +69,8 @@ def _array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     if nested_list_item(ctx, node) is not None:
         return None
     base = lower_array(ctx, node.value)
-    has_slices = any(is_slice_part(ctx, p) for p in axis_subscripts(node))
-    if base is None or (not has_slices and len(axis_subscripts(node)) >= base.rank):
+    has_slices = any(is_slice_part(ctx, p) for p in subscript_items(node))
+    if base is None or (not has_slices and len(subscript_items(node)) >= base.rank):
         return None
     value = lower_subscript(ctx, node)
     return value if isinstance(value, ArrayRef) else None

@@ -20,6 +20,7 @@ from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 
+from ...frontend.ast_walk import subscript_items
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...frontend.source import span_of
@@ -55,7 +56,7 @@ from .strided_views import (
     refuse_list_slice,
     refuse_out_of_bounds,
 )
-from .subscript_bounds import axis_subscripts, in_bounds_subscript
+from .subscript_bounds import in_bounds_subscript
 
 __all__ = [
     "convert_to_item", "element_stores", "lower_store", "lower_subscript", "nested_list_item",
@@ -114,7 +115,7 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
             "LOWER_SUBSCRIPT", f"`{source_text(node.value)}` is not an array here", node
         )
     refuse_list_slice(ctx, base, node)
-    parts = axis_subscripts(node)
+    parts = subscript_items(node)
     if len(parts) < base.rank or any(is_slice_part(ctx, p) for p in parts):
         return lower_row(ctx, base, node)
     subscripts = lower_subscripts(ctx, parts, base, node)
@@ -232,7 +233,7 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
     array = lower_array(ctx, target.value) if field is None else field[0]
     if array is None:
         refuse("LOWER_SUBSCRIPT", f"`{source_text(target.value)}` is not an array here", target)
-    parts = axis_subscripts(target) if field is None else []
+    parts = subscript_items(target) if field is None else []
     if len(parts) < array.rank or any(is_slice_part(ctx, p) for p in parts):
         refuse("LOWER_UNSUPPORTED", f"`{source_text(target)}` is a whole row", target)
     if field is not None:

@@ -27,6 +27,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
+from ...frontend.ast_walk import is_none, subscript_items
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.typed_values import Num, bool_op, cast, constant
@@ -40,7 +41,7 @@ from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
-from .subscript_bounds import axis_subscripts, in_bounds_subscript
+from .subscript_bounds import in_bounds_subscript
 
 __all__ = [
     "base_subscripts", "complex_part_view", "is_slice_part", "lower_row", "lower_subscripts",
@@ -287,7 +288,7 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
     axes: list[Num | AxisStride] = []
     shape: list[Num] = []
     in_bounds: Expr | None = None
-    parts = axis_subscripts(node)
+    parts = subscript_items(node)
     for part in _expand_ellipsis(ctx, parts, array, node):
         if is_slice_part(ctx, part) and not isinstance(part, ast.Slice):
             shape.append(constant(1))
@@ -328,7 +329,7 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
 
 def _parts_of_axes(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> list[ast.expr]:
     """For each axis of `array`, the index or slice in the subscript `node`."""
-    parts = _expand_ellipsis(ctx, axis_subscripts(node), array, node)
+    parts = _expand_ellipsis(ctx, subscript_items(node), array, node)
     return [p for p in parts if isinstance(p, ast.Slice) or not is_slice_part(ctx, p)]
 
 
@@ -361,7 +362,7 @@ def _lower_slice(
     `length`.
     """
     low, high, step = (
-        None if e is None or _is_none(e) else lower_real(ctx, e)
+        None if e is None or is_none(e) else lower_real(ctx, e)
         for e in (part.lower, part.upper, part.step)
     )
     lowered_step = 1 if step is None else _lower_slice_step(ctx, step, node)
@@ -386,10 +387,6 @@ def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
 def refuse_out_of_bounds(node: ast.AST) -> NoReturn:
     """Refuses the row `node`, which may be out of bounds."""
     refuse("LOWER_SUBSCRIPT", f"the row `{source_text(node)}` may be out of bounds", node)
-
-
-def _is_none(e: ast.expr) -> bool:
-    return isinstance(e, ast.Constant) and e.value is None
 
 
 def _is_ellipsis(e: ast.expr) -> bool:

@@ -27,7 +27,7 @@ from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 
-from ...frontend.ast_walk import walk_nodes
+from ...frontend.ast_walk import subscript_items, walk_nodes
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import TRUE, Num, bool_op, cast
@@ -37,12 +37,7 @@ from ..state.path_conditions import follows_from_facts, is_nonnegative, loop_ext
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
-__all__ = ["axis_subscripts", "in_bounds_subscript", "subscript_only_params"]
-
-
-def axis_subscripts(node: ast.Subscript) -> list[ast.expr]:
-    """The subscripts in `node`, one for each axis: the items of a tuple, or the one subscript."""
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+__all__ = ["in_bounds_subscript", "subscript_only_params"]
 
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
@@ -52,7 +47,7 @@ def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
         if isinstance(n, ast.Name):
             names.append(n)
         elif isinstance(n, ast.Subscript):
-            subscripts.update(axis_subscripts(n))
+            subscripts.update(subscript_items(n))
     params = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     return frozenset(params - {n.id for n in names if n not in subscripts})
 

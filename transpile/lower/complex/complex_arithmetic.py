@@ -185,7 +185,7 @@ def apply_operator(
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
-    ty, either_parts = _result_type(ctx, function, x, y, node)
+    ty, either_parts = _result_type(function, x, y, node)
     if boxed or _uses_ufunc(x, y, ty):
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     elif name == "mul" and _product_depends_on_type(x, y):
@@ -195,7 +195,7 @@ def apply_operator(
     formula = "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
     if ty.weak:
-        _require_old_complex_rules(ctx, x, y, name, node)
+        _require_old_complex_rules(x, y, name, node)
     if name == "div" and ty.weak:
         require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
@@ -220,7 +220,7 @@ def is_reassociated_fold(ctx: Lowering, *numbers: _Number) -> bool:
 
 
 def _result_type(
-    ctx: Lowering, function: Callable[..., Any], x: _Number, y: _Number, node: ast.AST
+    function: Callable[..., Any], x: _Number, y: _Number, node: ast.AST
 ) -> tuple[ScalarType, list[Num]]:
     """The complex type of ``function(x, y)``, and the parts of the operands that are Python's or
     NumPy's, depending on the data.
@@ -248,7 +248,7 @@ def _result_type(
 
 
 def _require_old_complex_rules(
-    ctx: Lowering, x: _Number, y: _Number, name: str, node: ast.AST
+    x: _Number, y: _Number, name: str, node: ast.AST
 ) -> None:
     """Refuses an operation on Python numbers that newer Pythons compute differently: a product, and
     any with a real operand.
@@ -327,7 +327,7 @@ def _complex_power_operation(
     if boxed or not _OLD_RULES or (is_either and not is_square):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     function = np.power if ufunc else operator.pow
-    ty, either_parts = _result_type(ctx, function, x, y, node)
+    ty, either_parts = _result_type(function, x, y, node)
     if ty.weak and not is_either:
         return _python_power(ctx, x, y, node)
     if not (exponent == 2 or (exponent > 2 and not is_either)):
@@ -357,7 +357,7 @@ def _python_power(ctx: Lowering, x: _Number, y: _Number, node: ast.AST) -> Compl
     is_whole = value.is_integer()
     if not math.isfinite(value) or (is_whole and abs(value) > _MAX_PYTHON_EXPONENT):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
-    ty, either_parts = _result_type(ctx, operator.pow, x, y, node)
+    ty, either_parts = _result_type(operator.pow, x, y, node)
     base, steps = as_complex_parts(ctx, x, ty, node), ComplexSteps(ctx.b)
     if value < 0 or not is_whole:
         require(ctx.b, is_nonzero(base), "GUARD_RAISES", node)
@@ -468,13 +468,13 @@ def compare_complex(
     return with_result_type(bool_op("and" if name == "eq" else "or", *sides), truth)
 
 
-def complex_truth(ctx: Lowering, x: ComplexPair) -> Expr:
+def complex_truth(x: ComplexPair) -> Expr:
     """``bool(x)``: whether a part is not 0."""
     return is_nonzero(ComplexParts(x.re.ir, x.im.ir))
 
 
 def select_complex(
-    ctx: Lowering, cond: Expr, x: _Number, y: _Number, node: ast.AST
+    cond: Expr, x: _Number, y: _Number, node: ast.AST
 ) -> ComplexPair:
     """``x if cond else y``. Raises Refused unless both are complex and of types that can be joined.
     """
@@ -493,7 +493,7 @@ def complex_where(
     """
     cond, *values = args
     test = ctx.b.bind(
-        complex_truth(ctx, cond) if isinstance(cond, ComplexPair) else truth_value(cond)
+        complex_truth(cond) if isinstance(cond, ComplexPair) else truth_value(cond)
     )
     if ty.dtype not in PARTS or any(map(_may_be_real, values)):
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)

@@ -166,7 +166,7 @@ def _function_of_one(
     if function is np.negative and ty.dtype == x.strong:
         return negate(ctx, x, node)
     if function is bool:
-        return Num(complex_truth(ctx, x), weak="bool")
+        return Num(complex_truth(x), weak="bool")
     if function is np.angle and not x.mixed:
         operands = cast(x.im.ir, ty.dtype), cast(x.re.ir, ty.dtype)
         angle = apply_op(ctx.b, "atan2", *operands)

@@ -201,7 +201,7 @@ def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
     )
 
 
-def returned_dynamic_list(ctx: Lowering, name: str, slot: str, node: ast.AST) -> ResultSpec:
+def returned_dynamic_list(ctx: Lowering, name: str, slot: str) -> ResultSpec:
     """The result specification of the dynamic list `name`, whose length is in `slot`: a list made
     of its buffer, or of tuples of the items of its buffers.
     """

@@ -113,7 +113,7 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     if function not in LIST_TO_ARRAY[:2] or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
-    list_spec = returned_dynamic_list(ctx, name, slot, call)
+    list_spec = returned_dynamic_list(ctx, name, slot)
     dtype = dtype_argument(ctx, argument[0], call)
     assert isinstance(list_spec, ListResult)
     item_type = ctx.dynamic.types[name]

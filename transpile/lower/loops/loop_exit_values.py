@@ -128,7 +128,6 @@ def _weak_if_numpy_before(ctx: Lowering, carry: LoopCarried, weak: Expr) -> Expr
 
 def value_after_loop(
     ctx: Lowering,
-    name: str,
     carry: LoopCarried,
     init: Num | Unbound,
     end: Num | Unbound,

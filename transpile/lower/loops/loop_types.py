@@ -489,7 +489,7 @@ def _build_loop(
             continue
         end = resolve_extremum(end, iteration.body, b.name)
         accs += make_accumulators(ctx, c, init, end, frame)
-        final[name] = value_after_loop(ctx, name, c, init, end, frame)
+        final[name] = value_after_loop(ctx, c, init, end, frame)
     exit_condition = iteration.exit_condition
     if isinstance(frame.node, ast.While):
         assert exit_condition is not None

@@ -25,7 +25,7 @@ from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
-from ...types.value_types import Opaque
+from ...types.value_types import ArgType, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
@@ -45,12 +45,29 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
         ty = ctx.arguments.get(name.id)
         if isinstance(ty, Opaque):
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
-    ty = ctx.arguments.get(over.id) if isinstance(over, ast.Name) else None
+    ty = _argument_part(ctx, over)
+    if isinstance(over, ast.Attribute) and isinstance(ty, Opaque) and ty.name in ("list", "tuple"):
+        text = source_text(over)
+        help = f"pass `{text}` as a parameter of its own, or keep an array in the attribute"
+        message = f"`{text}` is a {ty} in an attribute, which is not read"
+        refuse("LOWER_UNSUPPORTED", message, over, help=help)
     is_text = isinstance(over, ast.Constant) and isinstance(over.value, str)
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
     refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, _NO_ITERABLE))
+
+
+def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
+    """The type of an argument, or of the attribute of one, that `node` is; None for others."""
+    match node:
+        case ast.Name(id=name):
+            return ctx.types.get(name)
+        case ast.Attribute(value=value, attr=attribute):
+            owner = _argument_part(ctx, value)
+            if isinstance(owner, ObjectType):
+                return owner.part(attribute)
+    return None
 
 
 _NO_ITERABLE = "loop over a range, an array, or a list of numbers"

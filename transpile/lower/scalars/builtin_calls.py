@@ -83,7 +83,7 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``abs(x)`` of a real number. The int whose absolute value overflows is checked, or is a
     source of a warning.
     """
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     ty = result_type(ctx, operator.abs, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(x.ir, ty, x)
@@ -133,10 +133,10 @@ def lower_max(ctx: Lowering, args: list[Num], node: ast.Call) -> Scalar:
 
 def lower_round(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``round(x)`` and ``round(x, digits)``"""
-    refuse_zero_dim_arrays(ctx, args, node)
+    refuse_zero_dim_arrays(args, node)
     if len(args) == 2:
         return _round_to_digits(ctx, args[0], args[1], node)
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     return to_python_int(ctx, x, "rint", round, node)
 
 
@@ -205,7 +205,7 @@ def _apply_with_warnings(
 
 def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``int(x)`` of a number."""
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     return to_python_int(ctx, x, "trunc", int, node)
 
 
@@ -219,7 +219,7 @@ def to_python_int(
     """
     ty = result_type(ctx, function, (x,), node)
     if DTYPES[x.dtype].kind != "f":
-        e = _widen_to_int64(ctx, x, node)
+        e = _widen_to_int64(x, node)
         return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x
     e = to_compute_dtype(x.ir)
     rounded = ctx.b.bind(Call(op, (e,), e.dtype))
@@ -232,7 +232,7 @@ def to_python_int(
     return integer_num(ctx.b, cast(safe, "i64"))
 
 
-def _widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
+def _widen_to_int64(x: Num, node: ast.AST) -> Expr:
     """The integer or bool `x` as an int64. Raises Refused for a uint64, which may not fit."""
     if x.dtype == "u64":
         refuse("LOWER_TYPE", "a uint64 may not fit a signed 64-bit integer", node)
@@ -241,7 +241,7 @@ def _widen_to_int64(ctx: Lowering, x: Num, node: ast.AST) -> Expr:
 
 def lower_float(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``float(x)`` of a number."""
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     return Num(cast(x.ir, "f64"), weak="f64")
 
 
@@ -256,7 +256,7 @@ def float_from_text(text: str, node: ast.Call) -> Num:
 
 def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``bool(x)`` of a number."""
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     return Num(truth_value(x), weak="bool")
 
 
@@ -267,11 +267,11 @@ def lower_math_call(
     gives a Python number; required is that it does not raise. ``floor``, ``ceil`` and ``trunc``
     give ints.
     """
-    require_argument_count(ctx, args, op.arity, node)
+    require_argument_count(args, op.arity, node)
     if op.name in _TO_INT:
         x = args[0]
         if op.name == "trunc":
-            refuse_zero_dim_arrays(ctx, args, node)
+            refuse_zero_dim_arrays(args, node)
         elif x.strong in ("i64", "u64"):  # math.floor converts a NumPy integer to float first
             x = Num(cast(as_numpy_if_loops_ran(ctx, x, node).ir, "f64"), strong="f64")
         return to_python_int(ctx, x, op.name, _TO_INT[op.name], node)
@@ -288,14 +288,14 @@ def lower_math_call(
     return Num(value, weak="f64")
 
 
-def refuse_zero_dim_arrays(ctx: Lowering, args: list[Num], node: ast.Call) -> None:
+def refuse_zero_dim_arrays(args: list[Num], node: ast.Call) -> None:
     """Refuses a 0-d array among `args`, which has no such method as ``__round__``."""
     if any(n.boxed for n in args):
         name = ast.unparse(node.func)
         refuse("LOWER_TYPE", f"`{name}` is not defined for arrays without dimensions", node)
 
 
-def require_argument_count(ctx: Lowering, args: list[Num], n: int, node: ast.Call) -> list[Num]:
+def require_argument_count(args: list[Num], n: int, node: ast.Call) -> list[Num]:
     """Returns `args`. Raises Refused unless there are `n` of them."""
     if len(args) != n:
         refuse(

@@ -143,7 +143,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
 
 def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
     """``np.float32(x)``: NumPy warns where a finite number becomes infinite."""
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     name = dtype_name(np.dtype(dtype))
     assert name is not None
     return Num(round_to_float(ctx.b, x.ir, name, node), strong=name)
@@ -153,7 +153,7 @@ def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num
     """``np.int64(1.5)`` of a Python float: truncated, and required to fit `dtype`. Raises Refused
     for a 0-d array.
     """
-    refuse_zero_dim_arrays(ctx, [x], node)
+    refuse_zero_dim_arrays([x], node)
     n = to_python_int(ctx, x, "trunc", int, node)
     e, to = ctx.b.bind(n.ir), DTYPES[dtype]
     for op, limit in (("ge", to.low), ("le", to.high)):
@@ -168,7 +168,7 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
     Raises Refused for a float, since 1.0 and 1 are the same key.
     """
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
         refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
     return lower_int(ctx, args, node)
@@ -178,7 +178,7 @@ def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.int64(x)``: keeps the linear form and the interval of an int. Raises Refused for an int
     whose value may not fit.
     """
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
         return _lower_numpy_integer(ctx, args, node, dtype="i64")
     if DTYPES[x.dtype].kind == "f":
@@ -192,7 +192,7 @@ def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtyp
     """``np.uint8(x)`` and such, to the integer or bool `dtype`. Python ints are required to fit,
     NumPy's integers wrap around, floats are truncated. Raises Refused for a number of either type.
     """
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
         return Num(cast(x.ir, dtype), strong=dtype)
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind == "f":
@@ -213,7 +213,7 @@ def _lower_mask_call(
     """A function of `transpile.ops` on masks of lanes: `compose` gives its expression. Raises
     Refused for bools.
     """
-    require_argument_count(ctx, args, len(signature(compose).parameters), node)
+    require_argument_count(args, len(signature(compose).parameters), node)
     ty = result_type(ctx, np.bitwise_and, (args[0], args[-1]), node)
     if DTYPES[ty.dtype].kind == "b":
         refuse("LOWER_TYPE", f"`{source_text(node)}` is of bools", node)
@@ -230,7 +230,7 @@ def _lower_ufunc(
     In this order: operators, comparisons, bool operations, tests such as ``isnan``, and operations
     with a number as result. Raises Refused for dtypes that the operation does not have.
     """
-    require_argument_count(ctx, args, op.arity, node)
+    require_argument_count(args, op.arity, node)
     if op.name in ("floordiv", "mod") and all(n.weak for n in args):
         args = _as_numpy_operands(ctx, args, node)  # a divisor of 0 warns, as of NumPy's integers
     if op.name == "pow" and not any(n.strong for n in args) and any(n.weak == "f64" for n in args):
@@ -277,7 +277,7 @@ def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[N
 
 def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.square(x)``"""
-    (x,) = require_argument_count(ctx, args, 1, node)
+    (x,) = require_argument_count(args, 1, node)
     ty = result_type(ctx, np.square, (x,), node)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     value: Expr = Call("mul", (e, e), ty.dtype)
@@ -290,7 +290,7 @@ def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.where(cond, x, y)``, whose result is a 0-d array. Both values are computed everywhere,
     and raise their floating-point flags everywhere, as the arguments of a call of NumPy do.
     """
-    cond, x, y = require_argument_count(ctx, args, 3, node)
+    cond, x, y = require_argument_count(args, 3, node)
     ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
     a, c = (
         convert_operand(ctx.b, x, ty.dtype, node),
@@ -303,7 +303,7 @@ def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.clip(x, lo, hi)``: a NaN stays, and a value equal to a bound stays itself (0.0, -0.0).
     Requires that no bound is NaN.
     """
-    x, lo, hi = require_argument_count(ctx, args, 3, node)
+    x, lo, hi = require_argument_count(args, 3, node)
     ty = result_type(ctx, np.clip, (x, lo, hi), node)
     value, low, high = (
         ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, lo, hi)

@@ -370,7 +370,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
     """
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
         return select_complex(
-            ctx, cond, require_one_type(ctx, x, node), require_one_type(ctx, y, node), node
+            cond, require_one_type(ctx, x, node), require_one_type(ctx, y, node), node
         )
     selected: Scalar | None = None
     if isinstance(x, Num) and isinstance(y, Num):
@@ -387,7 +387,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
 def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
     """``bool(x)``; false for None. That `x` is unbound is required not to be the case."""
     if isinstance(x, ComplexPair):
-        return complex_truth(ctx, x)
+        return complex_truth(x)
     if isinstance(x, Num):
         return truth_value(x)
     out: Expr = FALSE

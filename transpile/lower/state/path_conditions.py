@@ -47,15 +47,15 @@ __all__ = [
 _ONE, _MINUS_ONE = LinearForm({}, 1), LinearForm({}, -1)
 
 
-def facts_from(b: IRBuilder, cond: Expr, holds: bool = True) -> Iterator[LinearForm]:
-    """Linear forms that are >= 0 where `cond` is true, or, with ``holds=False``, where it is false.
+def facts_from(b: IRBuilder, cond: Expr) -> Iterator[LinearForm]:
+    """Linear forms that are >= 0 where `cond` is true.
 
     Only the int64 comparisons that it implies give facts. ``p != q`` gives ``|p - q| - 1`` if the
     sign of ``p - q`` is known, perhaps by another fact: a length that is not 0 and not 1 is >= 2.
     """
     known, unequal = [*b.path.facts], list[list[LinearForm]]()
     refuted = partial(_contradicts, b, known)
-    for op, left, right in implied_comparisons(cond, holds, b.values.get, refuted):
+    for op, left, right in implied_comparisons(cond, True, b.values.get, refuted):
         if left.dtype == INDEX:
             forms = linear_form(b, left), linear_form(b, right)
             margins = [*nonnegative_margins("eq" if op == "ne" else op, *forms)]

@@ -23,7 +23,7 @@ import numpy as np
 from ...analysis.alias_analysis import owners_may_alias
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import tree_key
+from ...frontend.ast_walk import subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
@@ -44,6 +44,7 @@ from ..array_views import (
     view_of,
 )
 from ..gather_scatter import index_axis_first, is_gathered, stores_in_order
+from ..numpy_errors import note_unsafe_store
 from .elementwise_ops import (
     ELEMENTWISE,
     augmented_element,
@@ -243,6 +244,8 @@ def store_elements(
     if _stores_to_copy(target, is_one_value, cx):
         return None
     if ty is None or not converts_elementwise(target_fact, op, value_fact, cx):
+        result = cx.facts.operator_fact(op, target_fact, value_fact) if op else value_fact
+        note_unsafe_store(s, result, target_fact, is_update=op is not None)
         return None
     read = target
     if isinstance(target, ast.Subscript):
@@ -326,7 +329,7 @@ def _update_gathered(
     """``x[k] += e`` for an index array as NumPy does it: ``t = x[k]; t += e; x[k] = t``. An element
     whose index occurs twice is updated once.
     """
-    items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    items = subscript_items(target)
     atoms = (ast.Name, ast.Constant, ast.Slice)
     stable_items = [i if isinstance(i, atoms) else bind_fresh(i, "i", cx) for i in items]
     index = ast.Tuple(stable_items, ast.Load()) if len(stable_items) > 1 else stable_items[0]

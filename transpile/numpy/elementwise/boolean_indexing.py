@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...frontend.ast_walk import same_tree, tree_key
+from ...frontend.ast_walk import same_tree, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
@@ -32,6 +32,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
 from ..array_views import element_at, length_mismatches, may_read_array, view_of
+from ..numpy_errors import note_unsafe_store
 from .array_assignment import converted_element, converts_elementwise, store_elements
 from .elementwise_ops import augmented_element, is_elementwise, one_element_rounds_differently
 
@@ -137,6 +138,9 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     elif unmasked is None or (rank > axes and cx.fact(unmasked).rank):
         return None
     if not _conversion_cannot_fail(unmasked, masked, cx):
+        target_fact, stored = cx.fact(masked.array), cx.fact(unmasked)
+        result = cx.facts.operator_fact(op, target_fact, stored) if op else stored
+        note_unsafe_store(s, result, target_fact, is_update=op is not None)
         return None
 
     def make() -> list[ast.stmt] | None:
@@ -186,7 +190,7 @@ def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
-    items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
+    items = subscript_items(e)
     masks = [k for k, i in enumerate(items) if _is_mask(i, cx)]
     if len(masks) != 1:
         return None

@@ -12,6 +12,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.ast_walk import subscript_items
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_operand
@@ -56,7 +57,7 @@ def grid_slices(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     if not isinstance(node, ast.Subscript) or not slices_grid(node, cx):
         return None
-    slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = subscript_items(node)
     found = [_axis(s, cx) for s in slices]
     axes = [axis for axis in found if axis is not None]
     if len(axes) < len(found):

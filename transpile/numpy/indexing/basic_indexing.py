@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import same_tree
+from ...frontend.ast_walk import is_none, same_tree, subscript_items
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
@@ -63,11 +63,11 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(
             targets=[ast.Name()], value=ast.Subscript(value=ast.Name() as array) as view
         ):
-            rank, items = cx.fact(array).rank or 0, _subscript_items(view)
+            rank, items = cx.fact(array).rank or 0, subscript_items(view)
         case _:
             return None
     slices = [i for i in items if isinstance(i, ast.Slice)]
-    new_axes = [i for i in items if isinstance(i, ast.Constant) and i.value is None]
+    new_axes = [i for i in items if is_none(i)]
     if rank < 2 or cx.fact(array).array is None or len(slices) + len(new_axes) < len(items):
         return None
     lengths = (cx.expr("X.shape[K]", X=array, K=ast.Constant(k)) for k in range(rank))
@@ -79,11 +79,6 @@ def unit_slice(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if len(slices) > rank or not tests:
         return None
     return guarded(tests, node, [node], cx)
-
-
-def _subscript_items(e: ast.Subscript) -> list[ast.expr]:
-    """The items of a subscript, one or several."""
-    return e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
 
 
 def unit_slice_out_of_bounds(item: ast.expr, length: ast.expr, cx: Context) -> ast.expr | None:
@@ -224,7 +219,7 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     ints: list[ast.expr] = []
     lengths = iter(source.shape)
     for item in items:
-        if isinstance(item, ast.Constant) and item.value is None:
+        if is_none(item):
             axes.append(None)
             continue
         length = next(lengths)

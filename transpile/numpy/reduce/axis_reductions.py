@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
+from ...frontend.ast_walk import is_none
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
@@ -24,6 +25,7 @@ from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
+from ..numpy_errors import note_missing_axis
 
 __all__ = [
     "ON_BOOLS", "REDUCTIONS", "Reduction", "array_reduction", "reduction_of", "derived_reduction",
@@ -137,7 +139,10 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
         return None
     arguments = {k.arg: k.value for k in node.keywords}
     arguments |= dict(zip(["axis"], args, strict=False))
-    axes = _reduced_axes(arguments.pop("axis", None), rank)
+    axis = arguments.pop("axis", None)
+    axes = _reduced_axes(axis, rank)
+    if axes is None:
+        note_missing_axis(node, _listed_axes(axis), rank)
     keepdims = arguments.pop("keepdims", ast.Constant(False))
     ddof = integer_constant(arguments.pop("ddof", None), 0) if name in ("var", "std") else 0
     is_constant = isinstance(keepdims, ast.Constant) and isinstance(keepdims.value, bool)
@@ -154,14 +159,20 @@ def _reduced_axes(argument: ast.expr | None, rank: int) -> tuple[int, ...] | Non
     """The axes that the argument ``axis`` names, ascending and from 0; all for None. None where one
     is no constant, is out of range, or occurs twice.
     """
-    if argument is None or (isinstance(argument, ast.Constant) and argument.value is None):
+    if argument is None or is_none(argument):
         return tuple(range(rank))
-    items = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
-    axes = [integer_constant(a, None) for a in items]
+    axes = [integer_constant(a, None) for a in _listed_axes(argument)]
     if any(a is None or not -rank <= a < rank for a in axes):
         return None
     normalized = {a % rank for a in axes if a is not None}
     return tuple(sorted(normalized)) if len(normalized) == len(axes) else None
+
+
+def _listed_axes(argument: ast.expr | None) -> list[ast.expr]:
+    """The items of the argument ``axis``, or the one that it is."""
+    if argument is None:
+        return []
+    return argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
 
 
 def _reduction_loops(

@@ -24,6 +24,7 @@ from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
 from ..array_views import element_at, is_unit_length, view_of
 from ..function_table import FUNCTIONS, Fold
+from ..numpy_errors import note_missing_axis
 from .axis_reductions import ON_BOOLS
 
 __all__ = ["array_arg_reduction", "array_scan"]
@@ -214,6 +215,8 @@ def _parse_call(node: ast.Call, cx: Context) -> _ParsedCall | None:
     axis = integer_constant(axes[0] if axes else None, default)
     if understood and not axes and name in _ARG_REDUCTIONS and rank > 1:
         return _ParsedCall(name, array, None)
+    if understood:
+        note_missing_axis(node, axes, rank)
     if not understood or axis is None or not -rank <= axis < rank:
         return None
     return _ParsedCall(name, array, axis % rank)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from loopir.nodes import Span
 
 from ...analysis.shape_rules import is_numpy_function
 from ...frontend.ast_names import fresh_name, names_used
-from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.ast_walk import child_blocks, copy_tree, replace_node, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 from ...frontend.source import span_of
 
@@ -43,23 +43,11 @@ def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> a
             ):
                 name = fresh_name("_tp_value", names_used(tree))
                 value = copy_location(ast.Assign([ast.Name(name, ast.Store())], call), call)
-                _ReplaceExpression(call, copy_location(ast.Name(name, ast.Load()), call)).visit(
-                    s
-                )
+                replace_node(s, call, copy_location(ast.Name(name, ast.Load()), call))
                 s.lineno, s.col_offset = blamed.end_line, blamed.end_col  # after the call
                 block[k : k + 1] = [fix_missing_locations(value), s]
                 return copy
     return tree
-
-
-class _ReplaceExpression(ast.NodeTransformer):
-    """Replaces one expression, by identity."""
-
-    def __init__(self, old: ast.expr, new: ast.expr) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> Any:
-        return self.new if node is self.old else self.generic_visit(node)
 
 
 def _evaluated_first(s: ast.stmt, resolve: Resolve) -> Iterator[ast.expr]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from example_counts import examples
 
-from loopir.analysis.parallelism import parallel_obstacle, summed_arrays
+from loopir.analysis.parallelism import array_reductions, parallel_obstacle
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.lazy_dataclass import replace
@@ -87,7 +87,7 @@ def test_only_elements_that_iterations_share_need_tables() -> None:
     assert isinstance(counting, Loop)
     assert isinstance(other, Loop)
     assert parallel_obstacle(counting, kernel) is None
-    assert summed_arrays(counting, kernel) == {"h"}
+    assert array_reductions(counting, kernel) == {"h"}
     assert "element of `h`" in (parallel_obstacle(other, kernel) or "")
 
 

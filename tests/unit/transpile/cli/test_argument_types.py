@@ -49,6 +49,10 @@ def test_written() -> None:
     assert parse_type_spec("Model.step(int)")[0] == "Model.step"
     given = parse_type_spec("g(bytes, bytearray)")[1]
     assert given == [type_of(b"a"), type_of(bytearray(b"a"))]
+    lists = [[1.5], [[1], [2]], (True,) * 20, [(1.0, 2.0)]]
+    spelled = ", ".join(str(type_of(items)) for items in lists)
+    assert spelled == "list[float], list[list[int]], tuple[bool, ...], list[tuple[float, ...]]"
+    assert parse_type_spec(f"f({spelled})")[1] == list(map(type_of, lists))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,11 @@ def test_written() -> None:
         "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])", "f(f64[1])",
         "f(f64[:, ::2])", "f(clongdouble[:])", "f(1)",
         "f({x: 3}[:])", "f({x: f64})", "f({x: f65}[:])",
+        "f(list[f64])", "f(list)", "f(list[list[list[int]]])", "f(tuple[int, int])",
     ],
 )
 def test_written_wrongly(text: str) -> None:
-    with pytest.raises(ValueError, match=r"--types|not a type|not an element type"):
+    with pytest.raises(ValueError, match=r"--types|not a type|not an (element type|item)"):
         parse_type_spec(text)
 
 

@@ -184,3 +184,17 @@ def test_a_child_process_may_fail() -> None:
         run_in_child(lambda: __import__("time").sleep(60), 0.2)
     with pytest.raises(RuntimeError, match="SIGABRT"):
         run_in_child(lambda: __import__("os").abort(), 60)
+
+
+def test_no_stage_runs_after_the_last_that_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial of reduce then compiles no C where the bug is in a macro."""
+    names: list[str] = []
+    run = bisect_miscompile._Search.run
+
+    def noted(self: Any, named: Any) -> Any:
+        names.append(named.name)
+        return run(self, named)
+
+    monkeypatch.setattr(bisect_miscompile._Search, "run", noted)
+    assert find_difference(CALL, watch={"inline", "expand"}) is None
+    assert names[-1] == "expand"

@@ -1,13 +1,14 @@
 """The cause of a refusal: names that do not exist, calls that are not compiled, other arrays."""
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from transpile import FuseWarning, fuse
+from transpile import FuseError, FuseWarning, fuse
 from transpile.codes import CODES
 
 X = np.ones(3)
@@ -144,3 +145,189 @@ def test_a_known_function_with_other_arguments_is_told_so() -> None:
     rejection, *_ = fuse(repeated).report(X, np.array([2])).rejections
     assert rejection.message == "`np.repeat` is not compiled with these arguments"
     assert "optional arguments" in (rejection.help or "")
+
+
+def missing_axis(x):
+    return x.sum(axis=2)
+
+
+def missing_axis_of_scan(x):
+    return np.cumsum(x, axis=1)
+
+
+def missing_axis_of_expression(x):
+    return (x * x).max(axis=-2)
+
+
+def update(x):
+    x += 1.5
+    return x
+
+
+def update_in_loop(x):
+    for _ in range(2):
+        x /= 2
+    return x
+
+
+def update_of_gathered(x):
+    x[np.array([0, 1])] += 2.5
+    return x
+
+
+def update_of_masked(x):
+    x[x < 1] *= 2.5
+    return x
+
+
+def store_of_masked(x):
+    x[x < 1] = 2.5
+    return x
+
+
+INTS = np.arange(3)
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("function", "x", "message", "error"), [
+    (missing_axis, np.ones((2, 2)),
+     "there is no axis 2 in an array of 2 axes: NumPy raises AxisError", np.exceptions.AxisError),
+    (missing_axis_of_scan, X, "there is no axis 1 in an array of 1 axis: NumPy raises AxisError",
+     np.exceptions.AxisError),
+    (missing_axis_of_expression, X,
+     "there is no axis -2 in an array of 1 axis: NumPy raises AxisError", np.exceptions.AxisError),
+    (update, INTS, "`x += 1.5` puts a float64 into an array of int64: NumPy raises UFuncTypeError",
+     TypeError),
+    (update_in_loop, INTS,
+     "`x /= 2` puts a float64 into an array of int64: NumPy raises UFuncTypeError", TypeError),
+    (update_of_gathered, INTS, "`x[np.array([0, 1])] += 2.5` puts a float64 into an array of "
+     "int64: NumPy raises UFuncTypeError", TypeError),
+    (update_of_masked, INTS,
+     "`x[x < 1] *= 2.5` puts a float64 into an array of int64: NumPy raises UFuncTypeError",
+     TypeError),
+    (store_of_masked, INTS,
+     "`x[x < 1] = 2.5` puts a float64 into an array of int64, which NumPy converts", None),
+])
+def test_what_numpy_does_with_the_types_is_told(
+    function: Any, x: Any, message: str, error: type[Exception] | None
+) -> None:
+    fused = fuse(function)
+    rejection, *_ = fused.report(x).rejections
+    assert rejection.message == message
+    assert rejection.help
+    assert "loop" not in rejection.help
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        fused(x.copy())
+
+
+def test_a_masked_store_is_compiled_as_its_help_says() -> None:
+    def store(x):
+        x[x < 1] = np.int64(2.5)
+
+    rejection, *_ = fuse(store_of_masked).report(INTS).rejections
+    assert "`np.int64(...)`" in (rejection.help or "")
+    assert fuse(store).report(INTS).accepted
+
+
+def of_items(x):
+    total = 0.0
+    for v in x:
+        total += v
+    return total
+
+
+class Body:
+    mass = 1.0
+
+
+@pytest.mark.parametrize(("x", "kind", "help"), [
+    (["a"], "list[str]", "pass numbers in their place"),
+    ([Body()], "list[Body]", "for each field of the items of `x`"),
+    ([None], "list[None]", "numbers of one type"),
+    ([X, X], "list[ndarray]", "`np.stack(x)`"),
+    (iter([1.0]), "list_iterator", "`list(x)`"),
+    (zip([1.0]), "zip", "`list(x)`"),
+    ((v for v in [1.0]), "generator", "`list(x)`"),
+])
+def test_the_help_for_a_sequence_fits_its_items(x: Any, kind: str, help: str) -> None:
+    rejection, *_ = fuse(of_items).report(x).rejections
+    assert rejection.message == f"`x` is of type {kind}"
+    assert help in (rejection.help or "")
+
+
+def test_a_list_in_an_attribute_is_told_to_be_one() -> None:
+    def total_of(o):
+        total = 0.0
+        for v in o.xs:
+            total += v
+        return total
+
+    o = Body()
+    o.xs = [1.0]  # type: ignore[attr-defined]
+    rejection, *_ = fuse(total_of).report(o).rejections
+    assert rejection.message == "`o.xs` is a list in an attribute, which is not read"
+    assert "parameter" in (rejection.help or "")
+
+
+def ratio(n):
+    return 1 / n
+
+
+def ratios(n):
+    total = 0.0
+    for i in range(n + 3):
+        total += 1 / n + i
+    return total
+
+
+def pair(n):
+    a, *b = (n, n)
+    return a, b
+
+
+def pair_in_loop(n):
+    for _ in range(2):
+        a, *b = (n, n)
+    return a, b
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("function", "in_loop"), [
+    (ratio, False), (ratios, True), (pair, False), (pair_in_loop, True),
+])
+def test_a_help_speaks_of_a_loop_only_in_one(function: Any, in_loop: bool) -> None:
+    fused = fuse(function)
+    with contextlib.suppress(ZeroDivisionError):
+        fused(0)
+    rejection, *_ = fused.report(0).rejections
+    assert ("the loop" in (rejection.help or "").replace("the loops", "")) == in_loop
+
+
+def test_a_statement_is_cited_as_it_is_written() -> None:
+    def packed(t):
+        a,*b=t,t
+        return a, b
+
+    rejection, *_ = fuse(packed).report(1.0).rejections
+    assert rejection.message == "`a,*b=t,t` cannot be compiled"
+
+
+def test_an_error_does_not_say_that_python_runs_the_call() -> None:
+    strict = fuse(on_reject="raise")(statement)
+    with pytest.raises(FuseError, match="is not compiled: `print`"):
+        strict(X)
+
+
+def test_a_warning_of_a_lambda_says_what_to_write() -> None:
+    with pytest.warns(FuseWarning, match="write it as a `def`"):
+        fuse(lambda x: x + 1)(1.0)
+
+
+def test_an_argument_that_grows_is_named_as_one() -> None:
+    def grow(xs, n):
+        for i in range(n):
+            xs.append(i * 1.0)
+
+    rejection, *_ = fuse(grow).report([1.0], 3).rejections
+    assert rejection.message == "the argument `xs` is made longer"
+    assert "made here" in (rejection.help or "")

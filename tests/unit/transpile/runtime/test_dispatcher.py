@@ -386,7 +386,7 @@ def test_silent() -> None:
 def test_raise() -> None:
     f = fuse(on_reject="raise")(refused)
     for _ in range(2):
-        with pytest.raises(FuseError, match="runs as Python") as caught:
+        with pytest.raises(FuseError, match="is not compiled") as caught:
             f([1])
         assert caught.value.code.startswith("LOWER_")
     assert f.stats.replays == {}

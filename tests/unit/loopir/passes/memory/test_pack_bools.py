@@ -133,14 +133,14 @@ SIZES = (128, 133, 200, 1037)
 def stages_of(f: Any, args: tuple[Any, ...]) -> Compilation:
     types: Any = dict(zip(parameter_names(f.__code__), map(type_of, args), strict=True))
     made = compile_stages(f, types, Options(), SMALL)
-    assert any(isinstance(n, Bits) for n in walk(made.vector)), f"{f.__name__} has no bits"
-    verify(made.vector, "vector")
+    assert any(isinstance(n, Bits) for n in walk(made.kernel)), f"{f.__name__} has no bits"
+    verify(made.kernel, "vector")
     return made
 
 
 def ways(made: Compilation, targets: tuple[str, ...]) -> Any:
     """The interpreter, and code for each of `targets`, by name."""
-    kernel = made.vector
+    kernel = made.kernel
     yield "interpreted", through(made, made.plan, kernel, interpreted(kernel))
     for name in targets:
         legal = made.legal(TARGETS[name])

@@ -42,8 +42,12 @@ USES = {
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("choice", [
+    pytest.param(c, marks=[pytest.mark.plain] if c in ("a conditional", "a copy") else [])
+    for c in CHOICES
+])
 def test_one_or_another(choice: str, tmp_path: Path) -> None:
+    compiled = 0
     for use, text in USES.items():
         body = "\n    ".join(f"{CHOICES[choice]}\n{text}".split("\n"))
         f = written(tmp_path, f"import numpy as np\ndef f(x, y, k):\n    {body}\n").f
@@ -53,19 +57,9 @@ def test_one_or_another(choice: str, tmp_path: Path) -> None:
             for args in ((x, y, k), (x, x, k), (y[:0], x[:0], k)):
                 assert_same(outcome(g, args), outcome(f, args), f"{use}, {k}")
         assert "BUILD_FAILED" not in g.stats.replays, use
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("choice", ["a conditional", "a branch"])
-def test_they_are_compiled(choice: str, tmp_path: Path) -> None:
-    count = 0
-    for text in USES.values():
-        body = "\n    ".join(f"{CHOICES[choice]}\n{text}".split("\n"))
-        f = written(tmp_path, f"import numpy as np\ndef f(x, y, k):\n    {body}\n").f
-        g = fuse(f, on_reject="silent")
-        g(np.arange(8.0), np.arange(8.0) * 10, 1)
-        count += g.stats.compiled
-    assert count >= 10, count
+        compiled += g.stats.compiled > 0
+    if choice in ("a conditional", "a branch"):
+        assert compiled >= 10, compiled
 
 
 def test_a_temporary_of_a_loop_is_not_made_once_for_each_array() -> None:

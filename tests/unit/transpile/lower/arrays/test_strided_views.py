@@ -24,3 +24,5 @@ def test_new_axes(array: Any, subscript: str, tmp_path: Path) -> None:
         assert type(value) is type(expected)
         assert (value.shape, value.strides) == (expected.shape, expected.strides)
         assert np.array_equal(value, expected)
+    if array.ndim:
+        assert compiled.stats.compiled

@@ -49,7 +49,7 @@ def agrees(number: int, native: str | None) -> bool:
         stages = compile_stages(function, types, Options())
     except Refused:
         return False
-    kernel = stages.vector
+    kernel = stages.kernel
     call = through(stages, stages.plan, kernel, interpreted(kernel))
     for args in calls:
         wanted = outcome(function, args)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from agree import same
 from written import written
 
@@ -18,14 +17,13 @@ SCALARS = (0, -2, True, -0.0, 0.0, float("nan"), np.int64(0), np.float32("nan"))
 ARRAYS = (SPECIAL, SPECIAL.astype(np.float32), np.arange(-2, 4), np.arange(6) % 2 == 0)
 
 
-@pytest.mark.parametrize("name", ["fmax", "fmin"])
-def test_operands_of_two_kinds(name: str, tmp_path: Path) -> None:
+def test_operands_of_two_kinds(tmp_path: Path) -> None:
     """The dtype of one operand decides about the other: NaN may come from either.
 
     Arrays have no negative zeros: which zero NumPy takes depends on the place in the array.
     """
     plain: Any = written(
-        tmp_path, f"import numpy as np\ndef f(a, b):\n    return np.{name}(a, b)\n"
+        tmp_path, "import numpy as np\ndef f(a, b):\n    return np.fmax(a, b), np.fmin(a, b)\n"
     ).f
     compiled = fuse(plain, on_reject="silent")
     pairs = [*product(SCALARS, SCALARS), *product(ARRAYS, ARRAYS)]
@@ -34,5 +32,5 @@ def test_operands_of_two_kinds(name: str, tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected, value = plain(a, b), compiled(a, b)
-        assert same(value, expected), (name, a, b, value, expected)
+        assert same(value, expected), (a, b, value, expected)
     assert compiled.stats.compiled > 50
