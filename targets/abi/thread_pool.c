@@ -56,6 +56,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
+#define LONG_PAUSE 200e6        /* a longer one is at most 40 times as long as what was lost */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
 #define WOKEN 1e6               /* of such regions, after which they should be awake; else that is not tried for long: */
 #define RARELY (-2000)
@@ -83,7 +84,8 @@ static struct {
     int32_t is_stopped;         /* a signal handler stopped the owner */
     int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
     int32_t is_displaced;       /* some worker was there, too */
-    int32_t apart_from;         /* the CPU on which some workers may not run; -1: none */
+    int32_t are_apart;          /* some workers are kept off … */
+    int32_t apart_from;         /* … this CPU; -1: none, for now */
     /* Who may open a region. */
     OWN_LINE int32_t is_owned;  /* some thread has the pool */
     int32_t limit;              /* setting: threads of a region at most, with the owner */
@@ -92,7 +94,6 @@ static struct {
     int32_t is_forced;          /* setting: threads are used even where that does not pay (for tests) */
     int32_t alive;              /* the number of workers */
     int32_t is_shut;            /* no more workers may start */
-    int32_t is_cut_short;       /* a fork took away workers within the region: its call must be replayed */
     int64_t crowded;            /* the moment until which nobody spins, since there are more threads than CPUs */
     int64_t contended;          /* the moment when a caller last found the pool owned */
     int64_t hire_after;         /* the moment from which threads may be started, after that has failed */
@@ -111,7 +112,7 @@ static struct {
     int32_t online;             /* CPUs of the machine */
     double tick;                /* nanoseconds of a tick */
     int64_t counts[5];          /* regions in parallel, serially and timed, pool owned; threads started, failed to start */
-} pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50, .apart_from = -1};
+} pool = {.limit = 1, .cpus = 1, .tick = 1, .pause = 50};
 
 /* Of the open region: the chunks of each stretch that are not claimed, and whether a thread has begun with it. */
 static struct { OWN_LINE int64_t next, end; int32_t is_taken; } stretches[MOST_STRETCHES];
@@ -119,7 +120,7 @@ static struct {
     pthread_t thread;
     int32_t state;              /* ABSENT, RUNNING or ENDED */
     int32_t is_displaced;       /* it was on the owner's CPU */
-    int32_t is_apart;           /* it may not run on the CPU `pool.apart_from` */
+    int32_t is_apart;           /* it is kept off the CPU `pool.apart_from` */
 } staff[MOST_THREADS];          /* the workers */
 static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
 static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
@@ -411,29 +412,27 @@ static void hire(int wanted)
     pthread_mutex_unlock(&staffing);
 }
 
-/* Keeps workers off the CPU on which the owner runs, if they were found there, or have been kept off another one: Linux may wake a
- * worker on the CPU of the thread that wakes it, though others are free, and it waits there until the region has ended. Where other
- * processes use the CPUs, nobody spins for CROWDED instead. */
+/* Keeps workers off the CPU on which the owner runs, if they were found there: Linux may wake a worker on the CPU of the thread that
+ * wakes it, though others are free, and it waits there until the region has ended. From then on such a worker may run on all CPUs of
+ * the owner but that one, where the owner is now; on all of them, while other processes use the CPUs, and nobody spins for CROWDED. */
 static void keep_apart(void)
 {
-    if (!PEEK(&pool.is_displaced) && (pool.apart_from < 0 || pool.apart_from == pool.cpu)) return;
-    if (PEEK(&pool.is_displaced) && pool.busy >= 0.5) POKE(&pool.crowded, after(CROWDED));
-#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
-    cpu_set_t others;
-    if (pool.busy < 0.5 && pool.cpu >= 0 && !sched_getaffinity(0, sizeof others, &others)) {
-        CPU_CLR(pool.cpu, &others);
-        if (CPU_COUNT(&others) && !pthread_mutex_trylock(&staffing)) {
-            for (int i = 0; i < MOST_THREADS && LOAD(&staff[i].state) != ABSENT; i++) {
-                staff[i].is_apart |= __atomic_exchange_n(&staff[i].is_displaced, 0, __ATOMIC_RELAXED);
-                if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING)
-                    pthread_setaffinity_np(staff[i].thread, sizeof others, &others);
-            }
-            pool.apart_from = pool.cpu;
-            pthread_mutex_unlock(&staffing);
-        }
-    }
-#endif
+    int is_displaced = PEEK(&pool.is_displaced), is_busy = pool.busy >= 0.5, apart_from = is_busy ? -1 : pool.cpu;
+    if (!is_displaced && (!pool.are_apart || pool.apart_from == apart_from)) return;
     POKE(&pool.is_displaced, 0);
+    if (is_displaced && is_busy) POKE(&pool.crowded, after(CROWDED));
+#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus)) return;
+    if (apart_from >= 0) CPU_CLR(apart_from, &cpus);
+    if (!CPU_COUNT(&cpus) || pthread_mutex_trylock(&staffing)) return;
+    for (int i = 0; i < MOST_THREADS && LOAD(&staff[i].state) != ABSENT; i++) {
+        staff[i].is_apart |= __atomic_exchange_n(&staff[i].is_displaced, 0, __ATOMIC_RELAXED);
+        if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING) pthread_setaffinity_np(staff[i].thread, sizeof cpus, &cpus);
+    }
+    pool.are_apart = 1, pool.apart_from = apart_from;
+    pthread_mutex_unlock(&staffing);
+#endif
 }
 
 /* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but without limit where this thread owns
@@ -466,14 +465,19 @@ int64_t tp_pool_shut(int64_t milliseconds)
     return tp_pool_join(milliseconds);
 }
 
-/* The child of a fork has no workers. A region of this thread goes on; if workers were within it, its call is replayed. */
+/* A signal handler in the middle of this thread's region forks: first the workers finish their chunks, and end. The child could not
+ * finish them, nor run them again, since they may have been run in part. The region goes on, in both processes. */
+static void end_workers_of_owner(void)
+{
+    if (role == OWNER) tp_pool_join(0);
+}
+
+/* The child of a fork has no workers. A region of another thread is over there. */
 static void reset_in_child(void)
 {
-    uint64_t gate = pool.gate;
-    if (role == OWNER) pool.is_cut_short |= (gate & INSIDE) != 0;
-    else pool.is_owned = 0, gate &= ~(uint64_t)OPEN;
-    pool.gate = gate & ~(uint64_t)(AWAITED | INSIDE);
-    pool.parked = pool.alive = pool.is_leaving = pool.is_displaced = 0, pool.apart_from = -1;
+    if (role != OWNER) pool.is_owned = 0, pool.gate &= ~(uint64_t)OPEN;
+    pool.gate &= ~(uint64_t)(AWAITED | INSIDE);
+    pool.parked = pool.alive = pool.is_leaving = pool.is_displaced = pool.are_apart = 0;
     for (int i = 0; i < MOST_THREADS; i++) staff[i].state = ABSENT;
     staffing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 #if !defined __linux__ || defined TP_NO_FUTEX
@@ -649,7 +653,8 @@ static void settle(experience *e, int t, double serial)
 /* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads:
  *
  * - of the pool: once parallel runs have lost DEBT in all, it pauses (`pool.paused`), for 50 times as long, and for twice as long
- *   each further time, up to 800; for 50 times again after as much was saved;
+ *   each further time, up to 800; for 50 times again after as much was saved. A pause longer than LONG_PAUSE is at most 40 times
+ *   as long: where another process has taken a CPU for a moment, threads are used again soon after;
  * - of workers that are woken for the next regions: if that was still needed after regions for WOKEN, they do not stay awake, and
  *   it is not done for the next 2000 regions in quick succession (RARELY);
  * - of the region, unless workers were woken for the next ones: its time with threads. Where that is no less than 0.95 of the
@@ -662,7 +667,8 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
     pool.debt += lost;
     if (pool.debt < -DEBT) pool.debt = -DEBT, pool.pause = 50;
     if (pool.debt > DEBT) {                  /* such as workers that wait for a CPU in the middle of a chunk */
-        pool.paused = after(pool.debt * pool.pause);
+        double most = pool.debt * 40 > LONG_PAUSE ? pool.debt * 40 : LONG_PAUSE, wanted = pool.debt * pool.pause;
+        pool.paused = after(wanted < most ? wanted : most);
         pool.debt = 0;
         if (pool.pause < 800) pool.pause *= 2;
     }
@@ -784,8 +790,7 @@ static void close_region(tp_region *r, int64_t *clock)
 }
 
 /* Runs the region with t threads: opens it for workers, runs chunks until none is left, waits for the workers inside. Gives the
- * status; REPLAY where a signal handler stopped it, or a fork took workers away. Learns from the time it took, unless it ended
- * early, or started threads. `expected`: nanoseconds without threads. */
+ * status; REPLAY where a signal handler stopped it. Learns from the time it took, unless it ended early, or started threads. `expected`: nanoseconds without threads. */
 static int64_t run_parallel(tp_region *r, int t, double expected)
 {
     int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};
@@ -795,7 +800,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
+    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
     POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
@@ -806,7 +811,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     status |= PEEK(&pool.status);
     uint64_t flags = PEEK(&pool.flags);
     if (flags) raise_float_flags(flags);
-    if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
+    if (pool.is_stopped) return status | REPLAY;
     if (status & r->loop->stops_at || !iterations || hired) return status;     /* what that took says nothing */
     double share = (double)iterations / range;
     history *h = history_of(r);
@@ -868,7 +873,7 @@ int64_t tp_pool_state(int64_t stopped)
 void tp_pool_configure(int64_t limit, int64_t cpus, int64_t may_spin, int64_t is_forced)
 {
     static int is_set;
-    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(0, 0, reset_in_child);
+    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(end_workers_of_owner, 0, reset_in_child);
     POKE(&pool.limit, limit < MOST_THREADS ? (int32_t)limit : MOST_THREADS);
     POKE(&pool.cpus, (int32_t)cpus);
     POKE(&pool.may_spin, may_spin && limit <= cpus);

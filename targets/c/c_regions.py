@@ -71,10 +71,6 @@ _ENDS = "tp_lo", "tp_hi"
 _HIT = "tp_hit"
 """The C name of the place of the lowest iteration of a search that has a hit (`parallel.h`)."""
 
-_MOST_SAVED = 1 << 27
-"""Bytes that a region may save, as of 16 million floats. Larger loops run serially, so
-that no call needs much more memory than the arrays that it was given."""
-
 _SAVED_AT_ONCE = 1 << 16
 """Bytes that a chunk of a loop saves, at most: they stay in a core's cache, and `malloc` takes them
 from memory that it has had before."""
@@ -128,8 +124,6 @@ def emit_region(
     grain = _grain_with(n, [*tables.values()])
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
-    if _undoes(n):
-        has_chunks += f" && {_fits_in_memory(n, lo, hi, s)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
     is_inline = s.in_loop and part.count("\n") <= _SHORT and _HIT not in captured
     known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi}
@@ -210,15 +204,17 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
 
 
 def _with_own_tables(
-    tables: dict[str, _Table], number: int, lengths: Sequence[str]
+    tables: dict[str, _Table], number: int, captured: Collection[str], lengths: Sequence[str]
 ) -> Iterator[str]:
     """The body of `tp_run` where the loop adds to `tables`: a chunk adds to tables of its own, and
-    then these to the arrays; a run of the whole range adds to the arrays at once. ``lengths``: the
-    declarations that tell the lengths.
+    then these to the arrays; a run of the whole range adds to the arrays at once. ``captured``: the
+    fields of the struct but for the lock, which other threads write; ``lengths``: the declarations
+    that tell the lengths.
     """
-    yield f"struct tp_captured_{number} *const shared = captured, own = *shared;"
+    yield f"struct tp_captured_{number} *const shared = captured;"
     yield from lengths
     yield from _whole_range(number)
+    yield f"struct tp_captured_{number} own = {{{', '.join(f'shared->{c}' for c in captured)}}};"
     for c, (kind, length) in tables.items():
         yield f"{kind} tp_own_{c}[{_TABLE}];"
         yield f"__builtin_memset(tp_own_{c}, 0, {length} * sizeof *tp_own_{c});"
@@ -310,7 +306,7 @@ def _definitions(
         text += [
             f"static int64_t tp_run_{number}(const tp_array *arrays, const tp_scalar *scalars, "
             "void *captured, int64_t first, int64_t last)", "{",
-            *(_with_own_tables(tables, number, lengths) if tables else
+            *(_with_own_tables(tables, number, captured, lengths) if tables else
               _run_with_undo(number, n, s)),
             "}",
         ]
@@ -380,11 +376,6 @@ def _longest(n: Splittable, s: Scope) -> int:
         return 0
     grain = _grain(n)
     return max(_SAVED_AT_ONCE // _bytes(n, s) * _step(n) // grain, 1) * grain
-
-
-def _fits_in_memory(n: Splittable, lo: str, hi: str, s: Scope) -> str:
-    """The test, in C, that the loop from `lo` to `hi` may save all that it stores."""
-    return f"({hi} - {lo}) <= {_MOST_SAVED // _bytes(n, s) * _step(n)}"
 
 
 def _copy_function(n: Splittable, s: Scope) -> list[str]:

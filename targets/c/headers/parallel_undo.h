@@ -1,12 +1,17 @@
 /* Chunks of a loop that may stop: each saves the elements that it is going to store, until all chunks before it have ended, since a
- * run in order would have stored them, too. So the memory is that of a few chunks, and stays in the cache; see c_regions.py. */
-#define TP_NO_ROOM ((int64_t)1 << 61)       /* status: there was no memory for that */
+ * run in order would have stored them, too. So the memory is that of a few chunks, and stays in the cache; see c_regions.py. Where
+ * one chunk takes very long, the others save TP_MOST_SAVED bytes at most. */
+#ifndef TP_MOST_SAVED
+#define TP_MOST_SAVED ((int64_t)1 << 27)
+#endif
+#define TP_NO_ROOM ((int64_t)1 << 61)       /* status: there was no memory for that, or it would be too much */
 typedef struct tp_saved {                   /* of iterations first … last - 1; `bytes` for elements follow, aligned to 16 bytes */
     struct tp_saved *next; int64_t first, last, bytes, has_ended, unused;
 } tp_saved;
 typedef struct {
     tp_saved *begun, *spare;                /* of chunks that may have to be put back, in ascending order; of none */
     int64_t ended;                          /* all chunks before this iteration have ended */
+    int64_t bytes;                          /* of all of these */
     int32_t lock;
 } tp_undo;
 static inline void tp_lock(int32_t *lock) { while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)); }
@@ -18,7 +23,7 @@ static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, i
         tp_lock(&u->lock);
         if (!*room && u->spare && u->spare->bytes >= bytes) *room = u->spare, u->spare = u->spare->next;
         if (*room && u->ended == first) (*room)->next = u->spare, u->spare = *room, *room = 0;
-        int is_known = *room || u->ended == first;
+        int is_known = *room || u->ended == first, is_full = !is_known && (u->bytes += bytes) > TP_MOST_SAVED;
         if (*room) {
             tp_saved **place = &u->begun;
             while (*place && (*place)->first < first) place = &(*place)->next;
@@ -26,7 +31,7 @@ static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, i
         }
         tp_unlock(&u->lock);
         if (is_known) return 1;
-        if (!(*room = __builtin_malloc(sizeof **room + bytes))) return 0;
+        if (is_full || !(*room = __builtin_malloc(sizeof **room + bytes))) return 0;
     }
 }
 /* After it, unless it was stopped. */

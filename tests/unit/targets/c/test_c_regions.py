@@ -38,6 +38,7 @@ int64_t begin(int64_t k)
 }
 void end(int64_t k) { tp_end_chunk(&undo, rooms[k], 10 * k + 10); }
 int64_t ended(void) { return undo.ended; }
+void skip_to(int64_t k) { undo.ended = 10 * k; }
 int64_t in_use(int64_t spare)
 {
     int64_t count = 0;
@@ -47,12 +48,19 @@ int64_t in_use(int64_t spare)
 """
 
 
-def test_what_chunks_save_is_kept_until_those_before_have_ended() -> None:
-    """In any order of their ends; then its memory serves others. The lowest one saves nothing."""
-    text = f"#include <stdint.h>\n{read_header('parallel_undo.h')}{UNDO}"
+def undo_functions(most: int) -> ctypes.CDLL:
+    """With at most so many bytes saved."""
+    head = f"#define TP_MOST_SAVED {most}\n#include <stdint.h>\n"
+    text = f"{head}{read_header('parallel_undo.h')}{UNDO}"
     c = ctypes.CDLL(build_object(text, ()))
     for name in ("begin", "ended", "in_use"):
         getattr(c, name).restype = ctypes.c_int64
+    return c
+
+
+def test_what_chunks_save_is_kept_until_those_before_have_ended() -> None:
+    """In any order of their ends; then its memory serves others. The lowest one saves nothing."""
+    c = undo_functions(1000)
     assert c.begin(0) == 0
     rooms = [c.begin(2), c.begin(1), c.begin(3)]
     assert all(room > 0 for room in rooms)
@@ -70,3 +78,18 @@ def test_what_chunks_save_is_kept_until_those_before_have_ended() -> None:
     assert c.begin(6) in rooms
     c.end(4)
     assert (c.ended(), c.in_use(0), c.in_use(1)) == (60, 1, 3)
+
+
+def test_chunks_save_a_bounded_amount() -> None:
+    """While one chunk does not end, those behind it get so much memory and no more; what they have
+    dropped serves the next ones.
+    """
+    c = undo_functions(500)
+    for first in range(0, 90, 9):
+        assert c.begin(first) == 0
+        assert all(c.begin(first + k) > 0 for k in range(1, 7))
+        assert c.begin(first + 7) == c.begin(first + 8) == -1
+        for k in range(7):
+            c.end(first + k)
+        assert (c.ended(), c.in_use(0), c.in_use(1)) == (10 * first + 70, 0, 6)
+        c.skip_to(first + 9)
