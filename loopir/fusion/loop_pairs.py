@@ -71,13 +71,18 @@ class _Effects:
 def sort_between(
     first: Stmt, between: Iterable[Stmt], second: Stmt, may_alias: MayAlias
 ) -> StatementsBetween:
-    """Move each statement of `between` above the first loop or below the second, where that is
-    unobservable.
+    """Sort the statements `between` two loops into those that can move above the first loop, those
+    that must move below the second, and obstacles, which can do neither.
 
-    A statement moves above unless it must stay after the first loop, or after a statement that
-    moves below. Of those that move below, each that must stay before the second loop is an
-    obstacle, unless its cause is a name of the first loop that is not final: the condition
-    `scalar_live` reports these.
+    In the order of the program, each statement
+
+    - moves above, if it may be swapped with the first loop and with all statements that have to
+      move below (`_order_cause`);
+    - else it moves below, and is an obstacle if it may not be swapped with the second loop. Not
+      counted is an obstacle because of a name that the first loop computes: the condition
+      `fusion_legality.scalar_live` reports that, in better words.
+
+    `make_loop_pair` calls it for each pair. `may_alias`: whether two arrays may share memory.
     """
     above: list[Stmt] = []
     below: list[Stmt] = []

@@ -435,15 +435,17 @@ static void keep_apart(void)
 #endif
 }
 
-/* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but without limit where this thread owns
- * the region, as a fork in a signal handler. Gives how many are left; these go on. */
+/* Ends the workers and joins their threads, for a fork: the child has only the thread that forks. Workers finish the chunks that
+ * they run, then see `is_leaving` and end; no others are started meanwhile (`hire`). Waits at most `milliseconds`, as another thread
+ * may run a long region; but without limit if this thread owns the region (a fork in a signal handler), since the child could not
+ * finish their chunks. Gives how many are left; these go on, after this has cleared `is_leaving`. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
     const struct timespec moment = {0, 50000};
     double end = nanoseconds() + (double)milliseconds * 1e6;
     if (pthread_mutex_lock(&staffing)) return 0;
     STORE(&pool.is_leaving, 1);
-    ADD(&pool.gate, (uint64_t)1 << 32);
+    ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
         if (turn < 20) sched_yield(); else nanosleep(&moment, 0);

@@ -349,14 +349,17 @@ def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
 
 
 def is_plain_break(s: ast.stmt) -> bool:
-    """Whether `s` is ``if …: break``, the only exit of a loop in core Python.
+    """Whether `s` is ``if …: break`` without ``else``, the only exit of a loop in core Python:
+    `structure_exits` leaves one in a loop at most, at the top level of its body.
 
-    `language.structure_exits` leaves at most one in a loop, at the top level of its body; lowering
-    finds it with `break_index`.
+    The ``break`` is the first statement of the branch; what follows in the branch never runs.
     """
     return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
 
 
 def break_index(body: Sequence[ast.stmt]) -> int | None:
-    """The index of the ``if …: break`` in the body of a loop of core Python; None: it has none."""
+    """The index in `body`, the body of a loop of core Python, of its ``if …: break``
+    (`is_plain_break`); None if the loop has no such exit. Lowering splits the body there
+    (`loop_exits.lower_iteration`).
+    """
     return next((k for k, s in enumerate(body) if is_plain_break(s)), None)

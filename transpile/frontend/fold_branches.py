@@ -108,9 +108,10 @@ def _evaluate(e: ast.expr, constants: Constants) -> Any:
 
 
 def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
-    """`block` without the branches that are never taken if `constants` hold at its start. Names of
-    ints and bools among them are replaced by their values; assignments of constants in `block`
-    count too, until the name may change.
+    """`block` without the branches that cannot be taken if `constants` hold at its start (constant
+    propagation, in one forward pass). For the body of an inlined call the constants are its
+    arguments (`inline.callee_body`); for the whole function, what the signature fixes
+    (`value_specialization`).
 
         if weight is None:
             weight = np.ones(3)
@@ -120,6 +121,12 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
         weight = np.ones(3)
         s = x[0]
         t = x.sum(axis=0)
+
+    `constant_of` says what folds: tests and arithmetic of ints, bools, strings and None, not of
+    floats, whose operations may warn. Only names of ints and bools are replaced by
+    their values: a string or None stays a name outside of tests, which macros know by its type. An
+    assignment of a constant adds one; a binding of another value, or a loop that binds the name,
+    ends it (`_FoldBranches.statement`).
     """
     return _FoldBranches(dict(constants)).block(block)
 

@@ -143,6 +143,11 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         if not _seen:
             raise ValueError('min() …')
         t = _min
+
+    Where the first item is at a known place, the loop starts from it (`_minmax_from_first`): that
+    is a max reduction, which vectorises. With ``if`` clauses or several ``for`` a flag tells
+    whether there was an item (`_minmax_with_flag`). ``default=`` takes the place of the ValueError,
+    if it is a literal number: of that, the type is known, and evaluating it late has no effect.
     """
     function = cx.builtin(node)
     match node:
@@ -197,8 +202,16 @@ def fold_items(argument: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListCo
 
 
 def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
-    """The expansion of ``any`` or ``all``, by `function`. A generator ends at the first element
-    that decides; a list was evaluated as a whole before.
+    """The expansion of ``any`` or ``all``, by `function`, for `any_fold` and `all_fold`, whose
+    docstrings have examples. None where the argument is no comprehension, array or list.
+
+    Of a generator Python evaluates no item after the first that decides: the result so far comes
+    first, ``_any = _any or E``, and the loop is marked as a search, so that lowering ends it early
+    (`Context.mark_searches`). Of a list comprehension all items are evaluated, as they may raise or
+    have effects: E comes first, ``_any = E or _any``.
+
+    An item that an ``if`` of the last clause excludes must not decide. So that ``if`` becomes a
+    part of E (`_element_test`), and each iteration has one test.
     """
     match node:
         case ast.Call(args=[a], keywords=[]) if (
