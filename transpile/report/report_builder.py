@@ -166,7 +166,7 @@ def scalar_loop_rejections(
     """One rejection (VECTOR_…) for each loop of the report that has no vector lanes, with the
     reason that the vectoriser gives, in the user's names::
 
-        VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before in a way …"
+        VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before …"
 
     ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
     of the report. Nothing is said of those that are vector loops in the end, nor of those whose
