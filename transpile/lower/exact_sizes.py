@@ -48,31 +48,40 @@ class ExactSize:
 
 
 def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> ExactSize:
-    """Up to which size of a call `kernel`, the result of all passes on that of `plan`, surely has
-    Python's bits, and the sizes of which arguments count.
+    """Up to which size of a call the results of `kernel` surely have the bits that Python's have.
+    Up to there `CallSelection` may let Python serve calls: the answer is the same either way.
 
-        sum(x), a list of floats      largest=32, arguments=(0,): a longer sum is reordered
-        [v * 2.0 for v in x]          largest=None: any size has Python's bits
-        [exp(v) for v in x]           largest=-1: the exp of vectors rounds otherwise than libm's
+    A vectorised float sum adds in another order than Python's loop, so its last bits may differ.
+    But passes keep a copy in the order of the source for sums of few terms, as::
 
-    ``types``: of the function's parameters, in their order. `call_selection` lets Python serve only
-    calls up to this size, so that a result does not depend on who was faster.
+        if n <= 16: the loop as it is; else: the loop in vector lanes    →   ExactSize(16, (1,))
+
+    for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
+
+    - the kernel has a copy of itself for small calls (`with_small_calls`): the size that is for;
+    - it has no sum or function whose bits may differ: any size; it has some that differ for every
+      size, as a vectorised ``exp``: none;
+    - else the largest size for which all conditions of such copies hold (`exact_up_to`). Arguments
+      without which that size is the same do not count: above, the length of ``x``.
+
+    ``kernel``: the result of all passes on that of `plan`; ``types``: of the function's parameters,
+    in their order. The stage ``load`` puts the answer into the `KernelInterface`.
     """
     sizes, libm = _names_of_whole_size(plan, types), _libm_operations(plan)
     if sizes and has_small_calls(kernel, sizes):
         return ExactSize(LARGEST_SMALL_CALL)
-    given = _arguments_in_size(plan, types)
-    largest = exact_up_to(kernel, given.keys(), libm)
+    parameter_of = _arguments_in_size(plan, types)  # by the kernel's parameter
+    largest = exact_up_to(kernel, parameter_of.keys(), libm)
     if largest is None or largest < 0:
         return ExactSize(largest)
-    needed = set(given)
-    for name in given:
+    needed = set(parameter_of)
+    for name in parameter_of:
         if exact_up_to(kernel, needed - {name}, libm) == largest:
             needed.remove(name)
-    names = {given[name] for name in needed}
-    if len(names) == len(types):
+    counting = {parameter_of[name] for name in needed}
+    if len(counting) == len(types):
         return ExactSize(largest)
-    return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in names))
+    return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in counting))
 
 
 def with_small_calls(
