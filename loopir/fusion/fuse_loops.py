@@ -42,8 +42,11 @@ from .shift_and_peel import Alignment, alignments, shift_and_peel
 __all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
 
 FUSION_BUDGET = 3_000_000
-"""How many pairs of accesses the dependence tests of one kernel may compare; that takes about a
-second. After that no loops are joined any more (`_LoopFuser.join`), and the report has a note."""
+"""How many pairs of accesses the dependence tests of one kernel may compare; about a second. Two
+loops of n accesses each have n² pairs, and each loop may be tested against several neighbours. When
+the budget is spent, `_LoopFuser.join` tests no further pairs: these loops are right as they are,
+only not joined, and `Fusion.left_out` counts them for the report.
+"""
 
 
 @record(frozen=True, slots=True)
