@@ -31,7 +31,9 @@ STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "rep
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
 
 CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
-"""Bits of a status that say, beside ``replay``, what the check was about that failed."""
+"""Bits of a status that say, beside ``replay``, what kind of check failed (`check_status` gives
+them). `float_errors` makes the code of the replay of them: without one, it is GUARD_RAISES.
+"""
 
 GUARD_SHIFT = 8
 """A failed guard's status is its number, counted from 1, shifted left by this many bits."""

@@ -108,9 +108,11 @@ def translation_unit(text: str, target: Target) -> str:
     """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
     heads += read_header("stop.h") if "tp_clock" in text else ""
-    if "tp_region" in text:
+    if "tp_run_loop" in text:
         worth = f"#ifndef TP_WORTH\n#define TP_WORTH {WORTH}\n#endif\n"
         heads += read_header("parallel.h") + worth
+        heads += read_header("parallel_search.h") if "tp_hit" in text else ""
+        heads += read_header("parallel_undo.h") if "tp_undo" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
