@@ -463,7 +463,10 @@ STAGES: tuple[Stage, ...] = (
         reason="wraps the kernel so that it takes the arguments of the Python function",
     ),
 )
-"""All stages, in the order in which they run."""
+"""All stages, in the order in which they run; each row's ``reason`` says what it is for, and
+`run_stages` runs them. A new stage is a row here, and a function from one `Compilation` to the
+next; whatever shows, checks, times or bisects stages goes through this table.
+"""
 
 PORTABLE = "decide_copies"
 """The last stage that does not depend on the target, but for the sizes in `Machine`."""
@@ -534,11 +537,13 @@ def run_stages(
     check: bool = False,
     observe: Observer | None = None,
 ) -> Compilation:
-    """The state after the stages from the one after `start_after` to `stop_after`, by their names.
+    """`state` after the stages that follow `start_after`, up to and with `stop_after`: names of
+    `named_stages`; by default all. Passes in `skip` (``NAME`` or ``NAME@N``) are left out.
 
-    Passes in `skip` (``NAME`` or ``NAME@N``) are left out. With `check` each result is verified.
-    NumPy's error state is not the caller's: constants may overflow. Raises Refused, in the words of
-    the source, where the function cannot be compiled faithfully, BuildError and NoCompiler.
+    ``check`` (under ``TRANSPILE_CHECK``): calls `Stage.verify` on each result, which is the IR
+    verifier for forms of Loop IR. ``observe`` is called after each stage, for traces and dumps.
+    NumPy's error state is ignored meanwhile: folding constants may overflow. Raises Refused, in the
+    words of the source, where the function cannot be compiled faithfully, BuildError, NoCompiler.
     """
     skipped = pass_list.pass_names(skip) if skip else frozenset[str]()
     started = not start_after

@@ -46,13 +46,16 @@ _NOTHING = frozenset[str]()
 
 
 def specialized_parameters(function: FunctionType) -> frozenset[str]:
-    """The parameters of `function` whose values the compiler needs if they are ints or bools: those
-    that occur in
+    """The parameters of `function` whose values the compiler needs if they are ints or bools, since
+    the rank or the memory layout of some array depends on them: those that occur in
 
-    - static arguments of NumPy's functions and methods (`STATIC_PARAMETERS`, `Row.static`)
-    - the subscript of ``x.shape``
-    - the step of a slice that is returned
-    - an argument for such a parameter of a Python function that is called
+    - static arguments of NumPy's functions and methods (`STATIC_PARAMETERS`, `Row.static`), as
+      ``axis`` in ``np.sum(x, axis=axis)``;
+    - the subscript of a shape, as ``k`` in ``x.shape[k]``;
+    - the step of a slice that is returned, as ``s`` in ``return x[::s]``;
+    - an argument for such a parameter of a Python function that is called, as ``a`` in ``f(x, a)``.
+
+    Found from the source, without types: `SignatureResolver` asks once for each function.
     """
     return _SpecializedParameters().of(function, _MAX_CALL_DEPTH)
 
@@ -180,8 +183,13 @@ def value_signature(
     types: tuple[ArgType, ...], names: tuple[str, ...], values: tuple[object, ...],
     specialized: frozenset[str],
 ) -> tuple[ArgType, ...]:
-    """`types` of the arguments ``names`` with these ``values``; for those that are `specialized`
-    and are bools or small ints, the value in place of the type.
+    """The signature of a call: `types`, with the value in place of the type for those parameters
+    in `specialized` that are bools or small ints. For ``f(x, axis=0, n=5)``, of which `specialized`
+    has ``axis``::
+
+        (f64[:, :], int, int)   →   (f64[:, :], Constant(0), int)
+
+    ``names`` and ``values``: of the parameters, in the order of `types`.
     """
     arguments = zip(types, names, values, strict=True)
     return tuple(_value_type(t, v) if n in specialized else t for t, n, v in arguments)
@@ -196,17 +204,20 @@ def _value_type(ty: ArgType, value: object) -> ArgType:
 
 
 def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
-    """`source` with the parameters whose type is a constant int or bool replaced by literals, and
-    the branches that this decides folded. Where such a parameter is assigned, an assignment of the
-    constant comes first. An array whose ``ndim`` is read is named first as well, so that the
-    kernel is guarded by its rank.
+    """The stage ``specialize``: `source` with literals in place of the parameters whose type in
+    `types` is a constant int or bool, and with the branches folded that this decides::
 
-        if axis < 0:
-            axis += x.ndim
-        return np.sum(x, axis=axis)
-    → with axis = -1, and x a matrix
-        x
-        return np.sum(x, axis=1)
+        if axis < 0:                                x
+            axis += x.ndim             →            return np.sum(x, axis=1)
+        return np.sum(x, axis=axis)                 # for axis = -1, and x a matrix
+
+    - A parameter that the function assigns keeps its name, and an assignment of the constant comes
+      first. Folding then finds what it is at each place.
+    - ``x.ndim`` is known from the type of ``x``, and folded as well. Where it is read, ``x`` alone
+      comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
+      its rank, even if nothing else of ``x`` is left.
+
+    Without such a parameter, `source` itself.
     """
     constants: dict[str, object] = {
         n: t.value for n, t in types.items()
@@ -221,9 +232,7 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
         for n, v in constants.items()
         if n in assigned
     ]
-    rank_reads = {n.value.id for n in walk_nodes(*tree.body) if isinstance(n, ast.Attribute)
-                  and n.attr == "ndim" and isinstance(n.value, ast.Name)}
-    ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in rank_reads}
+    ranks = _ranks_read(tree, types)
     first: list[ast.stmt] = [*assignments, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
     for node in walk_nodes(*first):
         copy_location(node, tree.body[0])
@@ -236,3 +245,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     body = [rename_names(s, literals) for s in folded]
     tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
     return replace(source, tree=fix_missing_locations(tree))
+
+
+def _ranks_read(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> dict[str, int]:
+    """The ranks of the array arguments whose ``ndim`` the function reads, by their names."""
+    read = {
+        n.value.id for n in walk_nodes(*tree.body)
+        if isinstance(n, ast.Attribute) and n.attr == "ndim" and isinstance(n.value, ast.Name)
+    }
+    return {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in read}

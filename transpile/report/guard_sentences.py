@@ -56,10 +56,19 @@ def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
 def failed_guard_rejections(
     kernel: Kernel, terms: UserTerms, failures: GuardFailures, sources: Iterable[StatusSource]
 ) -> Iterator[Rejection]:
-    """A rejection for each exception that Python has raised in place of the kernel; then, of calls
-    in which it has not, for each guard of `kernel`, each argument and each kind of check that has
-    failed, and for each other reason to replay. `sources`: the operations that may raise a
-    floating-point condition.
+    """The rejections that tell why Python has computed calls of one signature so far. For example::
+
+        GUARD_ALIAS  "`x` and `y` share memory", note: "3 calls were computed by Python"
+
+    1. each exception that Python has raised in place of the kernel: what was raised, and where;
+    2. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
+    3. each argument that did not fit its parameter: with what was found of it;
+    4. each other code by which Python has replayed calls: for a check in the kernel, or a
+       floating-point condition, at the places that may have caused it (``sources``: the operations
+       that may raise one), since a status does not say which of them did.
+
+    Each replayed call counts once: what 1 has told of is left out of 2 to 4, and so on.
+    `report_compiled` calls this.
     """
     unexplained = {**failures.replays}
     for raised, count in failures.raised.items():
@@ -74,9 +83,10 @@ def failed_guard_rejections(
         yield _failed(raised.code, raised.message, (span,), count, terms, help)
     for number, count in sorted(failures.guards.items()):
         guard = kernel.guards[number]
-        code, span = "GUARD_ALIAS", None  # a Disjoint has no code and no place
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
+        else:
+            code, span = "GUARD_ALIAS", None
         if (count := min(count, unexplained.get(code, 0))) > 0:
             unexplained[code] -= count
             yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)

@@ -108,13 +108,17 @@ def _code(reason: str, error: Exception, is_raise_statement: bool) -> str:
         return "GUARD_RAISES"
     if not reason.startswith("GUARD_"):
         return reason
-    if isinstance(error, ZeroDivisionError):
-        return "GUARD_DIVISION"
-    if isinstance(error, IndexError):
-        return "GUARD_EMPTY" if reason == "GUARD_EMPTY" else "GUARD_BOUNDS"
-    is_about_values = reason in ("GUARD_EMPTY", "GUARD_SHAPE") and isinstance(error, ValueError)
-    return reason if is_about_values else "GUARD_RAISES"
+    is_of_shapes = reason == "GUARD_SHAPE" and isinstance(error, ValueError)
+    own = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "GUARD_RAISES")
+    return reason if is_of_shapes else own
 
+
+_CODES = {
+    ZeroDivisionError: "GUARD_DIVISION",
+    UnboundLocalError: "GUARD_EMPTY",
+    IndexError: "GUARD_BOUNDS",
+}
+"""The codes for what raises these; for other exceptions it is ``GUARD_RAISES``."""
 
 _LONGEST_TEXT = 100
 """Characters of an exception's own text that are shown."""

@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline_cache
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
@@ -27,10 +25,8 @@ from .stub_functions import Arguments, backoff_stub
 
 if TYPE_CHECKING:
     from ..types.value_types import ArgType
-    from .call_selection import SizeRange
-    from .compiled_variant import Variant
 
-__all__ = ["InstalledCall", "Keys", "keys_of", "rows_of_ranges"]
+__all__ = ["InstalledCall", "Keys", "keys_of"]
 
 Keys = tuple[ArgumentKey, ...]
 """The keys of all arguments of a call."""
@@ -74,12 +70,15 @@ class InstalledCall:
         return any(row.low <= size <= row.high and row.counters[1] == 0 for row in rows)
 
     def put(self, keys: Keys | None, rows: Sequence[CacheRow]) -> None:
-        """Set the rows for these keys, which are tried before those of other keys; None: for all
-        calls that no other row is for. Then install the callable made from all rows.
+        """Set the rows for calls whose arguments have these keys, in place of earlier ones for
+        them; None: for all calls that no other row is for. Then make one callable from all rows,
+        the cheapest that can tell them apart (see the module's docstring), and install it: the next
+        call of the function runs it. The dispatcher calls this after each decision.
 
-        Of more than `_MAX_KEYS` keys the oldest are dropped. A function that is called with more
-        kinds of arguments would make a new inline cache at nearly each call: so the n-th one is
-        made only when n - 1 others have been skipped.
+        The latest rows are tried first. There are at most `_MAX_KEYS` keys, the oldest are dropped.
+        A function that is called with more kinds of arguments would make a new inline cache, which
+        takes longer than a call, at nearly each call. So once keys are dropped, the n-th callable
+        is made only after n - 1 decisions without one.
         """
         others = {k: r for k, r in self._rows.items() if k != keys}
         kept = [*others][-(_MAX_KEYS - 1) :]
@@ -175,23 +174,3 @@ def _is_given_by_identity(ty: ArgType, value: object) -> bool:
     """
     is_function = isinstance(ty, Function) and not isinstance(value, FunctionType)
     return is_function or isinstance(ty, Constant)
-
-
-def rows_of_ranges(
-    keys: Keys, ranges: Sequence[SizeRange], variant: Variant, function: FunctionType,
-    python_calls: np.ndarray,
-) -> list[CacheRow]:
-    """A row for each range of sizes: its target is `variant`, or `function` where Python serves the
-    calls, whose counters are `python_calls`.
-    """
-    rows = []
-    for r in ranges:
-        is_python = r.served == "python"
-        rows.append(CacheRow(
-            function if is_python else variant.call, keys, r.low, r.high,
-            python_calls if is_python else np.array([0, r.allowance], np.int64),
-            variant.interface.exact_arguments or (), r.exact_low, r.exact_high,
-            checks_arguments=not is_python,
-            is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
-        ))
-    return rows

@@ -14,7 +14,7 @@ import ast
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,23 +60,34 @@ __all__ = [
     "require_exact_as_float", "unary_plus",
 ]
 
-BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
-    ast.Add: ("add", operator.add, "scalar add"),
-    ast.Sub: ("sub", operator.sub, "scalar subtract"),
-    ast.Mult: ("mul", operator.mul, "scalar multiply"),
-    ast.Div: ("div", operator.truediv, "scalar divide"),
-    ast.FloorDiv: ("floordiv", operator.floordiv, "scalar floor_divide"),
-    ast.Mod: ("mod", operator.mod, "scalar remainder"),
-    ast.Pow: ("pow", operator.pow, "scalar power"),
-    ast.BitAnd: ("bitand", operator.and_, "scalar bitwise_and"),
-    ast.BitOr: ("bitor", operator.or_, "scalar bitwise_or"),
-    ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
-    ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
-    ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
+class _Operator(NamedTuple):
+    """A row of `BINARY`: what lowering has to know of an operator."""
+
+    operation: str
+    """Its name in Loop IR (`op_table.OPS`)."""
+    function: Callable[..., Any]
+    """The operator as a function, which is run on samples to find the result type."""
+    spelled: str
+    """NumPy's name of it in warnings, such as ``divide by zero encountered in scalar divide``. For
+    elements of arrays NumPy says ``divide``: `binary_operation` removes `SCALAR_PREFIX`.
+    """
+
+
+BINARY: dict[type[ast.operator], _Operator] = {
+    ast.Add: _Operator("add", operator.add, "scalar add"),
+    ast.Sub: _Operator("sub", operator.sub, "scalar subtract"),
+    ast.Mult: _Operator("mul", operator.mul, "scalar multiply"),
+    ast.Div: _Operator("div", operator.truediv, "scalar divide"),
+    ast.FloorDiv: _Operator("floordiv", operator.floordiv, "scalar floor_divide"),
+    ast.Mod: _Operator("mod", operator.mod, "scalar remainder"),
+    ast.Pow: _Operator("pow", operator.pow, "scalar power"),
+    ast.BitAnd: _Operator("bitand", operator.and_, "scalar bitwise_and"),
+    ast.BitOr: _Operator("bitor", operator.or_, "scalar bitwise_or"),
+    ast.BitXor: _Operator("bitxor", operator.xor, "scalar bitwise_xor"),
+    ast.LShift: _Operator("shl", operator.lshift, "scalar left_shift"),
+    ast.RShift: _Operator("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator: its operation, its Python function, and NumPy's name of it in warnings, for
-scalars; that for elements of arrays is without `SCALAR_PREFIX`.
-"""
+"""The operators of ``ast`` that are compiled (``@``, of matrices, is expanded by a macro)."""
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""
@@ -91,18 +102,23 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """``x op y``; with ``ufunc``, by the ufunc of the operator, such as ``np.add``.
+    """Loop IR of ``x op y``, for the operator at `node`. ``ufunc``: it stands for an operation on
+    elements of arrays, or a call of ``np.add`` and the like, so that warnings name the ufunc.
 
     By the operands, in this order:
 
-    - ``+ - *`` of Python ints: `python_int_operation`;
-    - an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
-      computed once in 64 bits (`dual_integer_operation`), or for both types
-      (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
-    - powers (`power_operation`); shifts of Python ints (`_python_int_shift`); bools;
-    - floats (`_float_operation`); integers (`integer_operation`).
+    - ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
+      (`python_int_operation`);
+    - an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
+      of the result depends on it: one operation of 64 bits that is right for both
+      (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
+      NumPy's (`as_numpy_if_loops_ran`);
+    - powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
+      `_python_int_shift`);
+    - bools, on which NumPy's ``+`` is *or*; floats (`_float_operation`), and integers
+      (`integer_operation`), which record the warnings that NumPy would give.
 
-    Raises Refused where there is no result type.
+    Raises Refused where there is no result type, as for ``<<`` of floats.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
@@ -117,7 +133,7 @@ def binary_operation(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
-    if _scalars_call_ufunc(x, y):
+    if _scalars_call_ufunc(x, y):  # NumPy's own scalars do so, and then warn as for arrays
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)

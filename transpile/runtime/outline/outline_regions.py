@@ -113,10 +113,13 @@ class OutlinedTree:
 def outline_regions(
     tree: ast.FunctionDef, facts: StatementFacts, dropped: Container[str] = ()
 ) -> OutlinedTree | None:
-    """`tree` with all that compiles and is worth it outlined into regions, without those whose
-    helpers are `dropped`.
+    """`tree`, a refused function, with calls in the place of its regions: runs of statements that
+    are legal and profitable to compile on their own. The module's docstring has an example, and the
+    conditions in order. None if there is no region, or if the program could see the difference
+    (`_is_observable`).
 
-    None if there is no such region, or if outlining would be observable.
+    ``facts``: what is known of each statement (`region_facts.RegionFacts`); ``dropped``: helpers
+    of regions that stay Python, as it was measured to be faster. `outline_function` calls this.
     """
     if _is_observable(tree):
         return None
@@ -133,7 +136,11 @@ def outline_regions(
 
 
 def _is_observable(tree: ast.FunctionDef) -> bool:
-    """Whether the function inspects its frame, binds nonlocal names, or has class-private names."""
+    """Whether the program could see that statements have moved to another function: it inspects
+    frames (``locals()``, say, lacks the names that a region keeps), or binds nonlocal names, which
+    a region would have to declare. A class-private name, such as ``self.__x``, means another name
+    in a function outside of the class.
+    """
     for n in walk_nodes(tree):
         match n:
             case ast.Nonlocal():
@@ -211,8 +218,13 @@ class _RegionOutliner:
         return out + self._outline_run(run, bound_at_end, exits.next, exits, last=last)
 
     def _may_be_in_region(self, s: ast.stmt) -> bool:
-        """Whether `s` may be in a region: it compiles, as far as is known, has no node that must
-        stay, binds no name that another scope sees, and leaves no loop around it.
+        """Whether it is legal to move `s` into a region, that is, into another function:
+
+        - it compiles, as far as is known before the types of the call are;
+        - it has no node that means something else in another function, or cannot compile
+          (`_NEVER_OUTLINED`: ``yield``, ``del``, ``global``);
+        - it binds no name that another scope sees: a region returns values, it shares no variables;
+        - it has no ``break`` or ``continue`` of a loop around it.
         """
         return not (
             self._facts.must_stay_python(s)
@@ -301,9 +313,15 @@ class _RegionOutliner:
         return [*run]
 
     def _is_profitable(self, run: Sequence[ast.stmt]) -> bool:
-        """Whether `run` is worth a call: it has a loop that may do enough, or, outside of Python
-        loops, two operations on whole arrays, which can be fused. Loops of a run that is not are
-        added to ``too_short``, of which the report tells.
+        """Whether the statements `run` may save more time than a call of compiled code costs (some
+        200 ns): they have
+
+        - a loop, unless it is known to do too little (`region_work.most_operations`);
+        - or two operations on whole arrays, which can be fused. Not inside a Python loop: there the
+          call is made again and again, and the arrays may be small.
+
+        If not, their loops are added to ``too_short``, and the report says so. What is not known
+        here is measured at run time (`Dispatcher._without_slow_regions`).
         """
         looping = [s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s))]
         if looping and not self._facts.is_too_short(looping):
@@ -316,12 +334,18 @@ class _RegionOutliner:
     def _make_region(
         self, run: Sequence[ast.stmt], bound: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The statement that calls a new region, which is added to ``regions``. Its parameters are
-        the names that are live before `run`, its results those that it assigns and that are live
-        after it. ``caught``: the names that are live in a handler of exceptions around it.
+        """The statement that calls a new region of the statements `run`; adds it to ``regions``::
 
-        None where one of them may be unbound, a handler could see a value that the region has not
-        returned, or the region is dropped.
+            for v in x: s += v         →     s = _tp_region_3_4(s, x)
+            print(s)                         print(s)
+
+        Parameters are the local names that are live before `run`, results those that it assigns and
+        that are live after it (``live``). None, so that `run` stays, where
+
+        - a parameter or result may be unbound: passing it would raise where Python does not;
+        - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names
+          that are live there): if `run` raises, the region has not returned the new value;
+        - the region is dropped.
         """
         assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)

@@ -1,8 +1,10 @@
 """What a report says of exceptions: what Python raised after a guard had failed, and where."""
 from __future__ import annotations
 
+import linecache
 import math
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +109,69 @@ def test_a_guard_that_failed_without_an_exception_is_shown_at_its_first_line() -
     (told,) = f.report().rejections
     assert (told.code, told.message) == ("GUARD_RAISES", "Python may raise an exception here")
     assert told.line == without_negative_ones.__code__.co_firstlineno + 3
+
+
+def test_a_function_that_is_compiled_is_not_said_to_be_python_once_its_source_is_gone(
+    tmp_path: Path
+) -> None:
+    path = tmp_path / "module_that_vanishes.py"
+    path.write_text("def f(x):\n    s = 0.0\n    for v in x:\n        s += v\n    return s\n")
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    f = fuse(names["f"])
+    f(np.ones(300))
+    path.unlink()
+    linecache.clearcache()
+    report = f.report()
+    assert report.accepted
+    assert not report.rejections
+    assert "compiled for" in str(report)
+    assert "no more is known, since the source of `f` is not available" in str(report)
+
+
+def test_an_empty_list_is_told() -> None:
+    f = fuse(sum_of_items)
+    f([])
+    assert "`rows` was empty in the first call: an empty list counts as" in str(f.report())
+
+
+def joined_with_a_recurrence(x: Any) -> Any:
+    kept = [v for v in x if v > 1]
+    total = 0.0
+    for i in range(len(x)):
+        total = total * 0.5 + x[i]
+    return kept, total
+
+
+def test_a_joined_loop_of_which_nothing_has_its_place_is_named() -> None:
+    """Nor is anything else that has no name in the source."""
+    report = fuse(joined_with_a_recurrence).report(np.ones(4)).in_detail()
+    (loop,) = report.loops
+    assert [line - loop.line for line in loop.fused_with] == [2]
+    assert loop.one_thread == "it appends to an intermediate result"
+
+
+def smoothed(x: Any) -> Any:
+    last = x[0]
+    ys = []
+    for v in x:
+        last = v if v > last else (last + v) / 2
+        ys.append(last)
+    total = 0.0
+    for y in ys:
+        print(end="")
+        total += y
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_of_a_name_that_python_binds_too_no_type_is_told() -> None:
+    f = fuse(smoothed)
+    f(np.ones(300))
+    report = f.report()
+    assert report.regions
+    assert "total" not in report.names
+    assert report.loops[0].what == "map, recurrence"
 
 
 def sum_of_items(rows: Any) -> Any:
