@@ -274,7 +274,17 @@ class _Frame:
 
 
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
-    """The test of a guard, which returns its number, as a status (`GUARD_SHIFT`), if it fails."""
+    """The test of the guard `g`, a statement at the start of ``tp_kernel``. If it fails, the kernel
+    returns the guard's number, from 1, shifted by `GUARD_SHIFT`, before anything is written;
+    `op_table.FIRST_GUARD_STATUS` says what each status means.
+
+        guard(n >= 1)            →    if (!(n >= 1)) return 256;                  (number 0)
+        disjoint(x, y)           →    if (!tp_disjoint(&arrays[0], 1, 8, &arrays[1], 1, 8, 0))
+                                          return 512;                             (number 1)
+
+    ``tp_disjoint`` (``headers/abi.h``) compares address ranges, then strides; its last argument is
+    `Disjoint.or_same`. `emit_entry` calls this for each guard.
+    """
     failed = f"return {(number + 1) << GUARD_SHIFT};"
     match g:
         case ir.Guard(cond):

@@ -91,18 +91,25 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """``x op y``; with ``ufunc``, by the ufunc of the operator, such as ``np.add``.
+    """``x op y`` of two real numbers; with ``ufunc``, by the ufunc of the operator, such as
+    ``np.add``. `complex_arithmetic.apply_operator` calls it, which has resolved unions.
+
+        x[i] / k    (a float32 and a Python int)   →   div(x[i], f32(k)), a NumPy float32, which may
+                                                       give NumPy's warnings of "scalar divide"
 
     By the operands, in this order:
 
-    - ``+ - *`` of Python ints: `python_int_operation`;
-    - an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
-      computed once in 64 bits (`dual_integer_operation`), or for both types
-      (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
-    - powers (`power_operation`); shifts of Python ints (`_python_int_shift`); bools;
-    - floats (`_float_operation`); integers (`integer_operation`).
+    1. ``+ - *`` of Python ints: `python_int_operation`, by far the most frequent; the result is
+       exact, so that its type need not be probed;
+    2. an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
+       computed once in 64 bits (`dual_integer_operation`), or for both types
+       (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
+    3. powers (`power_operation`), and shifts of Python ints (`_python_int_shift`): what is emitted
+       depends on the exponent or the count;
+    4. else by the result type, which the NumPy in use gives (`result_type`): bools, floats
+       (`_float_operation`) or integers (`integer_operation`).
 
-    Raises Refused where there is no result type.
+    Raises Refused where there is no result type, and for bools where NumPy has no such operation.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
@@ -190,8 +197,14 @@ def _float_operation(
     spelled: str,
 ) -> Num:
     """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
-    converted to its dtype. Records the warnings of NumPy's floats; requires that Python does not
-    raise for a division of Python's floats by zero. Raises Refused for bit operations.
+    converted to its dtype. Called by `binary_operation`. ``spelled``: NumPy's name in warnings.
+
+        a / c    Python floats    check c != 0, since Python raises; then a / c
+        a / c    NumPy's scalars  a / c, with the sources "divide", "over", "invalid" of warnings
+
+    Python gives no warnings: what its floats raise is noted as silent (`note_silent`). An operation
+    whose operands are Python's or NumPy's, by the data, is both, and not ``certain`` to warn; nor
+    is the step of a reduction, which passes may reassociate. Raises Refused for bit operations.
     """
     if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
         refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)

@@ -98,7 +98,11 @@ _INF = Const(math.inf, "f64")
 
 def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
     """A bool that holds where the function `op` of `math`, on `operands` with the float64 `result`,
-    raises no Python exception.
+    raises no Python exception. The caller requires it (`builtin_calls.lower_math_call`, and
+    `power_operation`); where it fails, Python replays the call, and raises.
+
+        math.sqrt(x)     →    require not x < 0.0
+        math.exp(x)      →    require not 709.78 < x, or x == inf        (OverflowError)
 
     By operands alone where possible: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and so on.
     For ``pow`` and other functions: an operand is infinite or NaN, or the result is finite.
@@ -173,10 +177,12 @@ def note_warning(
     *,
     certain: bool = True,
 ) -> None:
-    """Records a source: the operation `node`, of which NumPy warns where it raises `status`.
+    """Records a source: the operation `node`, of which NumPy warns where it raises `status` (a
+    class of np.errstate: "divide", "over", "under", "invalid"). Only in a recording kernel code is
+    emitted. The sources become `Plan.sources`; by them `float_errors` judges a call's status.
 
-    The message is ``{term of status} encountered in {spelled}``, as in ``divide by zero encountered
-    in divide``; the line is that of `node`.
+        x[i] / y[i]    →    a StatusSource for each status of division: for "divide" the message
+                            "divide by zero encountered in scalar divide", with the line of `node`
 
     ``spelled``: NumPy's name of the operation: "scalar divide" for scalars, "divide" for elements
     of arrays (`binary_operation` removes `SCALAR_PREFIX`); None: the message is not known, so the
