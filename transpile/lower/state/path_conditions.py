@@ -48,10 +48,16 @@ _ONE, _MINUS_ONE = LinearForm({}, 1), LinearForm({}, -1)
 
 
 def facts_from(b: IRBuilder, cond: Expr) -> Iterator[LinearForm]:
-    """Linear forms that are >= 0 where `cond` is true.
+    """The facts of a condition: linear forms that are >= 0 where `cond` is true. `assuming` puts
+    them into `PathState.facts`, while it lowers the branch.
 
-    Only the int64 comparisons that it implies give facts. ``p != q`` gives ``|p - q| - 1`` if the
-    sign of ``p - q`` is known, perhaps by another fact: a length that is not 0 and not 1 is >= 2.
+        i + 1 < n               →    n - 2 - i
+        i >= 1 and n != 0       →    i - 1, n - 1        (a length n: n != 0 means n >= 1)
+
+    Only the int64 comparisons that it implies give facts (`implied_comparisons`). ``p != q`` says
+    nothing unless the sign of ``p - q`` is known, perhaps by another fact: then the difference is
+    at least 1. So each ``!=`` is tried again after each new fact: a length that is not 0 and not 1
+    is >= 2.
     """
     known, unequal = [*b.path.facts], list[list[LinearForm]]()
     refuted = partial(_contradicts, b, known)
