@@ -113,8 +113,9 @@ class ObjectMember:
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """An array with the items that a list has at each call. After the kernel, items that it wrote
-    are stored back into the list.
+    """The kernel's parameter ``name`` is an array with the items of the list ``of``. At each call
+    the runtime converts the list (`SequenceSpec.take`); after the kernel, it stores the items that
+    the kernel has changed back into the list (`SequenceSpec.put`).
     """
 
     name: str
@@ -377,8 +378,12 @@ def complex_params(interface: KernelInterface) -> frozenset[str]:
 
 
 def keeps_gil(interface: KernelInterface) -> bool:
-    """Whether the kernel must run with the GIL held: another thread could draw from a
-    ``random.Random``, which has no lock.
+    """Whether the kernel must run with the GIL held, however large its arguments are: it draws from
+    a ``random.Random``, whose state another thread could change meanwhile. Python's generator is
+    protected by the GIL alone; NumPy's have locks, which the wrapper takes.
+
+    Else the GIL is released while the kernel runs, unless all arguments are small
+    (``MAX_EXTENT_WITH_GIL`` in `entry.c`).
     """
     return any(capture.family == "python" for capture in interface.captures)
 

@@ -36,9 +36,14 @@ def plan_with_captures(plan: Plan, inlining: Inlining) -> Plan:
 
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
-    """`source` with the line and function of the helper that its operation was inlined from, if
-    any. The inliner noted these at the node (`callee_body._move_to_call`), and `note_warning`
-    copied them to ``source.inlined_at``.
+    """`source` with the line and the function that its warning has to name: those of the helper
+    that the operation was inlined from, if any, as Python would run it there.
+
+        def half(v): return v / 0.0    # line 2: the warning names this line
+        def f(x): y = half(x)          # line 4: that of the node after inlining
+
+    The inliner noted the place at the node (`callee_body._move_to_call`), and `note_warning` copied
+    it to ``source.inlined_at``. The stage ``capture`` calls this for all sources of a plan.
     """
     place = source.inlined_at
     if place is None:

@@ -75,6 +75,9 @@ def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
 def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
     """Whether `node` makes equal rows, each a new list of one repeated scalar: a comprehension such
     as ``[[0] * m for _ in range(n)]``, to any depth; also ``[s] * m``, which is one such row.
+
+    `list_comprehension` leaves these to lowering, which allocates them as one array with an axis
+    for each depth. The loop variable must not be read in the row: the rows could differ.
     """
     match node:
         case ast.ListComp(

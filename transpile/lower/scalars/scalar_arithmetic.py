@@ -74,8 +74,10 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
     ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator: its operation, its Python function, and NumPy's name of it in warnings, for
-scalars; that for elements of arrays is without `SCALAR_PREFIX`.
+"""For each operator of ``ast``: the operation of Loop IR (`op_table.OPS`), the Python function that
+is run on samples to find the result type, and NumPy's name of the operation in warnings (``divide
+by zero encountered in scalar divide``). For elements of arrays NumPy says only ``divide``: without
+`SCALAR_PREFIX`, which `binary_operation` removes.
 """
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
@@ -91,25 +93,29 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """``x op y`` of two real numbers; with ``ufunc``, by the ufunc of the operator, such as
-    ``np.add``. `complex_arithmetic.apply_operator` calls it, which has resolved unions.
+    """Loop IR of ``x op y`` for two real numbers; with ``ufunc``, as the operator's ufunc, such as
+    ``np.add``, computes it, so that warnings name that. `complex_arithmetic.apply_operator` calls
+    it, when unions have been resolved.
 
-        x[i] / k    (a float32 and a Python int)   →   div(x[i], f32(k)), a NumPy float32, which may
-                                                       give NumPy's warnings of "scalar divide"
+        x[i] / k    (a float32 and a Python int)    →    div(x[i], f32(k)), a NumPy float32, with
+                                                         the sources of "scalar divide" warnings
 
     By the operands, in this order:
 
-    1. ``+ - *`` of Python ints: `python_int_operation`, by far the most frequent; the result is
-       exact, so that its type need not be probed;
-    2. an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
-       computed once in 64 bits (`dual_integer_operation`), or for both types
-       (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
-    3. powers (`power_operation`), and shifts of Python ints (`_python_int_shift`): what is emitted
-       depends on the exponent or the count;
-    4. else by the result type, which the NumPy in use gives (`result_type`): bools, floats
-       (`_float_operation`) or integers (`integer_operation`).
+    1. ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
+       (`python_int_operation`);
+    2. an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
+       of the result depends on it: one operation of 64 bits that is right for both
+       (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
+       NumPy's (`as_numpy_if_loops_ran`);
+    3. powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
+       `_python_int_shift`);
+    4. else by the result type, which the NumPy in use gives (`result_type`): bools, on which
+       NumPy's ``+`` is *or*; floats (`_float_operation`), and integers (`integer_operation`), which
+       record the warnings that NumPy would give.
 
-    Raises Refused where there is no result type, and for bools where NumPy has no such operation.
+    Raises Refused where there is no result type, as for ``<<`` of floats, and for operations on
+    bools that NumPy does not have.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled

@@ -64,6 +64,9 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 _n = _n + 1
         _a.resize(_n, refcheck=False)
         u = _a
+
+    Of ``np.flatnonzero(m)`` the selected elements are the indices. Vector code appends with a
+    compress store. In an expression, `mask_compress_temporary` does the same before the statement.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
@@ -122,6 +125,10 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             for _i_1 in range(x.shape[0]):
                 if np.less(y[_i_1], 0):
                     x[_i_1] = np.add(x[_i_1], 1)
+
+    The value is taken element by element, without its mask, if that is the mask of the target
+    (`_without_mask`); a row is stored to each selected row. Values in order, which must be counted,
+    are left to `mask_scatter`; what may fail to convert (`_conversion_cannot_fail`) to NumPy.
     """
     if (store := subscript_store(node)) is None:
         return None

@@ -56,6 +56,9 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
                 if np.not_equal(x[_i_1], 0.0):
                     y[_i_1] = np.divide(1.0, x[_i_1])
         y
+
+    `_out_accepts` (of a ufunc, which casts and broadcasts to ``out``) and `_out_matches` (of other
+    functions) tell where NumPy would store the same values. The loops are `store_elements`.
     """
     match node:
         case ast.Call(func=func, args=args, keywords=keywords):
@@ -70,20 +73,21 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     out, where = by_keyword.pop("out", None), by_keyword.pop("where", None)
     if out is None or is_none(out) or None in by_keyword or cx.fact(out).array is None:
         return None
-    bare = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in by_keyword.items()])
-    copy_location(bare, node)
-    if not is_ufunc and not (where is None and _out_matches(bare, out, by_keyword, cx)):
+    # the call that computes what is stored: without `out` and `where`
+    values = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in by_keyword.items()])
+    copy_location(values, node)
+    if not is_ufunc and not (where is None and _out_matches(values, out, by_keyword, cx)):
         return None
-    if is_ufunc and (by_keyword or not _out_accepts(bare, out, cx)):
+    if is_ufunc and (by_keyword or not _out_accepts(values, out, cx)):
         return None
     name = bind_operand(out, cx, "out")
-    if is_ufunc and where is None and not one_element_rounds_differently(bare, cx):
-        cx.before(*cx.code("OUT[...] = E", OUT=name, E=bare))
+    if is_ufunc and where is None and not one_element_rounds_differently(values, cx):
+        cx.before(*cx.code("OUT[...] = E", OUT=name, E=values))
         return name
     (original,) = cx.code("E", E=node)
-    exact = 0 if is_ufunc else cx.fact(out).rank or 0
+    exact = 0 if is_ufunc else cx.fact(out).rank or 0  # a ufunc broadcasts to `out`
     lines = cx.with_before(lambda: store_elements(
-        original, name, bare, cx, where=where, exact=exact, is_out=True
+        original, name, values, cx, where=where, exact=exact, is_out=True
     ))
     if lines is None:
         return None
@@ -168,11 +172,11 @@ def _same_types(x: ast.expr, y: ast.expr, cx: Context) -> bool:
     )
 
 
-def _out_accepts(bare: ast.expr, out: ast.expr, cx: Context) -> bool:
-    """Whether a ufunc call `bare` may store to `out`: not a higher rank, and a cast of the same
-    kind, which is NumPy's default ``casting``.
+def _out_accepts(values: ast.expr, out: ast.expr, cx: Context) -> bool:
+    """Whether the result of `values`, a ufunc call, may be stored to `out`: not a higher rank, and
+    a cast of the same kind, which is NumPy's default ``casting``.
     """
-    fact, out_type = cx.fact(bare), cx.fact(out).array
+    fact, out_type = cx.fact(values), cx.fact(out).array
     if out_type is None or fact.rank is None or fact.rank > out_type.rank or not fact.types:
         return False
     to = ELEMENTS[out_type.dtype].numpy
@@ -180,12 +184,12 @@ def _out_accepts(bare: ast.expr, out: ast.expr, cx: Context) -> bool:
 
 
 def _out_matches(
-    bare: ast.expr, out: ast.expr, by_keyword: dict[str | None, ast.expr], cx: Context
+    values: ast.expr, out: ast.expr, by_keyword: dict[str | None, ast.expr], cx: Context
 ) -> bool:
-    """Whether `bare`, a call of a function other than a ufunc, returns an array of the dtype and
-    rank of `out`; False with ``keepdims``.
+    """Whether `values`, a call of a function other than a ufunc, returns an array of the dtype and
+    rank of `out`, as NumPy requires; False with ``keepdims``.
     """
-    result, out_type = cx.fact(bare).array, cx.fact(out).array
+    result, out_type = cx.fact(values).array, cx.fact(out).array
     return (
         result is not None and out_type is not None and "keepdims" not in by_keyword
         and (result.dtype, result.rank) == (out_type.dtype, out_type.rank)
