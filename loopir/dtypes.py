@@ -26,7 +26,7 @@ class DType:
 
     ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide`` is
     set for a storage-only dtype (float16) and names the dtype that its operations are computed in.
-    A bool takes one byte in memory; README.md has measurements of packed bools.
+    A bool takes one byte in memory (`passes.memory.pack_bools` packs large private arrays of them).
     """
 
     name: str
