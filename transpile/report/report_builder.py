@@ -232,8 +232,12 @@ def _loop_info(
     loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
     drawn: frozenset[str],
 ) -> LoopInfo:
-    """The LoopInfo of `loop`, which runs the user's loops at `origins`. `unfused_bytes`: what these
-    move per iteration without fusion; `drawn`: the states of random generators.
+    """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`.
+    Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
+    random numbers, has a note on that in place of numbers, which would count the search.
+
+    ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
+    arrays with the states of random generators.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1

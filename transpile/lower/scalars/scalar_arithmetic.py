@@ -14,7 +14,7 @@ import ast
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,25 +60,34 @@ __all__ = [
     "require_exact_as_float", "unary_plus",
 ]
 
-BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
-    ast.Add: ("add", operator.add, "scalar add"),
-    ast.Sub: ("sub", operator.sub, "scalar subtract"),
-    ast.Mult: ("mul", operator.mul, "scalar multiply"),
-    ast.Div: ("div", operator.truediv, "scalar divide"),
-    ast.FloorDiv: ("floordiv", operator.floordiv, "scalar floor_divide"),
-    ast.Mod: ("mod", operator.mod, "scalar remainder"),
-    ast.Pow: ("pow", operator.pow, "scalar power"),
-    ast.BitAnd: ("bitand", operator.and_, "scalar bitwise_and"),
-    ast.BitOr: ("bitor", operator.or_, "scalar bitwise_or"),
-    ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
-    ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
-    ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
+class _Operator(NamedTuple):
+    """A row of `BINARY`: what lowering has to know of an operator."""
+
+    operation: str
+    """Its name in Loop IR (`op_table.OPS`)."""
+    function: Callable[..., Any]
+    """The operator as a function, which is run on samples to find the result type."""
+    spelled: str
+    """NumPy's name of it in warnings, such as ``divide by zero encountered in scalar divide``. For
+    elements of arrays NumPy says ``divide``: `binary_operation` removes `SCALAR_PREFIX`.
+    """
+
+
+BINARY: dict[type[ast.operator], _Operator] = {
+    ast.Add: _Operator("add", operator.add, "scalar add"),
+    ast.Sub: _Operator("sub", operator.sub, "scalar subtract"),
+    ast.Mult: _Operator("mul", operator.mul, "scalar multiply"),
+    ast.Div: _Operator("div", operator.truediv, "scalar divide"),
+    ast.FloorDiv: _Operator("floordiv", operator.floordiv, "scalar floor_divide"),
+    ast.Mod: _Operator("mod", operator.mod, "scalar remainder"),
+    ast.Pow: _Operator("pow", operator.pow, "scalar power"),
+    ast.BitAnd: _Operator("bitand", operator.and_, "scalar bitwise_and"),
+    ast.BitOr: _Operator("bitor", operator.or_, "scalar bitwise_or"),
+    ast.BitXor: _Operator("bitxor", operator.xor, "scalar bitwise_xor"),
+    ast.LShift: _Operator("shl", operator.lshift, "scalar left_shift"),
+    ast.RShift: _Operator("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator of ``ast``: the operation of Loop IR (`op_table.OPS`), the Python function that
-is run on samples to find the result type, and NumPy's name of the operation in warnings (``divide
-by zero encountered in scalar divide``). For elements of arrays NumPy says only ``divide``: without
-`SCALAR_PREFIX`, which `binary_operation` removes.
-"""
+"""The operators of ``ast`` that are compiled (``@``, of matrices, is expanded by a macro)."""
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""
@@ -130,7 +139,7 @@ def binary_operation(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
-    if _scalars_call_ufunc(x, y):
+    if _scalars_call_ufunc(x, y):  # NumPy's own scalars do so, and then warn as for arrays
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
