@@ -37,7 +37,17 @@ INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
 class Fact(NamedTuple):
-    """What is known of the value of an expression, on every path."""
+    """What is known of the value of an expression, on every path. Macros ask for it by
+    ``cx.fact(node)``; `expression_facts` computes it for an expression, `flow_facts` for names.
+
+        x[i] + 1          x a float32 array     rank 0, kinds {float32}
+        s                 0 or 0.5, by a path   rank 0, kinds {int, float}: `is_int` is False
+        np.sqrt(x)[1:]                          rank 1, kinds {float32 array}, owner ""
+
+    The properties ask one question each. Is it an int? `is_int`: of Python's. `is_integer`: of
+    Python's or NumPy's, and no array. `is_integral`: that, or an array of integers. `types` are the
+    types without constants, `array` the one type of an array.
+    """
 
     rank: int | None
     """The rank of an array, 1 for a list, 0 for a scalar (not for a 0-d array); None: unknown, or

@@ -144,8 +144,15 @@ def does_not_escape(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> bool:
     """Whether only items and the length of the list `name` are used in `tree`, so that there is no
-    other reference to it. ``returned``: it may also be returned, once. ``sliced``: it may be
-    sliced.
+    other reference to it.
+
+        s += v[i] + len(v)      does not escape
+        g(v)                    escapes: ``g`` may keep the list, and change it later
+        w = v                   escapes: a store to ``w[i]`` would have to change ``v[i]``
+
+    ``returned``: it may also be returned, once; ``sliced``: it may be sliced. Lowering asks it for
+    lists that become arrays or buffers (`fixed_size_lists`, `list_arguments`,
+    `expand_dynamic_lists`), in core Python; the macros ask `list_escapes`, in the source.
     """
     return not escaping_uses(name, tree, returned=returned, sliced=sliced)
 
