@@ -12,7 +12,13 @@ A call takes one of two ways:
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
 types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
 signature is refused or their guards fail, come back to the dispatcher after a number of calls that
-doubles each time.
+doubles each time. For example::
+
+    f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
+    f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
+    f(x, y)          # fast: a row sends calls of these types and this size to the faster one
+    f(x32, y32)      # slow: another signature, float32, with its own specialization
+    f(x[1:], x[:-1]) # a guard fails in the kernel (they overlap): `_on_miss`, Python replays it
 """
 from __future__ import annotations
 
@@ -482,7 +488,11 @@ class Dispatcher(WrappedFunction):
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            variant = None if values is None else self._variant_from_disk(types, settings, values)
+            variant = None
+            if values is not None:
+                from .disk_cache import find_variant
+
+                variant = find_variant(self._function, types, self.options, settings, values)
             if variant is None:
                 if values is not None and self.options.background and not fallback_is_error():
                     again = functools.partial(self._compile_or_refuse, spec, values)
@@ -550,21 +560,6 @@ class Dispatcher(WrappedFunction):
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
 
-    def _variant_from_disk(
-        self, types: dict[str, ArgType], settings: Knobs, values: Arguments
-    ) -> Variant | None:
-        """The variant from the disk cache; None if there is none. The cache is not used if the user
-        wants to see the compilation, or has it checked, or if environment variables change the
-        generated code (`Knobs.shapes_code`).
-        """
-        is_watched = settings.debug or settings.dump or settings.check
-        if not self.options.cache or is_watched or settings.shapes_code:
-            return None
-        from ..options import chosen_target
-        from .disk_cache import find_variant
-
-        target = chosen_target(self.options, settings)
-        return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
         """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is
