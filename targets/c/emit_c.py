@@ -198,7 +198,7 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            is_same = f"!tp_disjoint({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            is_same = f"!{_are_disjoint(g.a, g.b, False, s)}"
             for name in (g.a, g.b):
                 conditions.setdefault(name, []).append(is_same)
     return {
@@ -311,13 +311,26 @@ def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
-            arguments = ", ".join(_array_arguments(x, s) for x in (a, b))
-            return [f"if (!tp_disjoint({arguments}, {int(or_same)})) {failed}"]
+            return [f"if (!{_are_disjoint(a, b, or_same, s)}) {failed}"]
         case _:
             return assert_never(g)
 
 
+def _are_disjoint(a: str, b: str, or_same: bool, s: Scope) -> str:
+    """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array."""
+    if all(s.arrays[x].rank == 1 and s.arrays[x].step(0) == 1 for x in (a, b)):
+        (a, a_size), (b, b_size) = (_descriptor(x, s) for x in (a, b))
+        return f"tp_disjoint_runs({a}, {a_size}, {b}, {b_size}, {int(or_same)})"
+    return f"tp_disjoint({_array_arguments(a, s)}, {_array_arguments(b, s)}, {int(or_same)})"
+
+
+def _descriptor(array: str, s: Scope) -> tuple[str, int]:
+    """The address of an array's `tp_array`, in C, and the bytes of an element."""
+    index = list(s.arrays).index(array)
+    return f"&arrays[{index}]", DTYPES[s.arrays[array].dtype].bytes
+
+
 def _array_arguments(array: str, s: Scope) -> str:
     """The C arguments that describe an array: its descriptor, rank and element size."""
-    p = s.arrays[array]
-    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"
+    address, size = _descriptor(array, s)
+    return f"{address}, {s.arrays[array].rank}, {size}"
