@@ -567,8 +567,8 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec` if ``on_reject`` says so, once of each cause. Not if all
-        loops are compiled in regions, nor if running as Python raises.
+        """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is
+        "warn". Not if all loops are compiled in regions, nor if running as Python raises anyway.
         """
         code, outlined = rejection.code, spec.outlined
         is_fully_compiled = outlined is not None and not outlined.loops
