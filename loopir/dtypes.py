@@ -26,7 +26,7 @@ class DType:
 
     ``kind`` is ``"f"`` (float), ``"i"`` (signed), ``"u"`` (unsigned) or ``"b"`` (bool). ``wide`` is
     set for a storage-only dtype (float16) and names the dtype that its operations are computed in.
-    A bool takes one byte in memory; README.md has measurements of packed bools.
+    A bool takes one byte in memory (`passes.memory.pack_bools` packs large private arrays of them).
     """
 
     name: str
@@ -78,6 +78,13 @@ DTYPES: dict[str, DType] = {
     )
 }
 
+"""The row (`DType`) of each element type, by the name that it has in the IR.
+
+A bool is a byte, 0 or 1. ``f16`` is only loaded and stored, so its C type is an integer of as many
+bits; its operations are computed in ``f32`` and rounded (`passes.canonical.promote_f16`). Complex
+numbers have no row: an array of them is one of floats with one more axis, real and imaginary part.
+"""
+
 INDEX = "i64"  # the dtype of subscripts, lengths and trip counts
 
 _BY_NUMPY = {d.numpy: d.name for d in DTYPES.values()}
@@ -90,7 +97,9 @@ def dtype_name(dtype: np.dtype) -> str | None:
 
 
 def converts_directly(source: str, target: str) -> bool:
-    """Whether one machine conversion does it; a storage-only dtype converts through its ``wide``.
+    """Whether one cast converts `source` to `target`. A storage-only dtype is read only as its
+    ``wide`` dtype (f16 → f32), and is made of any float: f64 → f16 is one conversion, since by way
+    of f32 it would be rounded twice; f16 → f64 and i32 → f16 are two.
     """
     a, b = DTYPES[source], DTYPES[target]
     return a.wide in (None, target) and (b.wide is None or a.kind == "f")

@@ -222,7 +222,14 @@ class _Return(Exception):
 
 
 def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
-    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars.
+    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars. What
+    it leaves in the arrays, and the status that it returns, is what the kernel means: the tests
+    compare the code of each target with it, bit by bit.
+
+    It runs kernels of every stage. The iterations of a parallel loop run in random order, so that a
+    result that depends on their order shows. In this order: the guards, of which the first that
+    fails ends the call (`Outcome`); then the body, with the float flags that its operations raise
+    collected in the status.
 
     Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
     where a subscript is out of bounds (the kernel's guards should have prevented that).

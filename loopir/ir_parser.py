@@ -457,7 +457,18 @@ def _iteration(
 
 
 def parse(text: str) -> ir.Kernel:
-    """Parse the text of one kernel. Raises SyntaxError, naming the line, where it is malformed."""
+    """The kernel that `text` describes, the inverse of `ir_printer.show`.
+
+        def scale(a: f64, x: f64[::1], y: mut(f64[::1])):      Kernel("scale", params=(a, x, y),
+            guard(x.shape[0] == y.shape[0], "GUARD_LENGTH")  →     guards=(Guard(…), Disjoint(…)),
+            disjoint(x, y)                                         body=(Loop("i", Interval(…),
+            for i in loop(0, x.shape[0]):                              (Store("y", …),)),))
+                y[i] = a * x[i]
+
+    ``loopir/README.md`` shows each construct. Used for the patterns of hand-written kernels
+    (`targets.handwritten_kernels`), and in tests. Raises SyntaxError, naming the line, where the
+    text is malformed; whether the kernel is well-formed, `ir_verifier.verify` checks.
+    """
     match ast.parse(text).body:
         case [ast.FunctionDef() as f]:
             return _kernel(f)
@@ -479,7 +490,9 @@ def _kernel(f: ast.FunctionDef) -> ir.Kernel:
 
 
 def _heads(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
-    """The decorators ``@strict(…)`` and ``@stops``."""
+    """The fields of a kernel that are written as decorators: its ``strict`` flags, as in
+    ``@strict("over", "invalid")``, and whether it ``stops`` (``@stops``).
+    """
     strict: tuple[str, ...] = ()
     stops = False
     for head in f.decorator_list:

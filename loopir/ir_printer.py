@@ -22,7 +22,12 @@ _SYMBOL_OF = {op: symbol for symbol, (_, ops) in OPERATORS.items() for op in ops
 
 
 def show(n: ir.Node) -> str:
-    """`n` as text; ``parse(show(kernel)) == kernel`` for every well-formed kernel."""
+    """`n` as text: a kernel or any node in it. ``Call("add", (x, Const(1, "i64")), "i64")`` is
+    ``x + 1``.
+
+    ``parse(show(kernel)) == kernel`` for every well-formed kernel, so the text has each type, and
+    each float with its bits. Traces, reports, dumps and error messages show nodes by it.
+    """
     match n:
         case ir.Kernel():
             return "".join(f"{line.text}\n" for line in text_lines(n))

@@ -1,4 +1,4 @@
-"""IR verifier: which kernels are well-formed at each stage. Run after every pass by tests.
+"""IR verifier: which kernels are well-formed at each stage. Tests run it after every pass.
 
 Expressions are checked for names, dtypes, lanes and subscripts; loops for the scopes that they
 open; statements for what they may write and leave.
@@ -325,12 +325,22 @@ def _power_of_two(n: object) -> bool:
 
 
 def verify(kernel: ir.Kernel, stage: Stage) -> None:
-    """Raise VerifyError, naming the node, where `kernel` is not well-formed at `stage`.
+    """Raise VerifyError, with the reason and the text of the node, where `kernel` is not
+    well-formed at `stage`: a bug in the pass that made it.
 
-    At every stage names are bound before use and once in their scope, operands match the signatures
-    in `op_table.OPS`, subscripts match ranks, and only ``mut`` arrays are stored to. ``"scalar"``:
-    no vectors yet. ``"vector"``: vectors of any width. ``"legal"``: every width is a number and
-    every mask form is chosen.
+    At every stage:
+
+    - a name is bound before it is read, and once in its scope;
+    - operands and results have the dtypes of `op_table.OPS`, and equally many lanes;
+    - an access has one subscript for each axis, and only a ``mut`` array is stored to;
+    - what a loop is marked with holds: of a ``parallel`` loop, that its iterations are independent
+      (`parallel_obstacle`); of one that ``undoes``, that it can (`undo_obstacle`).
+
+    ``"scalar"``, before `vectorize`: no vectors. ``"vector"``, after it: vector loops, of width
+    ``W`` or a number. ``"legal"``, after the target's legalization: each width is a number, each
+    predicated loop has a mask form, and nothing is computed in a storage-only dtype.
+
+    The pipeline calls this after each stage under ``TRANSPILE_CHECK`` (`pipeline.run_stages`).
     """
     _verify_params(kernel)
     verifier = _StatementVerifier(kernel, stage)

@@ -31,7 +31,9 @@ STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "rep
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
 
 CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
-"""Bits of a status that say, beside ``replay``, what the check was about that failed."""
+"""Bits of a status that say, beside ``replay``, what kind of check failed (`check_status` gives
+them). `float_errors` makes the code of the replay of them: without one, it is GUARD_RAISES.
+"""
 
 GUARD_SHIFT = 8
 """A failed guard's status is its number, counted from 1, shifted left by this many bits."""
@@ -62,7 +64,15 @@ def check_status(code: str, cause: str) -> int:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Op:
-    """One operation."""
+    """One operation: its types, its meaning in NumPy and in C, and what passes need to know of it.
+
+        Op(name="div", sig="aa:a", run=np.divide, c="({0} / {1})", spellings=("/", "numpy.divide"),
+           kinds="f", raises=("divide", "over", "under", "invalid"), masked_operands=(1,), weight=4)
+
+    ``div`` takes two operands of one float dtype and returns that dtype. Lowering makes it of ``/``
+    and of ``np.divide``. It may raise four floating-point flags; where its result is not used, 1.0
+    (`safe`) in place of its second operand keeps it from raising any. It costs four additions.
+    """
 
     name: str
     sig: str
@@ -71,14 +81,21 @@ class Op:
     run: Callable[..., Any]  # the reference semantics, on NumPy operands
     c: str
     """A template of C: ``{0}`` … are the operands, ``{t}`` the C type of ``a``, ``{d}`` its name,
-    ``{f}`` the libm suffix, ``{r}`` the C type of the result."""
-    spellings: tuple[str, ...] = ()  # Python operators, builtins and functions that mean it
-    kinds: str = "iuf"  # the dtype kinds that ``a`` may have
+    ``{f}`` the suffix of libm's function for it (``f`` in ``sqrtf``), ``{r}`` the C type of the
+    result. A function ``tp_…`` is defined in ``targets/c/headers``."""
+    spellings: tuple[str, ...] = ()
+    """The Python operators (``u-`` is the unary minus), builtins and functions that mean it."""
+    kinds: str = "iuf"
+    """The kinds that ``a`` may have, as in `dtypes.DType.kind`: b bool, i signed, u unsigned, f
+    float."""
     excluded: tuple[str, ...] = ()
     """Dtypes of these kinds on which the operation does not exist; the front end leaves it to
     Python. float16 is one where computing in float32 and rounding once is not the operation."""
-    unit: float | None = None  # neutral element of a reduction; None: no reduction by it
-    idempotent: bool = False  # x op x is x
+    unit: float | None = None
+    """The neutral element of a reduction by it; None if there is none. That of ``add`` is -0.0,
+    since 0.0 + -0.0 is 0.0: with 0.0 a sum of terms that are all -0.0 would lose its sign."""
+    idempotent: bool = False
+    """Whether x op x is x: a reduction by it can start at any of its terms, without a `unit`."""
     raises: tuple[str, ...] = ()
     """Float flags that it may raise. NumPy's warning for a flag that is not listed is lost."""
     safe: float = 1.0
@@ -93,8 +110,14 @@ class Op:
     since a value that is not used overflowed. The recording kernel, which is compiled after such a
     call, replaces them."""
     exact: bool = False  # a float result is never rounded
-    ulps: float = 0  # error bound in units of the last place, beyond one rounding
-    weight: float = 1.0  # cost in additions
+    ulps: float = 0
+    """How far a float result may be from the correctly rounded one, in units of the last place; 0:
+    it has the same bits as NumPy's. The tests of each target and README.md's list of functions use
+    it; no pass reads it."""
+    weight: float = 1.0
+    """The cost model: its time in vector code, in float additions. A rough number, the same on every
+    machine, since decisions that fix the order of a sum (and so its bits) are made by it, such as
+    `LoopSet.cost`. `vector_cost` and `work_estimate.work_of` add up these weights as well."""
 
     @property
     def operands(self) -> str:
@@ -298,6 +321,7 @@ _ROWS = (
 )
 
 OPS: dict[str, Op] = {op.name: op for op in _ROWS}
+"""The row (`Op`) of each operation, by its name in `nodes.Call`. A new row stands in `_ROWS`."""
 assert len(OPS) == len(_ROWS), "an op name stands twice"
 
 

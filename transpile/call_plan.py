@@ -63,7 +63,13 @@ class Argument:
 
 @record(frozen=True, slots=True)
 class Captured:
-    """A global or closure variable ``name``, read at each call under the type it had."""
+    """A global or closure variable ``name``, a number or an array, that the kernel takes as a
+    parameter: its value is read at each call, so that it may change between calls. Assumed is only
+    its ``type``, which each call tests; a call with another type is compiled anew.
+
+    A function, class or tuple is no parameter: it must stay the same object, see `IdentityGuard`.
+    `lower_names.lower_name` makes this binding; `python_wrapper` and `native_call` read the value.
+    """
 
     name: str
     type: ArrayType | ScalarType
@@ -107,8 +113,9 @@ class ObjectMember:
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """An array with the items that a list has at each call. After the kernel, items that it wrote
-    are stored back into the list.
+    """The kernel's parameter ``name`` is an array with the items of the list ``of``. At each call
+    the runtime converts the list (`SequenceSpec.take`); after the kernel, it stores the items that
+    the kernel has changed back into the list (`SequenceSpec.put`).
     """
 
     name: str
@@ -371,8 +378,12 @@ def complex_params(interface: KernelInterface) -> frozenset[str]:
 
 
 def keeps_gil(interface: KernelInterface) -> bool:
-    """Whether the kernel must run with the GIL held: another thread could draw from a
-    ``random.Random``, which has no lock.
+    """Whether the kernel must run with the GIL held, however large its arguments are: it draws from
+    a ``random.Random``, whose state another thread could change meanwhile. Python's generator is
+    protected by the GIL alone; NumPy's have locks, which the wrapper takes.
+
+    Else the GIL is released while the kernel runs, unless all arguments are small
+    (``MAX_EXTENT_WITH_GIL`` in `entry.c`).
     """
     return any(capture.family == "python" for capture in interface.captures)
 

@@ -314,8 +314,9 @@ class _Driver:
         return out
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
-        """`s` expanded: its replacement, expanded in turn, or `s` with its blocks expanded. Updates
-        the facts to those after `s`.
+        """`s` expanded until no macro fires on it: the replacement by the first macro that fires,
+        expanded in turn (`block`), or else `s` with its blocks expanded (`_descend`). Updates the
+        facts to those after `s`.
         """
         facts = self.cx.facts
         before, rebound = dict(facts.known), facts.bind_within(s)
@@ -559,24 +560,26 @@ there would be a cycle.
 def expand(
     tree: ast.FunctionDef, env: Env, *others: Macro, changed: Collection[str] = ()
 ) -> ast.FunctionDef:
-    """A copy of `tree` in core Python, as far as the macros can; forms that none of them fires on
-    stay, and lowering refuses them. See the module's docstring.
+    """A copy of `tree` in core Python, as far as the macros can; what none of them fires on stays,
+    and lowering refuses it. This is the pipeline's stage `expand`; the module's docstring has its
+    steps.
 
-    `others`: macros that are tried before `MACROS`. ``changed``: names of the function that its
-    local functions bind; `others` inline their calls.
+    `others`: macros that are tried before `MACROS` (the stage passes the inliner, for calls that
+    macros uncover). ``changed``: names of the function that its local functions bind, whose facts a
+    call of an unknown name ends.
     """
     summary = summarize_tree(tree)
     names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     types = {type(env.type(ast.Name(name, ast.Load()))) for name in names}
     stored: AttributeStores = {}
-    if summary.has_call_without_args or summary.has(ast.Dict):
-        tree = scalarize_dicts(tree, env)
+    if summary.has_call_without_args or summary.has(ast.Dict):  # dict(), or a display
+        tree = scalarize_dicts(tree, env)  # best["at"] → best_at
     if ObjectType in types:
-        tree, stored = replace_object_reads(tree, env)
+        tree, stored = replace_object_reads(tree, env)  # self.n → self_n
     if RecordType in types:
-        tree = split_fields(tree, env)
+        tree = split_fields(tree, env)  # r["x"][i] → r_x[i]
     if summary.methods:
-        tree = split_list_webs(tree, env)
+        tree = split_list_webs(tree, env)  # xs = np.array(xs) → xs_1 = np.array(xs)
     if summary.has(ast.List):
-        tree = row_lists_to_tuples(tree)
+        tree = row_lists_to_tuples(tree)  # [[1, 2], [3, 4]] → [(1, 2), (3, 4)]
     return expand_function((*registered(), *others, *MACROS), tree, env, stored, changed)

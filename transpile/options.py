@@ -70,9 +70,12 @@ class Options:
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
-    """The options that the keywords of ``fuse`` set.
+    """The options that the keywords of ``fuse`` set: ``@fuse(target="avx2", cache=False)``. The
+    decorator calls this, so a wrong option raises where the function is defined.
 
-    Raises TypeError for an unknown keyword or a wrong type, ValueError for a wrong value.
+    Raises TypeError for an unknown keyword or a wrong type, ValueError for a wrong value. An option
+    that is not in `_CHECKS` must be a bool. A new option is a field of `Options`, a check there,
+    and a keyword of `fuse_decorator.fuse`.
     """
     known = [field.name for field in fields(Options)]
     for name, value in keywords.items():

@@ -550,11 +550,13 @@ def run_stages(
     check: bool = False,
     observe: Observer | None = None,
 ) -> Compilation:
-    """The state after the stages from the one after `start_after` to `stop_after`, by their names.
+    """`state` after the stages that follow `start_after`, up to and with `stop_after`: names of
+    `named_stages`; by default all. Passes in `skip` (``NAME`` or ``NAME@N``) are left out.
 
-    Passes in `skip` (``NAME`` or ``NAME@N``) are left out. With `check` each result is verified.
-    NumPy's error state is not the caller's: constants may overflow. Raises Refused, in the words of
-    the source, where the function cannot be compiled faithfully, BuildError and NoCompiler.
+    ``check`` (under ``TRANSPILE_CHECK``): calls `Stage.verify` on each result, which is the IR
+    verifier for forms of Loop IR. ``observe`` is called after each stage, for traces and dumps.
+    NumPy's error state is ignored meanwhile: folding constants may overflow. Raises Refused, in the
+    words of the source, where the function cannot be compiled faithfully, BuildError, NoCompiler.
     """
     skipped = pass_names(skip) if skip else frozenset[str]()
     started = not start_after

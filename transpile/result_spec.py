@@ -164,6 +164,14 @@ ResultSpec: TypeAlias = (
     | TupleResult
     | SelectResult
 )
+"""What a compiled call returns, as a tree: the parts of a tuple are specifications, too. For
+``return out, s / n``, where the kernel has a parameter ``out`` and stores the quotient in a slot::
+
+    TupleResult((ObjectResult("out"), ScalarResult("result", weak=True)))
+
+A new kind of result is a record above, a case in `result_source` for the Python wrapper, and, if C
+is to build it, a row in `native_result.ResultProgram`; else such calls are not performed in C.
+"""
 
 
 def builds_lists(result: ResultSpec) -> bool:

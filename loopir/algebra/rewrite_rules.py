@@ -24,7 +24,8 @@ __all__ = [
     "merge_nested_selects", "rewrite",
 ]
 
-_MAX_PRODUCT_NODES = 64  # of a product that replaces a power
+_MAX_EXPANDED_POWER = 6  # the largest exponent that becomes products
+_MAX_PRODUCT_NODES = 64  # of the product that replaces a power
 
 
 def _is_float(dtype: str) -> bool:
@@ -136,17 +137,22 @@ def divide_by_one(e: Call) -> Expr | None:
 
 
 def expand_power(e: Call) -> Expr | None:
-    """``x ** 1`` → ``x``, ``x ** 2`` → ``x * x``, up to 6, ``x ** -1`` → ``1 / x``.
+    """Strength reduction of a power with a small constant exponent: ``x ** 1`` → ``x``, ``x ** 2``
+    → ``x * x``, ``x ** 5`` → ``(x * x) * (x * x) * x``, up to 6; ``x ** -1`` → ``1 / x``.
 
-    The error of `n` factors is below ``n / 2`` units of the last place. The flags are those of the
-    power, since no partial product is nearer to overflow or underflow than the last one.
+    The value may have other bits, within the error that the table promises for ``pow``: n factors
+    are rounded n - 1 times, an error of less than ``n / 2`` units of the last place. The flags are
+    those of the power, since no partial product is nearer to overflow or underflow than the last.
+
+    `x` is repeated: the pass `common_subexpressions` computes it once, and until then the product
+    may have `_MAX_PRODUCT_NODES` nodes, so that nested powers do not grow without bound.
     """
-    x, y = e.args
-    if is_constant(y, -1):
+    x, exponent = e.args
+    if is_constant(exponent, -1):
         return Call("div", (Const(1.0, e.dtype), x), e.dtype)
-    size = sum(1 for _ in walk(x))
-    max_power = max(1, min(6, _MAX_PRODUCT_NODES // size))
-    n = next((n for n in range(1, max_power + 1) if is_constant(y, n)), None)
+    nodes_of_x = sum(1 for _ in walk(x))
+    max_power = max(1, min(_MAX_EXPANDED_POWER, _MAX_PRODUCT_NODES // nodes_of_x))
+    n = next((n for n in range(1, max_power + 1) if is_constant(exponent, n)), None)
     return None if n is None else _repeated_product(x, n)
 
 
@@ -321,7 +327,16 @@ Rule: TypeAlias = "Callable[[Call], Expr | None]"
 
 
 def rewrite(e: Expr) -> Expr:
-    """`e` in its simplest form. Assumes that its operands are in simplest form."""
+    """`e` in its simplest form: constants folded, then the first rule of `_RULES` that applies, and
+    so on with the result, until nothing applies. ``i64: (x + 3) - 1`` → ``x + 2``; ``min(x, x)`` →
+    ``x``.
+
+    Each step keeps the value and the float flags (a power alone may have other bits:
+    `expand_power`). No rule may undo what another does, or this would not end. Assumes that the
+    operands of `e` are in simplest form: `simplify` calls it bottom-up, on every expression of a
+    kernel. Vector expressions are returned as they are: the rules have run before loops are
+    vectorised.
+    """
     while isinstance(e, Call) and e.lanes == 1:
         simpler = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
         if simpler is None:
@@ -339,13 +354,9 @@ def _first_rewrite(e: Call) -> Expr | None:
     return None
 
 
-# The rules of an operation with a neutral element: they leave an operand or a constant.
 _REDUCING: tuple[Rule, ...] = (drop_neutral_operand, drop_equal_operand, absorbing_constant)
-# The rules of each operation, in the order in which they are tried. The first that applies decides,
-# and `rewrite` then starts over with its result. An operation with a neutral element has
-# `_REDUCING` by the first line; a row of its own below replaces that, and so begins with it:
-# ``"mul": (*_REDUCING, my_rule)``. A rule may use an operand twice, as `expand_power` does, if it
-# is small (`_MAX_PRODUCT_NODES`): the pass `common_subexpressions` computes it once.
+"""The rules of an operation with a neutral element: they leave an operand or a constant."""
+
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
     **{op: (drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},
@@ -359,3 +370,12 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "select": (simplify_select, merge_nested_selects, select_to_extremum),
     "cast": (simplify_cast, push_cast_into_select),
 }
+"""The rules of each operation, in the order in which they are tried. The first that applies
+decides, and `rewrite` starts over with its result.
+
+An operation with a neutral element has `_REDUCING` by the first line; a row of its own below
+replaces that, and so begins with it: ``"mul": (*_REDUCING, my_rule)``. Each rule tests itself what
+makes it exact for floats: that ``x - 0.0`` is ``x`` also for -0.0, but ``x + 0.0`` is not; that a
+comparison with a NaN is false either way; that an operand which is dropped raises no flag. A rule
+may use an operand twice, if it is small (`_MAX_PRODUCT_NODES`).
+"""

@@ -121,28 +121,32 @@ def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affin
 def dependence_distance(
     first: Access, second: Access, var: str, trips: Affine | None = None
 ) -> int | Overlap:
-    """How many iterations of `var` after `first` the access `second` touches the same element.
+    """How many iterations of the loop over `var` after `first` the access `second` touches the same
+    element; negative: before it. Both access one array.
 
-    Both index one array. ``first`` at ``[i + 1]`` and ``second`` at ``[i]``: 1. Variables of loops
-    around the one over `var` have one value for both; those of loops inside it may have any.
-    Returns NEVER where no two iterations conflict or the distance exceeds the trip count `trips`,
-    UNKNOWN where it is not one constant.
+        first    second       result
+        x[i + 1] x[i]         1: iteration 1 of the second touches x[1], as iteration 0 of the first
+        x[2 * i] x[2 * i + 1] NEVER: an even and an odd subscript (GCD test)
+        x[i]     x[k[i]]      UNKNOWN: a subscript that is not affine
 
-    The tests, each on one axis alone: the ranges of the subscripts are disjoint (`_never_equal`); a
-    GCD test and, for equal coefficients, a distance (`_axis_distance`); an invariant subscript
-    meets the other in one iteration (`_distance_of_fixed`). Two different distances mean NEVER.
+    NEVER: no two iterations touch one element, or the distance exceeds the trip count `trips`.
+    UNKNOWN: it is not one constant. Variables of loops around the one over `var` have one value for
+    both; those of loops inside it may have any.
+
+    Each test looks at one axis alone; the accesses meet only where they meet on all axes. So NEVER
+    on one axis is NEVER, and so are different distances on two axes.
     """
-    inner_variables = _inner_variables(first, var) | _inner_variables(second, var)
     if len(first.index) != len(second.index):
-        return Overlap.UNKNOWN
-    axis_pairs = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
+        return Overlap.UNKNOWN  # one memory as arrays of different rank
     if any(_never_equal(first, second, axis, var) for axis in range(len(first.index))):
         return Overlap.NEVER
-    axis_pairs = [
-        (a, b) for a, b in axis_pairs if not inner_variables & (a.variables | b.variables)
+    inner_variables = _inner_variables(first, var) | _inner_variables(second, var)
+    affine_axes = [(a, b) for a, b in zip(first.index, second.index, strict=True) if a and b]
+    comparable_axes = [
+        (a, b) for a, b in affine_axes if not inner_variables & (a.variables | b.variables)
     ]
-    distances = [_axis_distance(a, b, var, trips) for a, b in axis_pairs]
-    distances.append(_distance_of_fixed([_fixed_iterations(a, b, var) for a, b in axis_pairs]))
+    distances = [_axis_distance(a, b, var, trips) for a, b in comparable_axes]
+    distances.append(_distance_of_fixed([_fixed_iterations(a, b, var) for a, b in comparable_axes]))
     if Overlap.NEVER in distances:
         return Overlap.NEVER
     constants = {d for d in distances if isinstance(d, int)}
@@ -179,9 +183,14 @@ class DependenceDistances:
 
 
 def dependences(loop: Loop, kernel: Kernel) -> list[Dependence]:
-    """The dependences carried by `loop` or within its iterations: pairs with at least one write.
+    """The dependences of `loop`, carried from iteration to iteration or within one: each pair of
+    accesses in its body that may touch one element, with at least one write.
 
-    Arrays that a `Disjoint` guard allows to be the same are treated as one.
+        for i: y[i + 1] = y[i] + x[i]      [Dependence(y[i + 1], y[i], distance=1)], kind "flow"
+
+    Arrays that a `Disjoint` guard allows to be the same are treated as one. Vectorisation, fusion
+    and permutation of loops ask which of these their change would reverse. Kept per loop, since
+    many passes ask.
     """
     return [*_dependences_of(loop, alias_table(kernel))]
 
@@ -222,22 +231,26 @@ def _inner_variables(access: Access, var: str) -> frozenset[str]:
 
 
 def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None) -> int | Overlap:
-    """The distance by one subscript that contains no variable of an inner loop."""
-    first_step, second_step = first.coefficient(var), second.coefficient(var)
-    difference = first.without((var,)) - second.without((var,))
-    if (
-        first_step == second_step != 0
-        and trips is not None
-        and _exceeds_length(difference, trips * abs(first_step))
-    ):
+    """The distance by one axis, with subscripts that contain no variable of an inner loop. With
+    ``first = a * i + p`` and ``second = b * j + q`` (i, j: the iterations) they are equal where
+    ``b * j - a * i = p - q``.
+
+    - No solution if the greatest common divisor of a and b does not divide p - q (GCD test), or if
+      a = b and j - i would be at least the trip count.
+    - If a = b, every solution has the distance ``j - i = (p - q) / a``.
+    """
+    a, b = first.coefficient(var), second.coefficient(var)
+    difference = first.without((var,)) - second.without((var,))  # p - q
+    has_one_distance = a == b != 0
+    if has_one_distance and trips is not None and _exceeds_length(difference, trips * abs(a)):
         return Overlap.NEVER
     offset = difference.number
     if offset is None:
         return Overlap.UNKNOWN
-    stride = gcd(first_step, second_step)
-    if offset % stride if stride else offset:
+    divisor = gcd(a, b)
+    if offset % divisor if divisor else offset:
         return Overlap.NEVER
-    return offset // first_step if first_step == second_step != 0 else Overlap.UNKNOWN
+    return offset // a if has_one_distance else Overlap.UNKNOWN
 
 
 def _fixed_iterations(

@@ -357,9 +357,9 @@ def _join_operations(operands: Iterable[_ExprOperations]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(k for p in operands for k in p.operations))
 
 
-_ASSUMED_TRIPS = 32  # of a loop without a constant trip count
+_ASSUMED_TRIPS = 32  # of a loop whose trip count has no constant bound
 _ASSUMED_LANES = 8  # fixed, so that the choice is the same on every machine
-_GATHER_COST = 2.0  # of one element of a gather or scatter, in additions
+_GATHER_COST = 2.0  # of each element of a gather or scatter, in additions
 _LANE_SUM_COST = 8.0  # of a horizontal reduction of one vector, in additions
 
 
@@ -380,17 +380,26 @@ class LoopSet:
         return sum(o.bytes for o in self.operations if loop in o.loops)
 
     def cost(self, lanes: Collection[str]) -> float:
-        """Estimated time of the nest with vectors along the loops `lanes`, in additions.
+        """Estimated time of the nest with vectors along the loops `lanes`, in additions; no
+        `lanes`: as scalar code. Each operation counts as often as it runs (`_execution_count`).
 
-        It is independent of the machine, since the order of folds (and so the bits of a result)
-        depends on it.
+            for i: for j: y[i, j] = x[i, j] * a[i]     32 iterations each, where it is not known
+
+            scalar     3104: 1024 times a load, a product and a store, and 32 loads of a[i]
+            along j     388: all of that is shared by 8 lanes
+            along i    4228: x[i, j] and y[i, j] are gathered and scattered, at 2 for each lane
+
+        `permute_loops` and `vectorize_outer.best_vector_loops` take the cheapest choice. The lanes
+        and costs are fixed numbers, not those of the machine: the choice decides the order of
+        folds, and a result must have the same bits on every machine.
         """
         return sum(
             self._execution_count(o) * self._cost_per_execution(o, lanes) for o in self.operations
         )
 
     def _execution_count(self, o: NestOperation) -> int:
-        """How often `o` runs, if it is hoisted out of the innermost loops in which it is invariant.
+        """How often `o` runs in all: the product of the trip counts of the loops around it, from
+        the outermost to the innermost in which it varies. Out of those further in it is hoisted.
         """
         depth = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
         return prod(self.trips.get(v, _ASSUMED_TRIPS) for v in o.around[:depth])

@@ -207,6 +207,20 @@ def _exactly(form: Affine) -> _Bounds:
     return _Bounds((form,), (form,))
 
 
+def _quotient(bounds: _Bounds, k: int) -> _Bounds:
+    """The bounds of ``a // k``, which is monotone in a, from those of a of which `k` divides each
+    coefficient: such as those that are numbers.
+    """
+    return _Bounds(_quotients(bounds.lows, k), _quotients(bounds.highs, k))
+
+
+def _quotients(forms: Iterable[Affine], k: int) -> tuple[Affine, ...]:
+    return tuple(
+        Affine({atom: c // k for atom, c in f.terms.items()}, f.constant // k)
+        for f in forms if all(c % k == 0 for c in f.terms.values())
+    )
+
+
 @record(frozen=True, slots=True)
 class _Extent:
     """The elements that one load or store touches in an iteration: bounds of each subscript."""
@@ -379,6 +393,9 @@ class _ExtentCollector:
                 return self.of(a)
             case Call("min" | "max" as op, (a, b)):
                 return self.extremum(op, self.of(a), self.of(b))
+            case Call("floordiv", (a, Const(k))) if k > 0 and (found := self.of(a)) != _UNKNOWN:
+                exact = self.invariant(e)
+                return _quotient(found, int(k)) if exact == _UNKNOWN else exact
         return self.invariant(e)
 
     def extremum(self, op: str, a: _Bounds, b: _Bounds) -> _Bounds:

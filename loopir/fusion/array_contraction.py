@@ -56,10 +56,13 @@ class _UnsetError(Exception):
 
 
 def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """Replace temporary arrays with constant subscripts (after unrolling) by scalars.
+    """Replace temporary arrays of a few elements by scalars, one for each element, as LLVM's SROA
+    does. Returns the kernel, and the names of the arrays that it no longer takes.
 
-    Returns the kernel and the names of the removed arrays. An element that a loop changes becomes
-    an accumulator.
+    An array is replaced if, once the loops of few iterations are unrolled, all its subscripts are
+    constants (`_has_constant_subscripts`), and no element may be read before it is written. An
+    element that a loop changes becomes an accumulator. The stage ``scalarize_arrays`` runs this
+    before fusion, which joins loops of a scalar more easily than those of an array.
 
         for i in loop(0, n):               for i in loop(0, n):
             t[0] = x[i]                        t_0 = x[i]

@@ -56,24 +56,23 @@ NameMaker = Callable[[str], str]
 def fuse_over_filter(
     kernel: Kernel, first: Loop, second: Loop, fresh_name: NameMaker
 ) -> Loop | None:
-    """`second`, which reads the array that `first` appends to, rewritten to run over the range of
-    `first`.
+    """`second`, which runs over the elements that `first` appends to an array, rewritten to run
+    over the range of `first`: its body stands under the branch of the append, and reads the value
+    that is appended. See the example above. None if it cannot be rewritten.
 
-    Both loops have the same variable. The filter condition and the appended values are computed
-    again, from arrays that `first` does not write.
-
-    None where `second` does not run over exactly the appended elements, stores or contains a loop,
-    reads other properties of the appended array (its length, the position in it), or needs a
-    loop-carried value of `first`.
+    The condition and the appended values are computed again in the rewritten loop, so that it does
+    not depend on `first`; the driver (`fuse_loops._LoopFuser.join`) then asks as of any two loops
+    whether they may be joined. Both loops have the same variable; ``fresh_name`` makes names.
     """
     match second.range:
         case Interval(lo, end) if lo == index_const(0):
             appends = _matching_appends(first, end)
         case _:
             return None
-    stores = any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s))
-    if not appends or stores or second.until is not None:
-        return None
+    if not appends or second.until is not None:
+        return None  # it does not run over exactly the elements that are appended
+    if any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s)):
+        return None  # a store at position k, or a loop, would run for each iteration of `first`
     position = (Var(second.var, INDEX),)
     appended = {a.array: Assign(fresh_name("kept"), a.value, span=a.span) for a in appends}
 
@@ -88,14 +87,15 @@ def fuse_over_filter(
     steps: Mapping[str, Expr] = {a.name: with_appended_values(a.step) for a in updated}
     code = (*body, *steps.values())
     if _uses_filter_details(code, appends, second.var):
-        return None
+        return None  # such as the position in the array, which the rewritten loop does not know
     used_values = tuple(s for s in appended.values() if s.name in names_read(*code))
     recomputed, _ = _under_same_branches(first.body, appends[0], used_values, {}, fresh_name)
     if _may_overwrite(kernel, first, recomputed):
-        return None
+        return None  # computed again after `first`, the values might be others
     body, steps = _under_same_branches(
         first.body, appends[0], (*used_values, *body), steps, fresh_name
     )
+    # what `first` binds keeps its name there, and gets a fresh one here
     first_names = bound_names(first) - {first.var}
     names = {name: fresh_name(name) for name in sorted(bound_names(*body) & first_names)}
     body = tuple(rename_names(s, names) for s in body)
@@ -104,7 +104,7 @@ def fuse_over_filter(
         for a in second.accs
     )
     if first_names & names_read(*body, *(a.step for a in accs)):
-        return None  # the filter depends on loop-carried values
+        return None  # the condition or a value depends on an accumulator of `first`
     return replace(second, range=first.range, body=body, accs=accs)
 
 

@@ -50,10 +50,13 @@ ForwardedValues: TypeAlias = "dict[Element, Var | Const]"
 
 
 def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], fresh: FreshNames) -> Loop:
-    """`loop` of `kernel`, inside loops over `outer`, without loads of elements that it has just
-    stored.
+    """`loop` of `kernel` without loads of elements that the same iteration has stored: the value
+    that was stored gets a name, which takes the place of the load.
 
-    New names come from `fresh`.
+    The second of three steps that make a temporary array a scalar: the loops are joined, loads are
+    replaced here, and `contract_arrays` removes the array if no load is left. `fuse_loops` calls it
+    on each joined loop. ``outer``: the variables of the loops around, for affine subscripts;
+    ``fresh``: makes the new names.
     """
     forwarder = _StoreForwarder(kernel, (*outer, loop.var), fresh, advanced_accums(loop))
     forwarded: ForwardedValues = {}

@@ -42,7 +42,11 @@ from .shift_and_peel import Alignment, alignments, shift_and_peel
 __all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
 
 FUSION_BUDGET = 3_000_000
-"""How many pairs of accesses the dependence tests of one kernel may compare; about a second."""
+"""How many pairs of accesses the dependence tests of one kernel may compare; about a second. Two
+loops of n accesses each have n² pairs, and each loop may be tested against several neighbours. When
+the budget is spent, `_LoopFuser.join` tests no further pairs: these loops are right as they are,
+only not joined, and `Fusion.left_out` counts them for the report.
+"""
 
 
 @record(frozen=True, slots=True)
@@ -256,16 +260,20 @@ class _LoopFuser:
         outer: tuple[str, ...],
         reasons: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
-        """An alignment other than the original one in which the loops may be joined; None if there
-        is none, or if one of `reasons` is not in `ORDER_DEPENDENT_CODES`.
+        """The first alignment, of those that `alignments` proposes, in which the loops may be
+        joined, with the pair as it is then: the second loop delayed, or one loop reversed. None if
+        there is none.
+
+        `reasons`: why the loops cannot be joined in the `original` alignment. Another one helps
+        only if all of them are about the order of accesses (`ORDER_DEPENDENT_CODES`).
         """
-        if {r.code for r in reasons} <= ORDER_DEPENDENT_CODES:
-            for alignment in alignments(
-                self.kernel, original.first, original.second, outer, self.bindings
-            ):
-                p = self.pair(alignment, between, outer, brief=True)
-                if can_fuse(p):
-                    return alignment, p
+        if not {r.code for r in reasons} <= ORDER_DEPENDENT_CODES:
+            return None
+        proposals = alignments(self.kernel, original.first, original.second, outer, self.bindings)
+        for alignment in proposals:
+            p = self.pair(alignment, between, outer, brief=True)
+            if can_fuse(p):
+                return alignment, p
         return None
 
     def with_names_of(self, first: Loop, second: Loop) -> Loop:

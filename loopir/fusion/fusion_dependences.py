@@ -64,10 +64,12 @@ def fusion_conflicts(
     kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], bindings: AffineBindings,
     trips: Affine | None,
 ) -> tuple[Conflict, ...]:
-    """All conflicts between two loops over one variable, inside loops over `outer`.
+    """All conflicts between two loops over one variable, inside loops over `outer`: the pairs of
+    accesses, one in each loop, whose order one loop would reverse, or may reverse.
 
-    `bindings`: affine forms of names; `trips`: the trip count of both loops, None if it is not
-    known. Pairs of reads and pairs of disjoint arrays never conflict.
+    Left out are pairs of reads, pairs of disjoint arrays, and pairs at a known distance that is not
+    negative. `bindings`: affine forms of names; `trips`: the trip count of both loops, None if it
+    is not known. Called for each `LoopPair`, and for each shift that is considered.
     """
     distances = DependenceDistances(first.var, trips)
     first_accesses, second_accesses = (

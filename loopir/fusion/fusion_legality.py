@@ -118,18 +118,21 @@ Condition = Callable[[LoopPair], Iterator[Rejection]]
 
 
 def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
-    """All reasons why two loops must not be joined, in the order of `CONDITIONS`; empty if they may
-    be.
+    """All reasons why the two loops of `p` must not be joined, in the order of `CONDITIONS`; empty
+    if they may be. This is where fusion is decided.
 
-    This is where fusion is decided. If every condition of legality and cheap profitability
-    (`worthwhile`) holds, `keeps_vectors` is tried last, since it runs the pass pipeline. If random
-    numbers are drawn, only that is reported: other rejections would concern the generator's code.
+        for i: t[i] = x[i]          (a rejection FUSE_REJECT_DEPENDENCE,): iteration i of the second
+        for i: y[i] = t[i + 1]      loop would read what iteration i + 1 of the first writes
+
+    `fuse_loops._LoopFuser.join` calls it on each two neighbouring loops, and reports the rejections
+    if no other alignment of the loops helps.
     """
     rejections = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
+    # where random numbers are drawn, other rejections would concern the code of the generator
     draws = tuple(r for r in rejections if r.code == "FUSE_REJECT_EFFECTS_RNG")
     if draws:
         return draws
-    return rejections or tuple(keeps_vectors(p))
+    return rejections or tuple(keeps_vectors(p))  # which runs the pass pipeline, so it is last
 
 
 def can_fuse(p: LoopPair) -> bool:
@@ -155,8 +158,13 @@ def uncounted_rejections(first: Stmt, second: Stmt) -> Iterator[Rejection]:
 
 
 def domain_match(p: LoopPair) -> Iterator[Rejection]:
-    """Both loops must have the same iterations; of a pair that is shifted (``may_peel``) only the
-    same depth, since the iterations of one loop alone are peeled.
+    """Both loops must have the same iterations, since one loop has one range::
+
+        for i in range(n): …                  FUSE_REJECT_DOMAIN_MISMATCH, for which other
+        for i in range(1, n - 1): …           alignments are tried (`ORDER_DEPENDENT_CODES`)
+
+    Of a pair that is shifted (``may_peel``) only the same depth of nesting is required: the
+    iterations that one loop alone has are peeled (`shift_and_peel`).
     """
     if p.may_peel and same_depth(p.first, p.second):
         return
@@ -321,6 +329,8 @@ CONDITIONS: tuple[Condition, ...] = (
     may_raise,
     worthwhile,
 )
+"""The conditions of fusion, each a function that yields a rejection where it fails. A report shows
+the rejections in this order: whether the loops fit each other, then what stands in the way."""
 
 ORDER_DEPENDENT_CODES = frozenset((
     "FUSE_REJECT_DOMAIN_MISMATCH",        # domain_match

@@ -51,7 +51,17 @@ _STORE_BUFFER_ITERATIONS = 64  # iterations after which a store has left the sto
 
 
 def worthwhile(p: LoopPair) -> Iterator[Rejection]:
-    """Cheap conditions: no store-forwarding stalls, no lost loop orders, no excess of streams."""
+    """Whether joining pays, as far as that is cheap to tell: a rejection for each way in which one
+    loop would be slower than two.
+
+    - Its vector loads would wait for its own stores (`_store_forward_stall`): iteration i stores
+      ``t[i]``, and iteration i + 1 loads it in another vector.
+    - A matrix product or a sum down columns could no longer run in the best order of its loops, or
+      in blocks (`_lost_permutation`).
+    - It would go through many arrays at once, and the loops share none (`_too_many_streams`).
+
+    The last of `fusion_legality.CONDITIONS`. `keeps_vectors`, which is expensive, follows alone.
+    """
     yield from _store_forward_stall(p)
     yield from _lost_permutation(p)
     yield from _too_many_streams(p)
@@ -160,12 +170,19 @@ MIN_COUNTED_TRIPS = 64  # a loop of at most so many iterations may stay scalar
 
 
 def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
-    """A loop that would be vectorised must not become scalar because of the other one.
+    """A loop that would be vectorised must not become scalar because of the other one::
 
-    Exceptions: an array is contracted, which is worth more; or one loop stays scalar anyway, the
-    vectors of the other do little work, and joining saves memory traffic (`bytes_saved`) or costs
-    nothing, since the joined loop waits for its own results (`_is_latency_bound`). This runs the
-    pass pipeline on the candidates, so it is tried last.
+        for i: y[i] = exp(x[i])              alone it is a vector loop; joined it would be scalar:
+        for i: r[i] = r[i - 1] / x[i]        FUSE_REJECT_UNPROFITABLE
+
+    Whether a loop is vectorised, the passes tell: they run on the joined loop, and on each loop by
+    itself. That is slow, so `judge_fusion` asks this last, and these cases are let through before:
+    nests; loops that are surely vectorised; loops between which a temporary array is contracted,
+    since that is worth more than vectors.
+
+    A loop may become scalar if the other one stays scalar anyway, its own vectors do little work,
+    and joining saves memory traffic (`bytes_saved`) or costs nothing, since the joined loop waits
+    for its own results meanwhile (`_is_latency_bound`).
     """
     loops = p.first, p.second
     if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):

@@ -52,7 +52,13 @@ def same_depth(first: Loop, second: Loop) -> bool:
 
 
 def same_domain(kernel: Kernel, first: Loop, second: Loop, bindings: AffineBindings) -> bool:
-    """Whether two perfect nests provably have the same iterations, given the kernel's guards."""
+    """Whether two perfect nests provably have the same iterations, given the kernel's guards: they
+    are equally deep, and on each level start and trip count are equal as affine forms, or by a
+    guard (`_same_range`).
+
+        for i in loop(0, n): for j in loop(0, i)        the same, after j's range is written
+        for k in loop(0, n): for l in loop(0, k)        with the variables of the first nest
+    """
     if not same_depth(first, second):
         return False
     levels = list(zip(perfect_nest(first), perfect_nest(second), strict=False))

@@ -71,13 +71,18 @@ class _Effects:
 def sort_between(
     first: Stmt, between: Iterable[Stmt], second: Stmt, may_alias: MayAlias
 ) -> StatementsBetween:
-    """Move each statement of `between` above the first loop or below the second, where that is
-    unobservable.
+    """Sort the statements `between` two loops into those that can move above the first loop, those
+    that must move below the second, and obstacles, which can do neither.
 
-    A statement moves above unless it must stay after the first loop, or after a statement that
-    moves below. Of those that move below, each that must stay before the second loop is an
-    obstacle, unless its cause is a name of the first loop that is not final: the condition
-    `scalar_live` reports these.
+    In the order of the program, each statement
+
+    - moves above, if it may be swapped with the first loop and with all statements that have to
+      move below (`_order_cause`);
+    - else it moves below, and is an obstacle if it may not be swapped with the second loop. Not
+      counted is an obstacle because of a name that the first loop computes: the condition
+      `fusion_legality.scalar_live` reports that, in better words.
+
+    `make_loop_pair` calls it for each pair. `may_alias`: whether two arrays may share memory.
     """
     above: list[Stmt] = []
     below: list[Stmt] = []
@@ -271,11 +276,17 @@ def fusion_rejection(
     conflict: Conflict | None = None,
     help: str | None = None,
 ) -> Rejection:
-    """A rejection at the second loop, which cannot be joined with the first because of `why`.
+    """The rejection that says why the loops of `p` are not joined, placed at the second one::
 
-    The bytes that fusion would save are added to `help`. A `conflict` adds labels on its accesses,
-    and a note with the smallest case that goes wrong. In a brief pair the rejection has none of
-    these: they take longer to make than the decision.
+        cannot join the loop at line 5: they run over different ranges, which no guard makes equal
+
+    ``why``: the part after the colon. A `conflict` adds labels on its two accesses, and a note with
+    the smallest case that goes wrong (`witness_note`). The help, if any, says how many bytes fusion
+    would save. ``Rejection.first`` is the place of the first loop: the report shows one rejection
+    for each pair of places.
+
+    Of a brief pair, of which only the decision is asked (`LoopPair.brief`), the rejection has just
+    code and reason: the rest takes longer to make than the decision.
     """
     if p.brief:
         return Rejection(code, why, p.second.span)

@@ -46,9 +46,11 @@ class Alignment:
 
 @record(frozen=True, slots=True)
 class Shift:
-    """Iteration ``i`` of the first loop is joined with ``i - delay`` of the second.
+    """Iteration ``i`` of the first loop is joined with ``i - delay`` of the second, where both
+    exist: these are the common iterations. The others are peeled off the ends:
 
-    The common iterations are those where both exist; the others are peeled.
+        first loop     |---earlier---|------- common -------|--- first_alone ---|
+        second, delayed              |------- common -------|     or second_alone |
     """
 
     delay: int
@@ -109,14 +111,22 @@ class Shift:
 def alignments(
     kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], bindings: AffineBindings
 ) -> Iterator[Alignment]:
-    """The alignments other than the original one in which two loops over one variable may perhaps
-    be joined: one loop reversed, a shift, or both. The caller checks legality.
+    """The alignments in which two loops over one variable may perhaps be joined, though not
+    iteration by iteration, in this order:
+
+    1. the second loop shifted;
+    2. the second loop reversed, then that also shifted, if its iterations may run in any order;
+    3. the first loop reversed, then that with the second one shifted, likewise.
+
+    `fuse_loops` takes the first that is legal. `outer`: the variables of the loops around both;
+    `bindings`: affine forms of names.
     """
-    pairs = [(first, second)]
-    pairs += [(first, _reversed_loop(second))] if _is_reversible(kernel, second) else []
-    pairs += [(_reversed_loop(first), second)] if _is_reversible(kernel, first) else []
-    for k, (a, b) in enumerate(pairs):
-        if k:
+    directions = [(first, second)]
+    directions += [(first, _reversed_loop(second))] if _is_reversible(kernel, second) else []
+    directions += [(_reversed_loop(first), second)] if _is_reversible(kernel, first) else []
+    for a, b in directions:
+        is_original = a is first and b is second
+        if not is_original:
             yield Alignment(a, b)
         # Without a trip count: the delay changes which iterations are joined, so no distance may be
         # left out for being longer than the original loops.
@@ -130,8 +140,8 @@ def alignments(
 
 
 def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
-    """Whether the loops process rows within loops over `outer`: peeling each row costs more than it
-    saves.
+    """Whether the loops run along rows of a nest: some subscript in them reads a variable of the
+    loops around, `outer`. Peeling iterations of each row costs more than joining saves.
     """
     forms = (f for a in accesses((first, second), outer) for f in a.index if f)
     return any(not f.variables.isdisjoint(outer) for f in forms)
@@ -141,39 +151,43 @@ def _shift(
     kernel: Kernel, first: Loop, second: Loop, conflicts: Sequence[Conflict],
     bindings: AffineBindings,
 ) -> Shift | None:
-    """The least delay after which no conflict remains, and what is peeled with it.
+    """The least delay of the second loop after which no conflict remains, with what is then peeled;
+    None if there is none, or it would not pay.
+
+        for i in loop(0, n): t[i] = x[i]                t[i + 1] is read one iteration before it is
+        for i in loop(0, n - 1): y[i] = t[i + 1]        written (distance -1): the delay is 1
 
     A conflict whose second access comes ``d`` iterations before the first one (its distance
     ``-d``, from `dependence.dependence_distance`) is gone if the second loop is delayed by ``d``.
-    Conflicts between arrays that may be the same one or disjoint do not count: the guards that
-    joining adds (`fusion_legality`) make them disjoint where a delay is needed.
-
-    None if a conflict has no constant distance, a start value is no constant, the loops share no
-    array (nothing is saved), more than `_MAX_PEELED` iterations would be peeled, the difference of
-    the trip counts is not known and a loop is not innermost, or nothing would change.
     """
     first_start, second_start = _loop_start(first), _loop_start(second)
-    if first_start is None or second_start is None or not _share_an_array(first, second):
-        return None
-    start_difference = second_start - first_start
+    if first_start is None or second_start is None:
+        return None  # which iterations are peeled would be known only at run time
+    if not _share_an_array(first, second):
+        return None  # joining saves no memory traffic
+    # Arrays that may be one or disjoint do not count: where a delay is needed, the guard that
+    # joining adds makes them disjoint (`fuse_loops._LoopFuser.tighten`).
     distances = [c.distance for c in conflicts if c.alias is Alias.SAME]
-    delays = [-distance for distance in distances if isinstance(distance, int)]
-    if len(delays) < len(distances):
-        return None
-    first_common = -start_difference  # with this delay both loops start together
-    delay = max(0, first_common, *delays)
-    # How far the first loop's start lies before that of the delayed second one.
+    needed_delays = [-distance for distance in distances if isinstance(distance, int)]
+    if len(needed_delays) < len(distances):
+        return None  # a conflict without a constant distance
+    start_difference = second_start - first_start
+    # at least 0, and at least so much that the second loop does not start before the first
+    delay = max(0, -start_difference, *needed_delays)
+    # how far the first loop's start lies before that of the delayed second one
     earlier = start_difference + delay
-    trips_more = trip_count_difference(kernel, second.range, first.range, bindings)
     if delay > _MAX_PEELED or earlier > _MAX_PEELED:
         return None
+    trips_more = trip_count_difference(kernel, second.range, first.range, bindings)
     if trips_more is None:
+        # the ends are then compared at run time, and the number of peeled iterations has no bound:
+        # not for nests, each of whose iterations is a whole loop
         return Shift(delay, earlier, None) if is_innermost(first) and is_innermost(second) else None
-    # How far the end of the delayed second loop lies behind that of the first one.
+    # how far the end of the delayed second loop lies behind that of the first one
     longer = trips_more + earlier
     if abs(longer) > _MAX_PEELED:
         return None
-    return Shift(delay, earlier, longer) if delay or earlier or longer else None
+    return Shift(delay, earlier, longer) if delay or earlier or longer else None  # else: no change
 
 
 def shift_and_peel(

@@ -17,8 +17,17 @@ _MAX_SHOWN_TILES = 4  # only the best tiles are shown
 
 
 def show_nest_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) -> str:
-    """Each loop nest of scalar `kernel` as a LoopSet, then the plan for it on `machine`: the order
-    of its loops, the vector loops with the cost of the alternatives, register tiles and strips.
+    """Each loop nest of scalar `kernel` as a LoopSet, then the plan for it on `machine`. Of a
+    matrix product, the plan is::
+
+        order j i k                                                        permute_loops
+        vectors along j                                                    best_vector_loops
+        cost in additions: scalar 132096, j 16512, i 79872, k 87040        LoopSet.cost
+        tile 6 x 2: 0.833 cycles; else 5 x 2: 0.85, 2 x 4: 0.875           register_tiles
+        strips of 1024 terms, 16 sums abreast                              strip_length
+
+    (with what decides it on the right, which is not in the text). It asks the functions that the
+    passes ask, and changes nothing. ``--emit loopset`` shows it.
     """
     pairs = zip(kernel.body, promote(permute_loops(kernel)).body, strict=True)
     texts = (

@@ -92,7 +92,9 @@ class Pass:
         return self.run.__name__
 
 
-PASS_LIST = (
+PASS_LIST: tuple[Pass, ...] = (
+    # From the kernel that lowering and fusion have made to vector code of abstract width (`W`).
+    # A pass may stand here more than once; its invocations are called NAME@1, NAME@2 …
     Pass(
         run=canonicalize_loops,
         reason="all later passes assume loops over [0, n) and unique names",
@@ -294,11 +296,18 @@ def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True,
     threads: int = 0, private: Collection[str] = (),
 ) -> Kernel:
-    """`kernel` after one pass, called with the arguments that its row requires; `kernel` itself if
-    it lacks what the pass needs. ``threads``: how many it may use; 0: any number. ``private``: the
-    arrays that the call makes, which nobody sees if it is replayed.
+    """`kernel` after the pass `step`, called with the arguments that its row asks for. `kernel`
+    itself, and the pass is not run, in two cases: no node occurs that the pass could change
+    (`Pass.may_change`), which saves the walk; or the pass is `parallelize`, and one thread alone
+    may run the kernel. The stages of `transpile.pipeline` and `optimise` call this.
+
+    ``machine``: whose registers and caches determine tile sizes. ``reassociate=False``: no float
+    fold may get another order. ``threads``: how many may run the kernel; 0: any number.
+    ``private``: the arrays that the call itself makes, which nobody sees if it is replayed.
     """
-    if not step.may_change(kernel) or (threads == 1 and step.run is parallelize):
+    if not step.may_change(kernel):
+        return kernel
+    if step.run is parallelize and threads == 1:
         return kernel
     arguments: dict[str, object] = {}
     if step.reorders:

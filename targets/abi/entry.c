@@ -9,7 +9,9 @@
 
 enum { ARRAY, FLOAT, INT, BOOL, NUMPY, COMPLEX };       /* kinds of parameters; COMPLEX: an array of pairs */
 enum { MAX_PARAMS = 256, MAX_RANK = 5 };
-enum { MAX_EXTENT_WITH_GIL = 64 };                      /* releasing the GIL pays above this length, or int, of an argument */
+/* The GIL is released in calls with an argument of a greater extent (the length of an axis, or the value of an int): other Python
+ * threads can then run. Below, the kernel takes less time than releasing and acquiring the GIL, some 50 ns. */
+enum { MAX_EXTENT_WITH_GIL = 64 };
 enum { WRITEABLE = 0x400 };                             /* NumPy's flag */
 enum { REPLAY = 16 };                                   /* the bit of a status on which Python replays the call */
 
@@ -84,31 +86,42 @@ static int has_unordered_strides(const ndarray *a, int unit)
     return 0;
 }
 
-/* Whether the object `given` matches `p`, an array; then `out` describes it. `extent`: the largest length so far. */
+/* Whether the object `given` is an array as the parameter `p` wants it; then `out` describes it to the kernel. `extent`: the
+ * largest length so far. Used by `call` and `perform` (whole.c). In this order:
+ *
+ * - the class, dtype and rank, and NumPy's flags: aligned, writeable if the kernel writes it;
+ * - the strides for which the kernel was compiled, in bytes (0: any). The stride of an axis of length 1 is never used;
+ * - if an axis must have unit stride: the others are in C or Fortran order, as NumPy keeps any other order in its results;
+ * - if none may have it (`strided`): none has, as there is a faster kernel for such arrays, unless their order is another one;
+ * - if the kernel writes it: no two elements share bytes, since a store would change both.
+ *
+ * The last four are about strides, and strides of an empty array do not matter. */
 static int take_array(const param *p, const object *given, tp_array *out, int64_t *extent)
 {
     const ndarray *a = (const ndarray *)given;
     if (given->type != py.ndarray || !is_dtype(a->dtype, p->type) || a->rank != p->rank) return 0;
     if ((a->flags & p->flags) != p->flags) return 0;
     out->data = a->data;
-    int empty = 0, misfit = 0, unit = -1, dense = -1;       /* strides of an empty array are not compared */
+    int is_empty = 0, misfits = 0, wanted_unit = -1, given_unit = -1;     /* axes of unit stride */
     for (int axis = 0; axis < p->rank; axis++) {
         int64_t dim = out->dims[axis] = a->dims[axis];
         int64_t stride = out->strides[axis] = a->strides[axis];
-        int far = p->steps[axis] && stride != p->steps[axis];
-        empty |= dim == 0;
-        misfit |= dim > 1 && far;
-        if (p->steps[axis] == p->bytes) unit = axis;
-        if (dim > 1 && stride == p->bytes) dense = axis;
+        is_empty |= dim == 0;
+        misfits |= dim > 1 && p->steps[axis] && stride != p->steps[axis];
+        if (p->steps[axis] == p->bytes) wanted_unit = axis;
+        if (dim > 1 && stride == p->bytes) given_unit = axis;
         if (dim > *extent) *extent = dim;
     }
-    if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;
-    if (unit >= 0) misfit |= has_unordered_strides(a, unit);
-    if (p->strided && dense >= 0) misfit |= !has_unordered_strides(a, dense);
-    return empty || !(misfit || (p->flags & WRITEABLE && has_internal_overlap(a, p->bytes)));
+    if (p->kind == COMPLEX) out->dims[p->rank] = 2, out->strides[p->rank] = p->bytes / 2;    /* an axis of the two parts */
+    if (wanted_unit >= 0) misfits |= has_unordered_strides(a, wanted_unit);
+    if (p->strided && given_unit >= 0) misfits |= !has_unordered_strides(a, given_unit);
+    if (p->flags & WRITEABLE) misfits |= has_internal_overlap(a, p->bytes);
+    return is_empty || !misfits;
 }
 
-/* Whether the object `given` matches `p`, a scalar; then `out` is its value. Large integers count as extents. */
+/* Whether the object `given` is a scalar of exactly the class that the parameter `p` wants (no subclass, no conversion); then `out`
+ * is its value. An int that does not fit 64 bits matches no kernel. `extent`: the largest extent so far; an int of 64 bits is one,
+ * too, as it may be a trip count. `p->flags` of a NumPy scalar: whether it is such an int. */
 static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *extent)
 {
     int over = 0;
@@ -120,7 +133,7 @@ static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *e
         out->i64 = py.as_int(given, &over);
         if (out->i64 > *extent) *extent = out->i64;
         return !over;
-    default:
+    default:                                            /* NUMPY: the bits as they are, of any dtype */
         *out = ((const numpy_scalar *)given)->value;
         if (p->flags && out->i64 > *extent) *extent = out->i64;
         return 1;
@@ -142,7 +155,9 @@ void tp_bind_context(void (*take)(void)) { take_context = take; }
 
 static int is_gil_kept;                                 /* whether a call runs during which no other Python thread may */
 
-/* The builtin: `self` has the `spec`, `args` are the kernel's arguments. Returns the status. */
+/* The builtin: `self` has the `spec`, `args` are the kernel's arguments. Checks and unpacks them, decides whether the GIL is
+ * released meanwhile, runs the kernel, and returns its status: -1 where an argument does not match, and the kernel has not run;
+ * NULL where a signal handler has raised, whose exception is set. */
 static object *call(object *self, object *const *args, intptr_t count)
 {
     const spec *s = (const spec *)((const ndarray *)self)->data;

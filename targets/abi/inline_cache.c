@@ -113,7 +113,8 @@ static int64_t size_of_part(int64_t count, object *const *given, int64_t part)
     return limited(size);
 }
 
-/* Whether the row is for these arguments. `size`: that of the call, -1 as long as no row has asked for it. */
+/* Whether the row is for these arguments: each fits its key, and the size of the call is in the range of the row, and that of the
+ * arguments in `part`, if it asks for these. `size`: that of the call, -1 as long as no row has asked for it. */
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
     int64_t count = c->parameters.count;
@@ -127,7 +128,8 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
     return row->low <= *size && *size <= row->high;
 }
 
-/* The builtin: forwards the call to the target of the first row that fits, else to `miss`. */
+/* The builtin: forwards the call to the target of the first row that fits it (`fits_row`); to `miss`, and so to the dispatcher, if
+ * none does, if the arguments cannot be bound here, or if the row has served as many calls as it may before another look. */
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
@@ -136,9 +138,10 @@ object *tp_inline_cache(object *self, object *args, object *named)
     int bound = bind_arguments(&c->parameters, args, named, given);
     for (const cache_row *row = c->rows; bound && row < c->rows + c->row_count; row++) {
         if (!fits_row(c, row, given, &size)) continue;
-        if (!row->counters[1]) break;                   /* time for another look */
-        if (row->counters[1] > 0) row->counters[1]--;
-        row->counters[0]++;
+        int64_t *served = &row->counters[0], *left = &row->counters[1];
+        if (!*left) break;
+        if (*left > 0) --*left;                         /* negative: for all calls */
+        ++*served;
         return capi.call(row->target, args, named);
     }
     return capi.call(c->miss, args, named);

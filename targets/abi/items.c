@@ -75,7 +75,9 @@ static object *call_with_one(object *function, object *value)
     return capi.forget(), capi.hold(capi.none), capi.none;
 }
 
-/* take(value): an array of the items; None where an item has another type, or a row another length. */
+/* take(value): a new array of the items of the list, or of the lists in it (two axes). None where the list does not fit, and Python
+ * must serve the call: `value` or a row is of another class, an item of another type, or a row of another length than the first.
+ * NULL without memory. `SequenceSpec.take` (sequence_conversion.py) does the same in Python; `derive_value` (whole.c) calls this. */
 static object *take(object *self, object *const *args, intptr_t count)
 {
     const items *s = (const items *)((const ndarray *)self)->data;
@@ -110,8 +112,9 @@ static object *item_from(const items *s, const char *from)
     }
 }
 
-/* Stores the items that have changed into the list `row`; bits are compared, so that -0.0 is not 0.0. A float object that
- * only the list refers to is overwritten in place. 0 with an exception. */
+/* Stores the items that have changed into the list `row`; 0 with an exception. Items that have not changed stay the same objects,
+ * as in Python; bits are compared, so that -0.0 is not 0.0. A float object that only the list refers to is overwritten in place,
+ * which nobody can see. */
 static int put_row(const items *s, object *row, int64_t count, const char *from)
 {
     tp_scalar old;

@@ -60,7 +60,10 @@ class ParameterSpec:
     rank: int
     strided: bool  # an axis of unit stride is rejected
     bytes: int  # of an item
-    flags: int  # NumPy's flags that an array must have
+    flags: int
+    """NumPy's flags that an array must have; of a NumPy scalar 1 for an i64, whose value may be a
+    trip count (`take_scalar` in `entry.c`), else 0.
+    """
     steps: tuple[int, ...] = ()  # required strides in bytes of an array; 0: any
 
     def fields(self) -> tuple[int, ...]:
@@ -78,32 +81,32 @@ class ParameterSpec:
 
 
 def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> ParameterSpec:
-    """The specification of the parameter `p`.
+    """What an argument must be for the kernel's parameter `p`: all that the compiler assumed of it.
 
-    `weak`: a scalar passed as a Python scalar; `strided`: an array without an axis of unit stride;
-    `paired`: an array of complex numbers, whose parts are the last axis of `p`.
+    - a scalar: of exactly one class, a Python one if it is ``weak`` (float, int, bool), else that
+      of NumPy for the dtype;
+    - an array: of one dtype and rank; aligned, unless its type says otherwise; writeable if the
+      kernel writes it; along the axis ``p.unit`` with a stride of one element, or with the strides
+      ``p.steps``; ``strided``: without an axis of unit stride, for which there is another kernel;
+    - ``paired``: an array of complex numbers. The kernel sees floats, with one more axis for the
+      real and imaginary parts, which the array that is passed does not have.
+
+    `entry.c` tests it in `take_array` and `take_scalar`, `PortableCall` without the builtin.
     """
     dtype = DTYPES[p.dtype]
-    if p.rank is not None:
-        flags = (ALIGNED if p.aligned else 0) | (WRITEABLE if p.written else 0)
-        element_steps = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
-        steps = tuple((step or 0) * dtype.bytes for step in element_steps)
-        if paired:
-            complex_dtype = np.result_type(dtype.numpy, np.complex64)
-            return ParameterSpec(
-                COMPLEX,
-                complex_dtype,
-                p.rank - 1,
-                strided,
-                complex_dtype.itemsize,
-                flags,
-                steps[:-1],
-            )
-        return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
-    if weak:
+    if p.rank is None and weak:
         kind, python = _PYTHON_SCALARS[p.dtype]
         return ParameterSpec(kind, python, 0, False, dtype.bytes, 0)
-    return ParameterSpec(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+    if p.rank is None:
+        return ParameterSpec(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+    flags = (ALIGNED if p.aligned else 0) | (WRITEABLE if p.written else 0)
+    element_steps = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
+    steps = tuple((step or 0) * dtype.bytes for step in element_steps)
+    if paired:
+        complex_dtype = np.result_type(dtype.numpy, np.complex64)
+        size = complex_dtype.itemsize
+        return ParameterSpec(COMPLEX, complex_dtype, p.rank - 1, strided, size, flags, steps[:-1])
+    return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
 
 
 def has_unordered_strides(a: np.ndarray, unit: int) -> bool:

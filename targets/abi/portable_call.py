@@ -26,8 +26,12 @@ __all__ = ["PortableCall", "has_internal_overlap", "complex_as_floats"]
 
 
 class PortableCall:
-    """A kernel called by cffi; it reads ``__array_interface__`` and takes some microseconds a call.
-    With `keeps_gil` the GIL is held during the call.
+    """A kernel as a Python callable, for interpreters in which `entry.c` cannot be used (their
+    objects have another layout, or there is no trampoline): the same checks, in Python.
+
+    ``call(*arguments)`` returns the status of the kernel; `MISMATCH` if an argument does not match
+    its row of ``rows``, and the kernel has not run. The kernel is called by cffi, which releases
+    the GIL, or by ctypes, which does not, if it ``keeps_gil``. A call takes some microseconds.
     """
 
     def __init__(

@@ -54,8 +54,11 @@ def packed_dtype(value: Any) -> str | None:
 
 
 def shared_array(value: Any, dtype: str) -> np.ndarray:
-    """An array of `dtype`, the `packed_dtype` of `value`, that shares its memory. As long as it
-    lives, an array.array cannot change its length.
+    """An array that shares the memory of `value`, a memoryview or an array.array, instead of a
+    copy: what the kernel stores is stored in `value`. ``dtype``: its `packed_dtype`.
+
+    As long as the array lives, an array.array cannot change its length (BufferError), so wrappers
+    drop it before they call the original (`PrologueSource.release_memory`).
     """
     return np.asarray(value).view(DTYPES[dtype].numpy)
 
@@ -87,7 +90,15 @@ class SequenceSpec:
         return _PYTHON[self.dtype] if self.weak else DTYPES[self.dtype].numpy.type
 
     def take(self, value: Any) -> np.ndarray | None:
-        """The items as an array; None if an item has another type, or a row another length."""
+        """The items of a list as a new array; None if the list does not fit the specification, so
+        that Python serves the call: it is of another class, an item is of another type (an int in a
+        list of floats), a row has another length than the first, or an int more than 64 bits::
+
+            [[1.0, 2.0], [3.0, 4.0]]    →   np.array([[1.0, 2.0], [3.0, 4.0]])
+            [[1.0, 2.0], [3.0]]         →   None
+
+        In C, `take` of `items.c` does the same; `sequence_converter` selects one of the two.
+        """
         dtype = DTYPES[self.dtype].numpy
         if self.kinds[0] is not type(value):
             return None
@@ -108,8 +119,10 @@ class SequenceSpec:
         return array[0] if len(self.kinds) == 1 else array
 
     def put(self, value: Any, array: np.ndarray) -> None:
-        """Store the elements of `array` that have changed back into the list, or the lists in it;
-        all of them into a bytearray.
+        """Store the elements of `array`, which the kernel has changed, back into the list `value`,
+        or the lists in it. Items that have not changed stay the same objects, as they would in
+        Python; bits are compared, since ``-0.0 == 0.0`` and ``nan != nan``. A bytearray, which has
+        no objects, is overwritten as a whole.
         """
         if self.is_bytes:
             value[:] = array.tobytes()

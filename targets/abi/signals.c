@@ -67,19 +67,26 @@ GENERAL static int64_t is_early(tp_clock *c, void **raised)
     return 0;
 }
 
-/* Whether no signal handler raised; `raised` then has its exception. Where the call keeps the GIL, since its arguments are small,
- * other threads get a turn; not if no other may run during the call. */
+/* Whether the kernel goes on: 1, or 0 if it must stop, since a signal handler has raised, such as that of Ctrl-C. `raised` then has
+ * the exception (its class, value and traceback), which entry.c sets after the kernel. `tp_goes_on` calls this, at most every 50 ms.
+ *
+ * - A worker of the thread pool may not ask Python: only the main thread runs signal handlers. It goes on until the thread that
+ *   owns the parallel loop has been told to stop.
+ * - Else this thread acquires the GIL, if the call has released it, and lets Python run the signal handlers that are due.
+ * - If the call has kept the GIL, since its arguments are small (MAX_EXTENT_WITH_GIL), but takes so long all the same, the GIL is
+ *   released for a moment, so that other threads run; not if none may during the call (`is_gil_kept`). */
 __attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");
 static int64_t ask(tp_clock *c, void **raised)
 {
+    enum { WORKER_GOES_ON = 1, LOCKED = 0 };                /* LOCKED: PyGILState_LOCKED, this thread had the GIL already */
     int64_t (*state)(int64_t) = __atomic_load_n(&pool_state, __ATOMIC_ACQUIRE), in_worker = state ? state(0) : 0;
-    if (in_worker) return in_worker == 1;
-    int held = signals.ensure(), stop = signals.signals() < 0;
-    if (stop && state) state(1);
-    if (stop) signals.fetch(&raised[0], &raised[1], &raised[2]);
-    signals.release(held);
-    if (!held && !is_gil_kept) py.acquire(py.release());       /* 0: PyGILState_LOCKED. Others run once, unless none may (entry.c) */
-    return !stop;
+    if (in_worker) return in_worker == WORKER_GOES_ON;
+    int before = signals.ensure(), has_raised_now = signals.signals() < 0;
+    if (has_raised_now && state) state(1);                  /* tells the pool, so that the workers stop */
+    if (has_raised_now) signals.fetch(&raised[0], &raised[1], &raised[2]);
+    signals.release(before);
+    if (before == LOCKED && !is_gil_kept) py.acquire(py.release());
+    return !has_raised_now;
 }
 
 /* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so. */

@@ -45,7 +45,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 /* Nanoseconds. */
 #define SPIN 50000.0            /* that a worker spins after a region */
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
-#define PREEMPTED 20000.0       /* between two looks at the clock in a loop that spins: another thread ran there */
+#define PREEMPTED 300000.0      /* between two looks at the clock in a loop that spins: another thread ran; interrupts are shorter */
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
@@ -56,9 +56,10 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
+#define LONG_PAUSE 200e6        /* a longer one is at most 40 times as long as what was lost */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
-#define WOKEN 8                 /* such regions after which they should be awake; else that is not tried for long: */
-#define RARELY (-5000)
+#define WOKEN 1e6               /* of such regions, after which they should be awake; else that is not tried for long: */
+#define RARELY (-2000)
 #define LOOK_EVERY 50e6         /* how often the other processes are looked at */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
@@ -82,6 +83,9 @@ static struct {
     int32_t helpers;            /* the number of workers that have run chunks */
     int32_t is_stopped;         /* a signal handler stopped the owner */
     int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
+    int32_t is_displaced;       /* some worker was there, too */
+    int32_t are_apart;          /* some workers are kept off … */
+    int32_t apart_from;         /* … this CPU; -1: none, for now */
     /* Who may open a region. */
     OWN_LINE int32_t is_owned;  /* some thread has the pool */
     int32_t limit;              /* setting: threads of a region at most, with the owner */
@@ -90,7 +94,6 @@ static struct {
     int32_t is_forced;          /* setting: threads are used even where that does not pay (for tests) */
     int32_t alive;              /* the number of workers */
     int32_t is_shut;            /* no more workers may start */
-    int32_t is_cut_short;       /* a fork took away workers within the region: its call must be replayed */
     int64_t crowded;            /* the moment until which nobody spins, since there are more threads than CPUs */
     int64_t contended;          /* the moment when a caller last found the pool owned */
     int64_t hire_after;         /* the moment from which threads may be started, after that has failed */
@@ -98,8 +101,9 @@ static struct {
     /* What `choose_threads` knows of all regions together. */
     int64_t ended;              /* the moment when the last region ended */
     int64_t streak;             /* how many regions have come in quick succession: less than SPIN after the one before; see RARELY */
-    int32_t is_wake;            /* the region wakes more workers than it pays for, for the next ones */
-    int32_t woken;              /* how many regions in succession did */
+    int32_t is_wake;            /* the region wakes workers that the next ones are to find awake */
+    int32_t were_awake;         /* that did not need to be woken, or are woken for the next ones */
+    int64_t woken;              /* the moment when the first of several in succession did; 0: the last one did not */
     double debt;                /* nanoseconds that parallel runs have lost against serial ones, less those that they saved */
     double pause;               /* the length of the next pause, divided by the debt that it is for */
     int64_t paused;             /* the moment until which all regions run serially: the end of the pause */
@@ -112,7 +116,12 @@ static struct {
 
 /* Of the open region: the chunks of each stretch that are not claimed, and whether a thread has begun with it. */
 static struct { OWN_LINE int64_t next, end; int32_t is_taken; } stretches[MOST_STRETCHES];
-static struct { pthread_t thread; int32_t state; } staff[MOST_THREADS];     /* the workers, and ABSENT, RUNNING or ENDED */
+static struct {
+    pthread_t thread;
+    int32_t state;              /* ABSENT, RUNNING or ENDED */
+    int32_t is_displaced;       /* it was on the owner's CPU */
+    int32_t is_apart;           /* it is kept off the CPU `pool.apart_from` */
+} staff[MOST_THREADS];          /* the workers */
 static pthread_mutex_t staffing = PTHREAD_MUTEX_INITIALIZER;    /* for `staff` */
 static __thread int role;                               /* of this thread: NOT_IN_REGION, OWNER or WORKER */
 static __thread int64_t context_limit;                  /* of transpile.threads(n) in this thread's context; 0: none */
@@ -247,6 +256,12 @@ static int goes_on(tp_region *r, int64_t *clock)
     return 0;
 }
 
+/* Runs a part of the range. Gives the status. */
+static inline int64_t run_range(const tp_region *r, int64_t first, int64_t last)
+{
+    return r->loop->run(r->arrays, r->scalars, r->captured, first, last);
+}
+
 /* The number of a chunk that this thread has claimed from that stretch; -1 if none is left there, or the region is over. A worker
  * that is to leave claims no more. */
 static int64_t claim(int64_t stretch, int is_worker)
@@ -259,10 +274,10 @@ static int64_t claim(int64_t stretch, int is_worker)
 
 /* Claims and runs chunks of the open region, until none is left. Gives the ORed status.
  *
- * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes on with those
- * that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements in the cache
- * of its core: those that another core has written come from there much more slowly. A region whose chunks must be claimed in
- * ascending order has one stretch.
+ * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes
+ * on with those that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements
+ * in the cache of its core: those that another core has written come from there much more slowly. A region whose chunks must be
+ * claimed in ascending order has one stretch.
  *
  * The owner, which alone has a `clock`, looks for signals between chunks, since the clocks of the kernel's own loops begin anew in
  * each. */
@@ -275,20 +290,23 @@ static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
     for (int64_t turn = 0; turn < all; turn++) {
         while ((k = claim((home + turn) % all, !clock)) >= 0) {
             int64_t begin = r->first + k * length, end = last - begin > length ? begin + length : last;
-            r->run(r, begin, end, &status);
+            status |= run_range(r, begin, end);
             *iterations += end - begin;
-            if (status & r->stops_at) STORE(&pool.is_over, 1);
+            if (status & r->loop->stops_at) STORE(&pool.is_over, 1);
             if (clock && !goes_on(r, clock)) return status;
         }
     }
     return status;
 }
 
-/* Whether this worker was woken on the owner's CPU, since all are in use: each of them only runs while the other does not. */
-static int displaces_owner(void)
+/* Whether the worker is on the owner's CPU, where each of them only runs while the other does not: it was woken there, or waited
+ * there until the region had ended. The owner learns of that (`keep_apart`). */
+static int displaces_owner(int64_t number)
 {
-    if (PEEK(&pool.is_forced) || PEEK(&pool.cpus) < 2 || pool.cpu < 0 || current_cpu() != pool.cpu) return 0;
-    POKE(&pool.crowded, after(CROWDED));
+    int32_t cpu = PEEK(&pool.cpu);
+    if (PEEK(&pool.is_forced) || PEEK(&pool.cpus) < 2 || cpu < 0 || current_cpu() != cpu) return 0;
+    POKE(&staff[number - 1].is_displaced, 1);
+    POKE(&pool.is_displaced, 1);
     return 1;
 }
 
@@ -296,7 +314,7 @@ static int displaces_owner(void)
 static void take_part(int64_t number)
 {
     uint64_t old = ADD(&pool.gate, 1);
-    if (old & OPEN && (int32_t)(old & INSIDE) < pool.seats && !displaces_owner()) {
+    if (!displaces_owner(number) && old & OPEN && (int32_t)(old & INSIDE) < pool.seats) {
         int64_t iterations = 0;
         set_float_control(pool.control);
         int64_t status = run_chunks(number, 0, &iterations);
@@ -337,7 +355,7 @@ static void *work(void *place)
             continue;
         }
         int64_t now = ticks();
-        if ((double)(now - then) * pool.tick > PREEMPTED && now < end) {
+        if (end && (double)(now - then) * pool.tick > PREEMPTED) {
             POKE(&pool.crowded, now + (int64_t)(CROWDED / pool.tick));
             end = 0;
         }
@@ -369,6 +387,7 @@ static int start_worker(int place)
     pthread_sigmask(SIG_SETMASK, &none, &old);
     STORE(&staff[place].state, RUNNING);
     ADD(&pool.alive, 1);
+    POKE(&staff[place].is_displaced, 0), staff[place].is_apart = 0;
     int failed = pthread_create(&staff[place].thread, &attributes, work, (void *)(intptr_t)place);
     pthread_sigmask(SIG_SETMASK, &old, 0);
     pthread_attr_destroy(&attributes);
@@ -393,15 +412,40 @@ static void hire(int wanted)
     pthread_mutex_unlock(&staffing);
 }
 
-/* Ends the workers, which first finish their chunks. Waits at most `milliseconds`, but without limit where this thread owns
- * the region, as a fork in a signal handler. Gives how many are left; these go on. */
+/* Keeps workers off the CPU on which the owner runs, if they were found there: Linux may wake a worker on the CPU of the thread that
+ * wakes it, though others are free, and it waits there until the region has ended. From then on such a worker may run on all CPUs of
+ * the owner but that one, where the owner is now; on all of them, while other processes use the CPUs, and nobody spins for CROWDED. */
+static void keep_apart(void)
+{
+    int is_displaced = PEEK(&pool.is_displaced), is_busy = pool.busy >= 0.5, apart_from = is_busy ? -1 : pool.cpu;
+    if (!is_displaced && (!pool.are_apart || pool.apart_from == apart_from)) return;
+    POKE(&pool.is_displaced, 0);
+    if (is_displaced && is_busy) POKE(&pool.crowded, after(CROWDED));
+#if defined __linux__ && defined CPU_COUNT && !defined TP_SIMULATED
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus)) return;
+    if (apart_from >= 0) CPU_CLR(apart_from, &cpus);
+    if (!CPU_COUNT(&cpus) || pthread_mutex_trylock(&staffing)) return;
+    for (int i = 0; i < MOST_THREADS && LOAD(&staff[i].state) != ABSENT; i++) {
+        staff[i].is_apart |= __atomic_exchange_n(&staff[i].is_displaced, 0, __ATOMIC_RELAXED);
+        if (staff[i].is_apart && LOAD(&staff[i].state) == RUNNING) pthread_setaffinity_np(staff[i].thread, sizeof cpus, &cpus);
+    }
+    pool.are_apart = 1, pool.apart_from = apart_from;
+    pthread_mutex_unlock(&staffing);
+#endif
+}
+
+/* Ends the workers and joins their threads, for a fork: the child has only the thread that forks. Workers finish the chunks that
+ * they run, then see `is_leaving` and end; no others are started meanwhile (`hire`). Waits at most `milliseconds`, as another thread
+ * may run a long region; but without limit if this thread owns the region (a fork in a signal handler), since the child could not
+ * finish their chunks. Gives how many are left; these go on, after this has cleared `is_leaving`. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
     const struct timespec moment = {0, 50000};
     double end = nanoseconds() + (double)milliseconds * 1e6;
     if (pthread_mutex_lock(&staffing)) return 0;
     STORE(&pool.is_leaving, 1);
-    ADD(&pool.gate, (uint64_t)1 << 32);
+    ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
         if (turn < 20) sched_yield(); else nanosleep(&moment, 0);
@@ -423,14 +467,19 @@ int64_t tp_pool_shut(int64_t milliseconds)
     return tp_pool_join(milliseconds);
 }
 
-/* The child of a fork has no workers. A region of this thread goes on; if workers were within it, its call is replayed. */
+/* A signal handler in the middle of this thread's region forks: first the workers finish their chunks, and end. The child could not
+ * finish them, nor run them again, since they may have been run in part. The region goes on, in both processes. */
+static void end_workers_of_owner(void)
+{
+    if (role == OWNER) tp_pool_join(0);
+}
+
+/* The child of a fork has no workers. A region of another thread is over there. */
 static void reset_in_child(void)
 {
-    uint64_t gate = pool.gate;
-    if (role == OWNER) pool.is_cut_short |= (gate & INSIDE) != 0;
-    else pool.is_owned = 0, gate &= ~(uint64_t)OPEN;
-    pool.gate = gate & ~(uint64_t)(AWAITED | INSIDE);
-    pool.parked = pool.alive = pool.is_leaving = 0;
+    if (role != OWNER) pool.is_owned = 0, pool.gate &= ~(uint64_t)OPEN;
+    pool.gate &= ~(uint64_t)(AWAITED | INSIDE);
+    pool.parked = pool.alive = pool.is_leaving = pool.is_displaced = pool.are_apart = 0;
     for (int i = 0; i < MOST_THREADS; i++) staff[i].state = ABSENT;
     staffing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 #if !defined __linux__ || defined TP_NO_FUTEX
@@ -441,20 +490,25 @@ static void reset_in_child(void)
 
 /* -- How many threads. */
 
+/* What is known of parallel runs of a region, in which workers were awake, or had to be woken. */
+typedef struct {
+    double time;                            /* nanoseconds a unit; 0: not measured */
+    double before;                          /* `time` with twice as many threads, while fewer are tried */
+    int32_t runs;                           /* of which `time` is the average */
+    int32_t level;                          /* how often threads were no faster: each time `skip` is twice as many */
+    int32_t skip;                           /* calls left that stay serial for that reason */
+    int32_t most;                           /* threads beyond which it gets no faster; 0: not known */
+    int32_t is_settled;                     /* fewer threads have been tried: `most` is final (`settle`) */
+} experience;
+
 /* What is known of a region whose work has a certain order of magnitude. */
 typedef struct {
     const float *rate;                      /* key: the region, which has its own rate … */
     int32_t size;                           /* … and the binary exponent of its units */
     double serial;                          /* nanoseconds a unit, without threads; 0: not measured */
-    double parallel;                        /* nanoseconds a unit, with threads; 0: not measured */
     int32_t serial_runs;                    /* serial runs that were measured; 2: `serial` can be relied on */
-    int32_t parallel_runs;                  /* runs of which `parallel` is the average */
-    int32_t level;                          /* how often threads were no faster: each time `skip` is twice as many */
-    int32_t skip;                           /* calls left that stay serial for that reason */
-    int32_t most;                           /* threads beyond which it gets no faster; 0: not known */
-    int32_t is_settled;                     /* fewer threads have been tried: `most` is final (`settle`) */
     uint32_t calls;                         /* how many were too small for threads (`tp_pool_run`) */
-    double before;                          /* `parallel` with twice as many threads, while fewer are tried */
+    experience parallel[2];                 /* with workers that had to be woken, and that were awake */
     double spent;                           /* nanoseconds in parallel runs since a serial run */
 } history;
 
@@ -465,9 +519,9 @@ static history *history_of(const tp_region *r)
 {
     union { double real; uint64_t bits; } units = {r->units};
     int32_t size = (int32_t)(units.bits >> 52);
-    uint64_t hash = ((uint64_t)(uintptr_t)r->rate / 4 + (uint64_t)size * 40503) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = ((uint64_t)(uintptr_t)r->loop->rate / 4 + (uint64_t)size * 40503) * 0x9e3779b97f4a7c15u;
     history *h = &histories[hash >> 56];
-    if (h->rate != r->rate || h->size != size) *h = (history){.rate = r->rate, .size = size};
+    if (h->rate != r->loop->rate || h->size != size) *h = (history){.rate = r->loop->rate, .size = size};
     return h;
 }
 
@@ -488,7 +542,7 @@ static void learn_rate(float *rate, double time, double units)
 static double expected_time(const tp_region *r, const history *h)
 {
     float rate;
-    __atomic_load(r->rate, &rate, __ATOMIC_RELAXED);
+    __atomic_load(r->loop->rate, &rate, __ATOMIC_RELAXED);
     return r->units * (h->serial ? h->serial : (double)rate);
 }
 
@@ -513,7 +567,7 @@ static int32_t limit_now(const tp_region *r)
     if (!PEEK(&pool.is_forced) && PEEK(&pool.cpus) < limit) limit = PEEK(&pool.cpus);
 #endif
     if (context_limit && context_limit < limit) limit = context_limit;
-    if (r->most_threads && r->most_threads < limit) limit = r->most_threads;
+    if (r->loop->most_threads && r->loop->most_threads < limit) limit = r->loop->most_threads;
     return (int32_t)limit;
 }
 
@@ -534,7 +588,7 @@ static int free_cpus(int awake)
         int others = place ? atoi(place) - 1 - awake : 0;       /* as in "0.20 0.18 0.12 3/80 11206": 3 */
         pool.busy = (pool.busy + (others > 0 ? others : 0)) / 2;
     }
-    int rest = pool.online - (int)(pool.busy + 0.5);
+    int rest = pool.online - (int)(pool.busy + 0.3);        /* one look that met a short-lived process does not count */
     return rest > 1 ? rest : 1;
 #else
     (void)awake;
@@ -547,26 +601,29 @@ static int free_cpus(int awake)
  * Called by the owner. `tp_pool_run` has already run small regions serially, and those that find the pool owned. In this order:
  *
  * - at most the limits of the pool, the context and the function, the CPUs (`limit_now`), and the number of grains;
- * - 1 for `h->skip` calls after threads were no faster, and for all regions while the pool pauses (`pool.paused`);
+ * - 1 for `skip` calls after threads were no faster, with workers awake or asleep as they are now (`experience`), and for all
+ *   regions while the pool pauses (`pool.paused`);
  * - 1 for the first two runs of a short region (SAMPLED), and for one run after EARNED times its time in parallel, EARNED_AGAIN
  *   times if serial runs were measured before: a time to compare with;
- * - at most as many as have helped (`h->most`), and as there are free CPUs;
+ * - at most as many as have helped (`experience.most`), and as there are free CPUs;
  * - as many as the work pays for: t threads need t (t - 1) times MORE_AWAKE if the workers spin, MORE_ASLEEP if they must be woken.
  *   Workers that spin are those that are awake; where regions come in quick succession (`is_usual`), all, although some must be
  *   woken first.
  *
  *   Work below PAYS_AWAKE gets 1, and so does work below PAYS_ASLEEP whose workers must be woken.
  *
- * Sets `pool.is_wake`: more are woken than this region pays for, for the next ones. */
+ * Sets `pool.is_wake`: workers are woken for the next regions, too, which come in quick succession. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
-    pool.is_wake = 0;
+    pool.is_wake = 0, pool.were_awake = awake > 0 || is_usual;
+    experience *e = &h->parallel[pool.were_awake];
     if (blocks < most) most = (int)blocks;
     if (most < 2 || PEEK(&pool.is_forced)) return most;
-    if (h->skip || ticks() < pool.paused) {
-        if (h->skip) h->skip--;
+    if (e->skip || ticks() < pool.paused) {
+        if (e->skip) e->skip--;
         return 1;
     }
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
@@ -574,36 +631,36 @@ static int choose_threads(const tp_region *r, history *h, double time)
         *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
         return 1;
     }
-    if (h->most && h->most < most) most = h->most;
+    if (e->most && e->most < most) most = e->most;
     /* Free CPUs are not counted for little work, which gets 1 below, nor for much, which a part of a busy CPU helps, too. */
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
-    pool.is_wake = spinning > asleep && spinning > awake + 1;
+    pool.is_wake = is_usual && spinning > awake + 1;
     return spinning > asleep ? spinning : asleep;
 }
 
 /* Halves the threads of a region, t so far, that uses less than half of them, since memory is no faster, as long as that makes it
  * no slower. */
-static void settle(history *h, int t)
+static void settle(experience *e, int t, double serial)
 {
-    if (h->before && h->parallel > 1.05 * h->before) h->most = 2 * t, h->is_settled = 1;
-    else if (t > 2 && h->serial < 0.5 * t * h->parallel) h->before = h->parallel, h->most = t / 2, h->parallel_runs = 0, h->parallel = 0;
-    else h->is_settled = 1;
+    if (e->before && e->time > 1.05 * e->before) e->most = 2 * t, e->is_settled = 1;
+    else if (t > 2 && serial < 0.5 * t * e->time) e->before = e->time, e->most = t / 2, e->runs = 0, e->time = 0;
+    else e->is_settled = 1;
 }
 
 /* Learns from a parallel run of `time` by t threads, which was expected to take `serial` without threads:
  *
  * - of the pool: once parallel runs have lost DEBT in all, it pauses (`pool.paused`), for 50 times as long, and for twice as long
- *   each further time, up to 800; for 50 times again after as much was saved;
- * - of workers that are woken for the next regions: if that was needed more than WOKEN times in succession, they do not stay awake,
- *   and it is not done for the next 5000 regions in quick succession (RARELY);
+ *   each further time, up to 800; for 50 times again after as much was saved. A pause longer than LONG_PAUSE is at most 40 times
+ *   as long: where another process has taken a CPU for a moment, threads are used again soon after;
+ * - of workers that are woken for the next regions: if that was still needed after regions for WOKEN, they do not stay awake, and
+ *   it is not done for the next 2000 regions in quick succession (RARELY);
  * - of the region, unless workers were woken for the next ones: its time with threads. Where that is no less than 0.95 of the
- *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`h->skip`). Else, once after 8
+ *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`skip`). Else, once after 8
  *   runs, fewer threads are tried (`settle`). */
 static void learn_parallel(const tp_region *r, history *h, int t, double time, double serial)
 {
@@ -612,20 +669,23 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
     pool.debt += lost;
     if (pool.debt < -DEBT) pool.debt = -DEBT, pool.pause = 50;
     if (pool.debt > DEBT) {                  /* such as workers that wait for a CPU in the middle of a chunk */
-        pool.paused = after(pool.debt * pool.pause);
+        double most = pool.debt * 40 > LONG_PAUSE ? pool.debt * 40 : LONG_PAUSE, wanted = pool.debt * pool.pause;
+        pool.paused = after(wanted < most ? wanted : most);
         pool.debt = 0;
         if (pool.pause < 800) pool.pause *= 2;
     }
-    pool.woken = pool.is_wake ? pool.woken + 1 : 0;
-    if (pool.woken > WOKEN) pool.woken = 0, pool.streak = RARELY;
+    if (!pool.is_wake) pool.woken = 0;
+    else if (!pool.woken) pool.woken = ticks();
+    else if (since(pool.woken) > WOKEN) pool.woken = 0, pool.streak = RARELY;
     if (pool.is_wake) return;                /* it was for the next ones, and says nothing about this one */
-    h->parallel = average(h->parallel, time / r->units);
-    h->parallel_runs++;
-    int is_clear = h->parallel_runs >= 3 || h->parallel > 3 * h->serial;
-    if (h->serial && is_clear && h->parallel > 0.95 * h->serial) {
-        h->skip = 8 << h->level, h->level += h->level < 7, h->parallel_runs = 0, h->parallel = 0;
+    experience *e = &h->parallel[pool.were_awake];
+    e->time = average(e->time, time / r->units);
+    e->runs++;
+    int is_clear = e->runs >= 3 || e->time > 3 * h->serial;
+    if (h->serial && is_clear && e->time > 0.95 * h->serial) {
+        e->skip = 8 << e->level, e->level += e->level < 7, e->runs = 0, e->time = 0;
         h->spent = 0;
-    } else if (h->serial_runs == 2 && h->parallel_runs >= 8 && !h->is_settled) settle(h, t);
+    } else if (h->serial_runs == 2 && e->runs >= 8 && !e->is_settled) settle(e, t, h->serial);
 }
 
 /* -- Regions. */
@@ -650,25 +710,23 @@ static double *trace_of(const float *rate, int is_new)
 
 static void note_run(const tp_region *r, int64_t threads, int64_t chunks, double expected, double time)
 {
-    double *values = PEEK(&is_traced) ? trace_of(r->rate, 1) : 0;
+    double *values = PEEK(&is_traced) ? trace_of(r->loop->rate, 1) : 0;
     if (!values) return;
     values[threads > 1 ? 0 : 1]++;
     values[2] = (double)threads, values[3] = (double)chunks, values[4] = expected, values[5] = time;
 }
 
 /* Runs the whole range in this thread. Gives the status. */
-static int64_t run_serially(tp_region *r)
-{
-    int64_t status = 0;
-    r->run(r, r->first, r->last, &status);
-    return status;
-}
+static int64_t run_serially(const tp_region *r) { return run_range(r, r->first, r->last); }
 
 /* Counts regions in quick succession. `begin`: when this one began; `counts`: whether it is large enough. */
 static void note_end(int64_t begin, int counts)
 {
     if (counts && (double)(begin - pool.ended) * pool.tick < SPIN) pool.streak++;
-    else if (pool.streak > 0) pool.streak = 0;
+    else {
+        pool.woken = 0;
+        if (pool.streak > 0) pool.streak = 0;
+    }
     pool.ended = ticks();
 }
 
@@ -679,31 +737,33 @@ static int64_t run_timed(tp_region *r)
     role = NOT_IN_REGION;
     int64_t begin = ticks(), status = run_serially(r);
     double time = since(begin);
-    if (status & r->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
+    if (status & r->loop->stops_at || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) return status;
     history *h = history_of(r);
     note_run(r, 1, 1, expected_time(r, h), time);
     double sample = time / r->units;
     h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
     if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
-    learn_rate(r->rate, time, r->units);
+    learn_rate(r->loop->rate, time, r->units);
     note_end(begin, time >= CERTAIN);
     COUNT(&pool.counts[1]);
     STORE(&pool.is_owned, 0);
     return status;
 }
 
-/* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16 of about USUAL_CHUNK, so that the last ones end at
- * nearly the same time; 16 if iterations are of very different length; fewer if a chunk would take less than LEAST_CHUNK. */
+/* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16
+ * chunks of about USUAL_CHUNK, so that the last ones end at nearly the same time; 16 if iterations are of very different length;
+ * fewer if a chunk would take less than LEAST_CHUNK; more if it would have more than `tp_loop.longest` iterations. */
 static void divide(const tp_region *r, int t, double time)
 {
     int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
-    double usual = time / USUAL_CHUNK / t, each = r->is_uneven ? 16 : usual < 4 ? 4 : usual > 16 ? 16 : usual;
+    double usual = time / USUAL_CHUNK / t, each = r->loop->is_uneven ? 16 : usual < 4 ? 4 : usual > 16 ? 16 : usual;
     double count = each * t, most = time / LEAST_CHUNK;
     if (count > most && !PEEK(&pool.is_forced)) count = most < t ? t : most;
     int64_t wanted = (int64_t)count, each_blocks = (blocks + wanted - 1) / wanted;
+    if (r->loop->longest && each_blocks * r->grain > r->loop->longest) each_blocks = r->loop->longest / r->grain;
     pool.length = each_blocks * r->grain;
     pool.chunks = (blocks + each_blocks - 1) / each_blocks;
-    int64_t number = r->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;
+    int64_t number = r->loop->is_ordered ? 1 : t < MOST_STRETCHES ? t : MOST_STRETCHES, begin = 0;
     pool.stretches = number;
     for (int64_t i = 0; i < number; i++) {
         int64_t end = pool.chunks * (i + 1) / number;
@@ -732,8 +792,7 @@ static void close_region(tp_region *r, int64_t *clock)
 }
 
 /* Runs the region with t threads: opens it for workers, runs chunks until none is left, waits for the workers inside. Gives the
- * status; REPLAY where a signal handler stopped it, or a fork took workers away. Learns from the time it took, unless it ended
- * early, or started threads. `expected`: nanoseconds without threads. */
+ * status; REPLAY where a signal handler stopped it. Learns from the time it took, unless it ended early, or started threads. `expected`: nanoseconds without threads. */
 static int64_t run_parallel(tp_region *r, int t, double expected)
 {
     int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};
@@ -743,7 +802,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    pool.cpu = current_cpu(), pool.seats = t - 1, pool.helpers = pool.is_stopped = pool.is_cut_short = 0;
+    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
     POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
@@ -754,14 +813,14 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     status |= PEEK(&pool.status);
     uint64_t flags = PEEK(&pool.flags);
     if (flags) raise_float_flags(flags);
-    if (pool.is_stopped || pool.is_cut_short) return status | REPLAY;
-    if (status & r->stops_at || !iterations || hired) return status;     /* what that took says nothing */
+    if (pool.is_stopped) return status | REPLAY;
+    if (status & r->loop->stops_at || !iterations || hired) return status;     /* what that took says nothing */
     double share = (double)iterations / range;
     history *h = history_of(r);
     time = since(begin);
     if (h->serial_runs == 2) learn_parallel(r, h, t, time, h->serial * r->units);
-    else learn_parallel(r, h, t, time, r->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
-    if (!r->is_uneven) learn_rate(r->rate, own, r->units * share);
+    else learn_parallel(r, h, t, time, r->loop->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
+    if (!r->loop->is_uneven) learn_rate(r->loop->rate, own, r->units * share);
     return status;
 }
 
@@ -774,7 +833,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
  * - by as many threads as `choose_threads` says; by one it is timed (`run_timed`), and the pool is free meanwhile. */
 int64_t tp_pool_run(tp_region *r)
 {
-    if (role || r->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
+    if (role || r->loop->most_threads == 1 || r->last - r->first <= r->grain || !(r->units > 0)) return run_serially(r);
     if (LOAD(&pool.is_owned) || __atomic_exchange_n(&pool.is_owned, 1, __ATOMIC_ACQUIRE)) {
         POKE(&pool.contended, ticks());
         ADD(&pool.counts[2], 1);
@@ -816,7 +875,7 @@ int64_t tp_pool_state(int64_t stopped)
 void tp_pool_configure(int64_t limit, int64_t cpus, int64_t may_spin, int64_t is_forced)
 {
     static int is_set;
-    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(0, 0, reset_in_child);
+    if (!is_set) is_set = 1, measure_tick(), pthread_atfork(end_workers_of_owner, 0, reset_in_child);
     POKE(&pool.limit, limit < MOST_THREADS ? (int32_t)limit : MOST_THREADS);
     POKE(&pool.cpus, (int32_t)cpus);
     POKE(&pool.may_spin, may_spin && limit <= cpus);

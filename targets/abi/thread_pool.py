@@ -200,8 +200,15 @@ _building = BackgroundBuild(_build)
 
 
 def _open(path: str) -> None:
-    """Open the pool at `path`, and let forks and the end of the interpreter end its workers
-    (``tp_pool_join``, ``tp_pool_shut``).
+    """Open the pool, the shared object at `path`, for this process: bind its functions, tell it the
+    bounds on threads, and register what ends its workers,
+
+    - before a fork (``tp_pool_join``): the child has no worker, and would find the pool's locks in
+      whatever state they were. The parent hires workers again at the next parallel loop;
+    - at the end of the interpreter (``tp_pool_shut``), for good.
+
+    Called once, by whichever comes first: a kernel that finds the pool built by an earlier process,
+    or the thread that has built it.
     """
     import ctypes
 

@@ -149,22 +149,27 @@ static object *lookup(const call_spec *w, const name_binding *m)
     return found;
 }
 
-/* Whether all names are bound to the objects that they must be bound to. Names with one root are adjacent, so that the
- * root is looked up once. */
+/* The binding guards of a call: whether every name that was inlined or expanded is still bound to the object for which the kernel
+ * was compiled. Only addresses are compared, and dicts of modules read, so that no code of the user's runs:
+ *
+ *     np.sqrt    →    root: the global name `np`; one step MEMBER "sqrt"; expected: the function sqrt of NumPy
+ *
+ * Names with one root are adjacent, so that the root is looked up once. `perform` (whole.c) calls this first: where it gives 0, the
+ * Python wrapper serves the call. `with_binding_guards` (transpile/lower/binding_guards.py) says which names there are. */
 static int guarded_names_hold(const call_spec *w)
 {
-    object *value = 0;
-    const name_binding *last = 0, *m = w->guarded_names;
-    for (; m < w->guarded_names + w->guarded_count; last = m++) {
+    object *root = 0;                                   /* owned */
+    const name_binding *last = 0, *m = w->guarded_names, *end = m + w->guarded_count;
+    for (; m < end; last = m++) {
         if (!last || m->root != last->root || m->fixed != last->fixed) {
-            if (value) capi.drop(value);
-            value = root_of(w, m);
+            if (root) capi.drop(root);
+            root = root_of(w, m);
         }
-        if (!value) return 0;
-        if (follow(value, m) != m->expected) break;
+        if (!root) return 0;
+        if (follow(root, m) != m->expected) break;
     }
-    if (value) capi.drop(value);
-    return m == w->guarded_names + w->guarded_count;
+    if (root) capi.drop(root);
+    return m == end;
 }
 
 /* The length that the row at `at` describes; 0 where it cannot be computed here. */
@@ -243,7 +248,18 @@ static double slot_as_double(const slot *s, int64_t letter)
     return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)slot_as_integer(s, letter);
 }
 
-/* The object that the row `r` describes; NULL with an exception. */
+/* The object that the row `r` of `program` describes, a new reference; NULL with an exception. `ResultProgram`
+ * (transpile/runtime/native_result.py) makes the rows. `given`: the objects of the call; `slots`: scalars that the kernel has
+ * stored; a part is the index of its row in `program`. The words after the kind of a row:
+ *
+ *     LITERAL object              this object, such as None
+ *     GIVEN k                     the object number k of the call: an argument, or an array that was allocated for the result
+ *     PYTHON kind slot letter     a float ('d'), int ('q') or bool of Python, from a slot of the dtype with that letter
+ *     SCALAR descr slot narrow    a scalar of NumPy; narrow: a float32, whose slot has 64 bits
+ *     CHOSEN flag a b             the row a if the slot `flag` is true, else the row b
+ *     CALLED function args        the result of a Python function; args: a row that makes a tuple
+ *     TUPLE n parts..., LIST n parts...
+ */
 static object *build_object(const call_spec *w, const int64_t *r, object *const *given, slot *slots)
 {
     object *made;

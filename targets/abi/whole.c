@@ -52,15 +52,18 @@ static int lists_are_distinct(const call_spec *w, object **given)
     return 1;
 }
 
-/* Stores the arrays of written lists back into the lists; 0 with an exception. */
+/* After the kernel: stores the items that it has changed back into the lists they came from; 0 with an exception. Does nothing if
+ * the kernel writes no list (`stores_lists`). The arrays stand in `given` after the arguments and captured values, one for each
+ * derived value that has a value of its own (all but CHECKED); ITEMS with `number` 1 are lists that the kernel writes. */
 static int store_lists(const call_spec *w, object **given)
 {
-    object **values = given + w->parameters.count + w->captured_count, *back[2], *none;
+    object **next_value = given + w->parameters.count + w->captured_count;
     for (const derived_value *p = w->derived; w->stores_lists && p < w->derived + w->derived_count; p++) {
         if (p->kind == CHECKED) continue;
-        back[0] = given[p->place], back[1] = *values++;
-        if (p->kind != ITEMS || !p->number) continue;
-        if (!(none = put(p->of, back, 2))) return 0;
+        object *list_and_array[] = {given[p->place], *next_value++}, *none;
+        int is_written = p->kind == ITEMS && p->number;
+        if (!is_written) continue;
+        if (!(none = put(p->of, list_and_array, 2))) return 0;
         capi.drop(none);
     }
     return 1;
@@ -77,23 +80,30 @@ static object *call_with(object *function, int64_t count, object *const *given)
     return answer;
 }
 
-/* After a non-zero status: 1 if the result is valid. Else 0, and `out` is the result of a replay, or NULL with an exception. */
+/* After a non-zero status of the kernel: 1 if its result is valid all the same. Else 0; `out` is then the result of the function
+ * that served the call instead, or NULL with an exception. In this order:
+ *
+ * - a signal handler has raised, and so stopped the kernel: not valid, its exception is set;
+ * - there are only floating-point conditions that have no effect in the quiet state, which holds now: valid. Python need not be
+ *   asked, which would take a microsecond: `VerdictCache` (float_errors.py) has noted the bits in `silent`;
+ * - else the Python function `ended` (`Variant.attach`) judges the status. It gives None if the result is valid; if not, it has put
+ *   back what the kernel has overwritten, and gives the function to call, mostly the original (a replay). */
 static int is_result_valid(const call_spec *w, int64_t status, object *saved, object **given, object **out)
 {
     object *values[MAX_GIVEN + 2];
     if (has_raised(w->raised, status)) return 0;
-    /* a condition that has no effect in this error state and under these warning filters (float_errors.VerdictCache) */
-    if (!(status & ~w->silent[0]) && w->silent[1] == quiet_number && is_quiet()) return 1;
+    int is_without_effect = !(status & ~w->silent[0]) && w->silent[1] == quiet_number;
+    if (is_without_effect && is_quiet()) return 1;
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
-    object *other = call_with(w->ended, count + 2, values);
+    object *replacement = call_with(w->ended, count + 2, values);
     capi.drop(values[0]);
-    if (!other) return 0;
-    int good = other == capi.none;
-    if (!good) *out = call_with(other, w->parameters.count, given);
-    capi.drop(other);
-    return good;
+    if (!replacement) return 0;
+    int is_valid = replacement == capi.none;
+    if (!is_valid) *out = call_with(replacement, w->parameters.count, given);
+    capi.drop(replacement);
+    return is_valid;
 }
 
 /* The array number `i` of those that the kernel writes, and the bytes of all its elements. */
@@ -121,19 +131,25 @@ static int copy_to_buffer(const call_spec *w, object **given)
     return w->copy_buffer->busy = 1;
 }
 
-/* Takes a snapshot of the written arrays where a replay may need it. `saved`: True if it is in the buffer, else the copies, or
- * NULL if none is needed. 0 with an exception. */
+/* Before the kernel: copies the arrays that it writes, if Python may have to replay the call on what they were. 0 with an exception.
+ * `saved`: True if the copies are in the preallocated buffer; else the copies, made by the Python function `saves`; NULL if there
+ * are none, which is so
+ *
+ * - if no call needs them (`saves` is NULL): see the table in transpile/lower/assemble_plan.py;
+ * - if a replay needs them only where the kernel overwrites what it reads, since one array is passed for two parameters (the pairs
+ *   in `shared`), and no pair is one array. Arrays that overlap in part are excluded by guards;
+ * - if they would have more than `max_copied` bytes, and so take longer than they save. */
 static int take_snapshot(const call_spec *w, object **given, object **saved)
 {
-    int wanted = w->saves && !w->pair_count;
-    int64_t size, all = 0;
+    int is_needed = w->saves && !w->pair_count;
+    int64_t size, bytes = 0;
     for (int i = 0; w->saves && i < w->pair_count; i++) {
         const ndarray *a = (const ndarray *)given[w->shared[2 * i]], *b = (const ndarray *)given[w->shared[2 * i + 1]];
-        wanted |= a->data == b->data;                   /* partial overlap is excluded by the kernel's guards */
+        is_needed |= a->data == b->data;
     }
-    for (int i = 0; wanted && i < w->write_count; i++) written_array(w, given, i, &size), all += size;
+    for (int i = 0; is_needed && i < w->write_count; i++) written_array(w, given, i, &size), bytes += size;
     *saved = 0;
-    if (!wanted || all > w->max_copied) return 1;
+    if (!is_needed || bytes > w->max_copied) return 1;
     if (copy_to_buffer(w, given)) capi.hold(*saved = py.truth);
     else *saved = call_with(w->saves, w->parameters.count + w->value_count, given);
     return *saved != 0;
@@ -148,8 +164,17 @@ static int may_repeat(object *class)
     return 1;
 }
 
-/* Performs the call with bound arguments. 1: done, `out` is the result, or NULL with an exception. 0: Python must do it all;
- * nothing was done. */
+/* Performs the call with bound arguments. 1: done, `out` is the result, or NULL with an exception. 0: the Python wrapper must do it
+ * all; nothing was done. The steps, each of which may end the call with 0:
+ *
+ * 1. global names mean what they did when the kernel was compiled (`guarded_names_hold`);
+ * 2. captured and derived values and new arrays are made (`compute_values`). `held`: how many objects must be dropped again;
+ * 3. arguments that are constants of the signature are these objects; no list that is stored back was passed twice;
+ * 4. the kernel's parameters are checked and unpacked (`take_array`, `take_scalar`);
+ * 5. the quiet state holds, if the kernel needs it; a snapshot is taken, if a replay may need it.
+ *
+ * Then the kernel runs, without the GIL if an argument is large; its status is judged (`is_result_valid`), changed items go
+ * back into lists, and the result is built. */
 static int perform(const call_spec *w, object **given, object **out)
 {
     tp_array arrays[w->param_count + 1], *array = arrays;
@@ -212,7 +237,9 @@ static int bind_arguments(const parameter_list *p, object *args, object *named, 
     return known == count + wanted;
 }
 
-/* The builtin that replaces a fused function: performs the call, or lets the Python wrapper do it. */
+/* The builtin that takes the place of a fused function where C can perform the whole call (`Variant.attach`). Performs it
+ * (`perform`), or passes it to the Python wrapper: where the arguments cannot be bound here, as in a call with a wrong keyword, or
+ * something does not fit. The wrapper makes the same tests, and finds out what to do instead. */
 object *tp_whole(object *self, object *args, object *named)
 {
     const call_spec *w = (const call_spec *)((const ndarray *)self)->data;

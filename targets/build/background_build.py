@@ -61,8 +61,13 @@ _all_builds: list[BackgroundBuild] = []
 
 
 def _before_fork() -> None:
-    """Wait for the threads, but for those that wait for the C compiler. Until the fork is done, the
-    gate keeps those in the compiler from going on (`compiler_threads`).
+    """Hook before ``os.fork``: wait until each thread of a `BackgroundBuild` has ended, or waits
+    for the C compiler; at most `FORK_TIMEOUT`.
+
+    The child has no such thread. If the thread were in the middle of an import, the child would
+    wait for its import lock for ever; while it waits for the C compiler it holds no lock. The gate
+    keeps it there until the fork is done (`compiler_threads`), as it could import something after
+    the last look at it.
     """
     close_gate()
     deadline = time.monotonic() + FORK_TIMEOUT

@@ -64,8 +64,11 @@ _GCC_ONLY = frozenset(
 
 
 def effort_for(source: str, user_flags: Collection[str] = ()) -> Effort:
-    """The effort for a C translation unit: the first row of `EFFORTS` that admits its length; the
-    first row if `user_flags` have a level of their own.
+    """How much the C compiler optimises the translation unit `source`: the first row of `EFFORTS`
+    that admits its length in characters, which stands for the size of the kernel (see the module's
+    table). With a level of the user's own, such as -O3 in `user_flags` (``TRANSPILE_CFLAGS``), the
+    first row, which adds no flags. `build_kernel` compiles with its flags, `budget_note` reports
+    them.
     """
     is_chosen = any(flag.startswith("-O") for flag in user_flags)
     return next(e for e in EFFORTS if is_chosen or len(source) <= e.up_to)

@@ -31,7 +31,15 @@ def open_gate() -> None:
 
 @contextmanager
 def in_compiler() -> Iterator[None]:
-    """This thread waits for a C compiler within."""
+    """Says that this thread does nothing but wait for a C compiler in the body of the ``with``::
+
+        with in_compiler():
+            process = subprocess.run(command)
+
+    A fork meanwhile need not wait for it (`background_build._before_fork`, `fork_lock`). If one is
+    under way when the C compiler ends, this thread waits at the gate until the fork is done: else
+    it could take a lock, say by an import, at the moment in which the process is copied.
+    """
     threads_in_compiler.add(get_ident())
     try:
         yield

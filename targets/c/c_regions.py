@@ -1,23 +1,24 @@
 """Parallel loops as C: a function for a part of the range, which the thread pool may run.
 
-    for i in parallel_loop(lo, hi): …      →      two functions,
+    for i in parallel_loop(lo, hi): …      →      beside the body of the kernel
 
-    tp_part_0(captured …, first, last)            the loop, for iterations first … last - 1
-    tp_run_0(region, first, last, status)         the same, as the pool calls it (`tp_region.run`),
-                                                  with a struct that holds what the loop captures,
+    struct tp_captured_0 { … };                   what the loop captures of the kernel, if anything
+    tp_part_0(arrays, scalars, captured, first, last)        the loop, for first … last - 1
+    const tp_loop tp_loop_0 = {tp_part_0, …};     the same for the pool, with what it must know
 
                                                   and in the body of the kernel
 
     const int64_t lo = …, hi = …;
     const double units = …;                       the work of all iterations, in additions
     if (hi - lo > grain && units * tp_rate_0 >= TP_WORTH && tp_run_region)
-        status |= tp_run_region(region);          the pool runs it (`tp_pool_run` in thread_pool.c)
+        status |= tp_run_loop(&tp_loop_0, …);     the pool runs it (`tp_pool_run` in thread_pool.c)
     else
-        status |= tp_part_0(captured …, lo, hi);  here; a short loop in another one has no call
+        status |= tp_part_0(…, lo, hi);           here; a short loop in another one has no call
 
-The pool calls tp_run_0 for each chunk (`run_chunks` in thread_pool.c), or, where threads do not
-pay, for the whole range (`run_serially`). A kernel without pool or with little work runs the whole
-range itself.
+The pool calls `tp_loop.run` for each chunk (`run_chunks` in thread_pool.c), or, where threads do
+not pay, for the whole range (`run_serially`). It is tp_part_0; or, where a chunk does more, as to
+add its own table or to save what it stores, the function tp_run_0, which calls it. A kernel without
+pool or with little work runs the whole range itself.
 
 `tp_rate_0` is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
 that does little costs a comparison more than without threads.
@@ -62,14 +63,17 @@ _FIRST, _LAST = "#first", "#last"
 """The names of the ends of a part, which no other name can be."""
 
 _WHOLE = "tp_whole"
-"""The C name of the trip count of the whole loop, in the function for a part."""
+"""The C name of the trip count of the whole loop, which its part captures."""
+
+_ENDS = "tp_lo", "tp_hi"
+"""The fields for the ends of the whole range, where `tp_run` must know them."""
 
 _HIT = "tp_hit"
 """The C name of the place of the lowest iteration of a search that has a hit (`parallel.h`)."""
 
-_MOST_SAVED = 1 << 27
-"""Bytes that a region may save, as of 16 million floats. Larger loops run serially, so
-that no call needs much more memory than the arrays that it was given."""
+_SAVED_AT_ONCE = 1 << 16
+"""Bytes that a chunk of a loop saves, at most: they stay in a core's cache, and `malloc` takes them
+from memory that it has had before."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -100,17 +104,17 @@ def _undoes(n: Splittable) -> bool:
 def emit_region(
     n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
-    """The lines for the parallel loop `n` in the body of a kernel; the text of its two functions
-    (`_part`) goes to ``s.functions``. ``block``: `c_statements.emit_block`.
+    """The lines for the parallel loop `n` in the body of a kernel; the text of its functions
+    (`_definitions`) goes to ``s.functions``. ``block``: `c_statements.emit_block`.
 
     Parallel loops are not nested (`parallelize` marks the outermost), so the number of texts so far
     numbers this one.
     """
     number, serial = len(s.functions), replace(n, parallel=False)
     scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
-    part, captured = _part(number, n, scope, block)
+    part, captured = _definitions(number, n, scope, block)
     s.functions.append(part)
-    lo, hi, units, region = (s.fresh(x) for x in ("first", "last", "units", "region"))
+    lo, hi, units, c = (s.fresh(x) for x in ("first", "last", "units", "captured"))
     start, end = range_bounds(n.range)
     yield "{"
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
@@ -120,63 +124,49 @@ def emit_region(
     grain = _grain_with(n, [*tables.values()])
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
-    if _undoes(n):
-        has_chunks += f" && {_fits_in_memory(n, lo, hi, s)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
-    is_search = isinstance(n, ir.Loop) and n.until is not None
-    is_inline = s.in_loop and part.count("\n") <= _SHORT and not is_search
-    if is_search:
-        yield "int64_t tp_hit[1] = {INT64_MAX};"
+    is_inline = s.in_loop and part.count("\n") <= _SHORT and _HIT not in captured
+    known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi}
+    values = ", ".join(known.get(name, name) for name in captured)
+    capture = [f"struct tp_captured_{number} {c} = {{{values}}};"] if captured else []
+    given = f"arrays, scalars, {f'&{c}' if captured else 0}"
+    if _HIT in captured:
+        yield f"int64_t {_HIT}[1] = {{INT64_MAX}};"
+    yield from () if is_inline else capture
     yield f"if ({is_worth}) {{"
-    yield from _region(number, n, captured, (lo, hi, grain, units, region), s)
-    rest = " & ~TP_FOUND" if is_search else ""
+    yield from capture if is_inline else ()
+    run = f"tp_run_loop(&tp_loop_{number}, {given}, {lo}, {hi}, {grain}, {units})"
+    rest = " & ~TP_FOUND" if _HIT in captured else ""
     if _undoes(n):
-        yield from _undo_lines(number, region, _arguments(captured, f"{hi} - {lo}"), (lo, hi))
+        yield from _undo_lines(number, c, run, given, (lo, hi))
     else:
-        yield f"status |= tp_run_region(&{region}.region){rest};"
+        yield f"status |= {run}{rest};"
     yield "} else {"
     if is_inline:
         yield from block((serial,), scope.inner())
     else:
-        yield f"status |= tp_part_{number}({_arguments(captured, f'{hi} - {lo}')}, {lo}, {hi});"
+        yield f"status |= tp_part_{number}({given}, {lo}, {hi}){rest};"
     yield "}"
     yield f"if (status & {STATUS['replay']}) return status;"
     yield "}"
 
 
-def _arguments(
-    captured: dict[str, str], whole: str, prefix: str = "", own: Collection[str] = ()
+def _loop_record(
+    number: int, n: Splittable, captured: Collection[str], run: str, s: Scope
 ) -> str:
-    """The arguments of `tp_part` but for the ends; ``whole``: the trip count of the whole loop;
-    ``own``: the tables that the chunk has for itself.
+    """The constant that describes the loop to the pool (`tp_loop` of parallel.h); ``run``: the
+    function for a chunk.
     """
-    given = [
-        whole if c == _WHOLE else f"tp_own_{c}" if c in own else f"{prefix}{c}" for c in captured
-    ]
-    return ", ".join(["arrays", "scalars", *given])
-
-
-def _region(
-    number: int, n: Splittable, captured: dict[str, str],
-    names: tuple[str, str, str, str, str], s: Scope,
-) -> Iterator[str]:
-    """The struct that describes the region; ``names``: of both ends, of the grain, of the work, of
-    itself.
-    """
-    lo, hi, grain, units, region = names
-    is_uneven = int(contains(n, ir.While) or any(
+    is_uneven = contains(n, ir.While) or any(
         isinstance(x, ir.Loop | ir.VecLoop) and x.until is not None for x in walk(n)
-    ))
+    )
     stops_at = [str(STATUS["replay"])]
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
-    values = ", ".join((
-        f"tp_run_{number}", "arrays", "scalars", lo, hi, grain, units,
-        f"&tp_rate_{number}", " | ".join(stops_at),
-        str(is_uneven), str(int(_HIT in captured)), str(s.threads),
-        "TP_POLLS",
-    ))
-    rest = "".join(f", {c}" for c in captured if c != _WHOLE)
-    yield f"struct tp_captured_{number} {region} = {{{{{values}}}{rest}}};"
+    fields = (
+        run, f"&tp_rate_{number}", _longest(n, s), " | ".join(stops_at), int(is_uneven),
+        int(_HIT in captured or _undoes(n)), s.threads,
+    )
+    return f"static const tp_loop tp_loop_{number} = {{{', '.join(map(str, fields))}}};"
 
 
 def _grain(n: Splittable) -> int:
@@ -214,36 +204,42 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
 
 
 def _with_own_tables(
-    tables: dict[str, _Table], number: int, arguments: Callable[[Collection[str]], str],
-    lengths: Sequence[str],
+    tables: dict[str, _Table], number: int, captured: Collection[str], lengths: Sequence[str]
 ) -> Iterator[str]:
     """The body of `tp_run` where the loop adds to `tables`: a chunk adds to tables of its own, and
-    then these to the arrays; a run of the whole range adds to the arrays at once. ``arguments``: of
-    `tp_part`, with own tables of these names; ``lengths``: the declarations that tell the lengths.
+    then these to the arrays; a run of the whole range adds to the arrays at once. ``captured``: the
+    fields of the struct but for the lock, which other threads write; ``lengths``: the declarations
+    that tell the lengths.
     """
-    place = f"((struct tp_captured_{number} *)region)->"
+    yield f"struct tp_captured_{number} *const shared = captured;"
     yield from lengths
-    yield "if (first == region->first && last == region->last) {"
-    yield f"*status |= tp_part_{number}({arguments(())}, first, last);"
-    yield "return;"
-    yield "}"
+    yield from _whole_range(number)
+    yield f"struct tp_captured_{number} own = {{{', '.join(f'shared->{c}' for c in captured)}}};"
     for c, (kind, length) in tables.items():
         yield f"{kind} tp_own_{c}[{_TABLE}];"
         yield f"__builtin_memset(tp_own_{c}, 0, {length} * sizeof *tp_own_{c});"
-    yield f"*status |= tp_part_{number}({arguments(tables)}, first, last);"
-    yield f"while (__atomic_exchange_n(&{place}tp_lock, 1, __ATOMIC_ACQUIRE));"
+        yield f"own.{c} = tp_own_{c};"
+    yield f"const int64_t status = tp_part_{number}(arrays, scalars, &own, first, last);"
+    yield "while (__atomic_exchange_n(&shared->tp_lock, 1, __ATOMIC_ACQUIRE));"
     for c, (kind, length) in tables.items():
-        yield f"{kind} *const tp_all_{c} = {place}{c};"
         yield f"for (int64_t k = 0; k < {length}; k++)"
-        yield f"    tp_all_{c}[k] = ({kind})(tp_all_{c}[k] + tp_own_{c}[k]);"
-    yield f"__atomic_store_n(&{place}tp_lock, 0, __ATOMIC_RELEASE);"
+        yield f"    shared->{c}[k] = ({kind})(shared->{c}[k] + tp_own_{c}[k]);"
+    yield "__atomic_store_n(&shared->tp_lock, 0, __ATOMIC_RELEASE);"
+    yield "return status;"
 
 
-def _part(
+def _whole_range(number: int) -> Iterator[str]:
+    """The run of the whole range in one thread, in the body of `tp_run`."""
+    lo, hi = _ENDS
+    yield f"if (first == shared->{lo} && last == shared->{hi})"
+    yield f"    return tp_part_{number}(arrays, scalars, captured, first, last);"
+
+
+def _definitions(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> tuple[str, dict[str, str]]:
-    """The text of both functions, for a part of the range and as the pool calls it, with their
-    struct; and what the loop captures: the type of each C name.
+    """The text of the functions and constants for the loop, and what it captures: the type of each
+    C name, which is a field of its struct.
     """
     inner = s.inner()
     ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
@@ -276,42 +272,46 @@ def _part(
         captured[_WHOLE] = "int64_t "
     if _HIT in used:
         captured[_HIT] = "int64_t *"
-    fields = [f"{kind}{c};" for c, kind in captured.items() if c != _WHOLE]
+    heads = [*parameters]
+    if captured:
+        heads.append(f"const struct tp_captured_{number} *const tp_given = captured;")
+        heads += [f"{kind}const {c} = tp_given->{c};" for c, kind in captured.items()]
+    does_more = tables or copying
+    if does_more:
+        captured |= dict.fromkeys(_ENDS, "int64_t ")
+    fields = [f"{kind}{c};" for c, kind in captured.items()]
     fields += ["int32_t tp_lock;"] if tables else []
-    fields += ["tp_saved *tp_chunks;"] if copying else []
-    given = "".join(f"{kind}const {c}, " for c, kind in captured.items())
-    given = f"const tp_array *const arrays, const tp_scalar *const scalars, {given}"
-    head = f"static __attribute__((noinline)) int64_t tp_part_{number}"
-    place = f"((struct tp_captured_{number} *)region)->"
-    whole = "region->last - region->first"
-    def arguments(own: Collection[str]) -> str:
-        """Of the function for a part, as the pool calls it."""
-        return _arguments(captured, whole, place, own)
-
-    lengths = [text for name, text in s.parameters.items() if _is_length(name, tables, s)]
-    run = (
-        [*_with_own_tables(tables, number, arguments, lengths)] if tables
-        else [*_run_with_undo(number, n, arguments(()), s)] if copying
-        else [f"*status |= tp_part_{number}({arguments(())}, first, last);"]
+    fields += ["tp_undo tp_undo;"] if copying else []
+    given = (
+        "const tp_array *const arrays, const tp_scalar *const scalars, void *const captured, "
+        "int64_t tp_first, int64_t tp_last"
     )
     text = [
         f"float tp_rate_{number} = {FIRST_RATE}f;",
-        f"struct tp_captured_{number} {{", "tp_region region;", *fields, "};",
-        f"{head}({given}int64_t tp_first, int64_t tp_last)", "{",
-        *parameters,
+        *([f"struct tp_captured_{number} {{", *fields, "};"] if fields else ()),
+        f"static __attribute__((noinline)) int64_t tp_part_{number}({given})", "{",
+        *heads,
         "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
-        *lines, "return status;", "}",
-        *([f"static __attribute__((noinline)) void tp_copy_{number}({given}int64_t tp_first, "
-           "int64_t tp_last, char *tp_block, int tp_back)", "{", *parameters, *copying, "}"]
-          if copying else ()),
-        f"static void tp_run_{number}(tp_region *region, int64_t first, int64_t last, "
-        "int64_t *status)", "{",
-        "const tp_array *const arrays = region->arrays;",
-        "const tp_scalar *const scalars = region->scalars;",
-        *run,
-        *([f"if (TP_PEEK({place}{_HIT}) != INT64_MAX) *status |= TP_FOUND;"] * (_HIT in used)),
-        "}",
+        *lines,
+        *([f"if (TP_PEEK({_HIT}) != INT64_MAX) status |= TP_FOUND;"] * (_HIT in used)),
+        "return status;", "}",
     ]
+    if copying:
+        text += [
+            f"static __attribute__((noinline)) void tp_copy_{number}({given}, char *tp_block, "
+            "int tp_back)", "{", *heads, *copying, "}",
+        ]
+    if does_more:
+        lengths = [t for name, t in s.parameters.items() if _is_length(name, tables, s)]
+        text += [
+            f"static int64_t tp_run_{number}(const tp_array *arrays, const tp_scalar *scalars, "
+            "void *captured, int64_t first, int64_t last)", "{",
+            *(_with_own_tables(tables, number, captured, lengths) if tables else
+              _run_with_undo(number, n, s)),
+            "}",
+        ]
+    run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
+    text.append(_loop_record(number, n, captured, run, s))
     return indented(text), captured
 
 
@@ -348,8 +348,10 @@ def _arrays_of(n: ir.Node) -> set[str]:
 #
 # A check that fails ends the loop, and Python runs the call again. Until then other threads have
 # run iterations that Python may not reach, since it raises. So each chunk saves before it runs, and
-# when the region has stopped all of them are put back: then the arrays are as before the loop. A
-# run of the whole range by one thread saves nothing: what it has written Python writes again.
+# when the region has stopped, those behind the first chunk that has not ended are put back. What
+# was stored before it stays: as in a run by one thread, Python writes it again. So a chunk whose
+# predecessors have all ended saves nothing, and what others have saved is dropped when theirs have
+# (`parallel_undo.h`). Chunks are claimed in ascending order, so that this is soon.
 
 
 def _step(n: Splittable) -> int:
@@ -368,9 +370,12 @@ def _bytes(n: Splittable, s: Scope) -> int:
     return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
 
 
-def _fits_in_memory(n: Splittable, lo: str, hi: str, s: Scope) -> str:
-    """The test, in C, that the loop from `lo` to `hi` may save all that it stores."""
-    return f"({hi} - {lo}) <= {_MOST_SAVED // _bytes(n, s) * _step(n)}"
+def _longest(n: Splittable, s: Scope) -> int:
+    """The iterations of a chunk, at most; 0: any number."""
+    if not _undoes(n) or not _bytes(n, s):
+        return 0
+    grain = _grain(n)
+    return max(_SAVED_AT_ONCE // _bytes(n, s) * _step(n) // grain, 1) * grain
 
 
 def _copy_function(n: Splittable, s: Scope) -> list[str]:
@@ -392,45 +397,41 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
     return lines
 
 
-def _run_with_undo(number: int, n: Splittable, arguments: str, s: Scope) -> Iterator[str]:
-    """The body of `tp_run`: a chunk saves, is noted in the region, and runs. Without memory the
-    region stops, and its range is run again by one thread.
+def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
+    """The body of `tp_run`: a chunk saves what it must, and runs. Without memory the region stops,
+    and what is left of its range is run by one thread.
     """
-    part = f"*status |= tp_part_{number}({arguments}, first, last);"
-    place = f"&((struct tp_captured_{number} *)region)->tp_chunks"
+    given = "arrays, scalars, captured, first, last"
     bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
-    yield "if (first == region->first && last == region->last) {"
-    yield part
-    yield "return;"
-    yield "}"
-    yield f"tp_saved *const saved = tp_room(first, last, {bytes_});"
-    yield "if (!saved) {"
-    yield "*status |= TP_NO_ROOM;"
-    yield "return;"
-    yield "}"
-    yield f"tp_copy_{number}({arguments}, first, last, (char *)(saved + 1), 0);"
-    yield f"tp_note_saved({place}, saved);"
-    yield part
+    yield f"struct tp_captured_{number} *const shared = captured;"
+    yield from _whole_range(number)
+    yield "tp_saved *room;"
+    yield f"if (!tp_begin_chunk(&shared->tp_undo, first, last, {bytes_}, &room))"
+    yield "    return TP_NO_ROOM;"
+    yield f"if (room) tp_copy_{number}({given}, (char *)(room + 1), 0);"
+    yield f"const int64_t status = tp_part_{number}({given});"
+    yield f"if (!(status & {STATUS['replay']})) tp_end_chunk(&shared->tp_undo, room, last);"
+    yield "return status;"
 
 
 def _undo_lines(
-    number: int, region: str, arguments: str, ends: tuple[str, str]
+    number: int, captured: str, run: str, given: str, ends: tuple[str, str]
 ) -> Iterator[str]:
-    """The run of the region in the body of the kernel, and what follows it: all chunks put back if
-    it was stopped, their memory freed, the whole range run by this thread if that did not suffice.
+    """The `run` of the region in the body of the kernel, and what follows it: the chunks put back
+    that are behind the first one that has not ended, if it was stopped; their memory freed; what is
+    left of the range run by this thread where there was no memory.
     """
-    replay = STATUS["replay"]
-    yield f"int64_t tp_result = tp_run_region(&{region}.region);"
-    yield f"for (tp_saved *saved = {region}.tp_chunks, *next; saved; saved = next) {{"
-    yield "next = saved->next;"
+    replay, undo = STATUS["replay"], f"{captured}.tp_undo"
+    yield f"{undo}.ended = {ends[0]};"
+    yield f"int64_t tp_result = {run};"
     yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
+    yield f"    for (tp_saved *saved = {undo}.begun; saved; saved = saved->next)"
     yield (
-        f"    tp_copy_{number}({arguments}, saved->first, saved->last, (char *)(saved + 1), 1);"
+        f"        tp_copy_{number}({given}, saved->first, saved->last, (char *)(saved + 1), 1);"
     )
-    yield "__builtin_free(saved);"
-    yield "}"
+    yield f"tp_free_saved({undo}.begun), tp_free_saved({undo}.spare);"
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
-    yield f"    tp_result |= tp_part_{number}({arguments}, {ends[0]}, {ends[1]});"
+    yield f"    tp_result |= tp_part_{number}({given}, {undo}.ended, {ends[1]});"
     yield "status |= tp_result & ~TP_NO_ROOM;"
 
 

@@ -108,9 +108,11 @@ def translation_unit(text: str, target: Target) -> str:
     """`text` after the headers and definitions that it uses."""
     heads = read_header("abi.h") + (read_header("undo.h") if "tp_keep" in text else "")
     heads += read_header("stop.h") if "tp_clock" in text else ""
-    if "tp_region" in text:
+    if "tp_run_loop" in text:
         worth = f"#ifndef TP_WORTH\n#define TP_WORTH {WORTH}\n#endif\n"
         heads += read_header("parallel.h") + worth
+        heads += read_header("parallel_search.h") if "tp_hit" in text else ""
+        heads += read_header("parallel_undo.h") if "tp_undo" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 
@@ -174,7 +176,7 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            is_same = f"!tp_disjoint({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            is_same = f"!{_are_disjoint(g.a, g.b, False, s)}"
             for name in (g.a, g.b):
                 conditions.setdefault(name, []).append(is_same)
     return {
@@ -183,14 +185,22 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
 
 
 def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
-    """Code before and after the body of a kernel that stops at a failed check.
+    """C lines before and after the body of a kernel that stops at a failed check (`Kernel.stops`).
 
-    Such a kernel reads nothing that it writes, unless the caller passes one array for two
-    parameters (`Disjoint.or_same`): such an array is copied before, and restored if the call is
-    replayed. Without memory for the copy the kernel returns at once, as if all checks had failed,
-    and Python runs.
+    Python then runs on what the kernel has left, and writes the same again: which is right, as such
+    a kernel reads no array that it writes. But a caller may pass one array for two parameters that
+    the compiler took for two arrays (`Disjoint.or_same`). Such an array is copied before the body,
+    and copied back if the status says that the call is replayed::
+
+        char *out_kept = 0;
+        if ((!tp_disjoint(out, x)) && !(out_kept = tp_keep(out))) return <replay>;
+        ... the body ...
+        if (out_kept && status & <replay>) tp_move(out, out_kept, 1);
+        __builtin_free(out_kept);
+
+    Without memory for the copy the kernel returns before it has written anything.
     """
-    fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))
+    fatal = sum(STATUS[c] for c in ("replay", *kernel.strict))  # the bits that lead to a replay
     before, after = [], []
     for name, is_same in _in_place_arrays(kernel, s).items():
         c, arguments = s.fresh(f"{name}_kept"), _array_arguments(name, s)
@@ -198,7 +208,6 @@ def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
         before.append(f"if (({is_same}) && !({c} = tp_keep({arguments}))) return {fatal};")
         after.append(f"if ({c} && status & {fatal}) tp_move({arguments}, {c}, 1);")
         after.append(f"__builtin_free({c});")
-
     return before, after
 
 
@@ -280,13 +289,26 @@ def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
-            arguments = ", ".join(_array_arguments(x, s) for x in (a, b))
-            return [f"if (!tp_disjoint({arguments}, {int(or_same)})) {failed}"]
+            return [f"if (!{_are_disjoint(a, b, or_same, s)}) {failed}"]
         case _:
             return assert_never(g)
 
 
+def _are_disjoint(a: str, b: str, or_same: bool, s: Scope) -> str:
+    """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array."""
+    if all(s.arrays[x].rank == 1 and s.arrays[x].step(0) == 1 for x in (a, b)):
+        (a, a_size), (b, b_size) = (_descriptor(x, s) for x in (a, b))
+        return f"tp_disjoint_runs({a}, {a_size}, {b}, {b_size}, {int(or_same)})"
+    return f"tp_disjoint({_array_arguments(a, s)}, {_array_arguments(b, s)}, {int(or_same)})"
+
+
+def _descriptor(array: str, s: Scope) -> tuple[str, int]:
+    """The address of an array's `tp_array`, in C, and the bytes of an element."""
+    index = list(s.arrays).index(array)
+    return f"&arrays[{index}]", DTYPES[s.arrays[array].dtype].bytes
+
+
 def _array_arguments(array: str, s: Scope) -> str:
     """The C arguments that describe an array: its descriptor, rank and element size."""
-    p = s.arrays[array]
-    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"
+    address, size = _descriptor(array, s)
+    return f"{address}, {s.arrays[array].rank}, {size}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ import numpy as np
 from . import runners
 from .runners import Run
 
-__all__ = ["HEAD", "Case", "Make", "Run", "flat", "line", "measure", "pin", "pretty"]
+__all__ = [
+    "HEAD", "Case", "Make", "Moment", "Run", "flat", "line", "measure", "pin", "pretty",
+]
 
 Make = Callable[[int, str, np.random.Generator], tuple[Any, ...]]
 
@@ -67,21 +70,32 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def measure(runs: dict[str, Run], rounds: int) -> dict[str, float]:
-    """The best seconds a call of each, the runs taking turns: what else runs only adds to them."""
+Moment = Callable[[], AbstractContextManager[Any]]
+
+
+def measure(
+    runs: dict[str, Run], rounds: int, moments: Mapping[str, Moment] | None = None,
+) -> dict[str, float]:
+    """The best seconds a call of each, the runs taking turns: what else runs only adds to them.
+    Some run within ``moments``, entered for each turn of a few milliseconds.
+    """
     best: dict[str, float] = {}
     repeat: dict[str, int] = {}
     for name, run in runs.items():
-        run()
-        start = time.perf_counter()
-        run()
-        repeat[name] = max(1, min(1000, int(0.004 / (time.perf_counter() - start + 1e-9))))
+        with (moments or {}).get(name, nullcontext)():
+            run()
+            calls, end = 0, time.perf_counter() + 0.001
+            while not calls or time.perf_counter() < end:
+                run()
+                calls += 1
+        repeat[name] = min(1000, 4 * calls) if calls > 1 else 1
     for _ in range(rounds):
         for name, run in runs.items():
-            start = time.perf_counter()
-            for _ in range(repeat[name]):
-                run()
-            took = (time.perf_counter() - start) / repeat[name]
+            with (moments or {}).get(name, nullcontext)():
+                start = time.perf_counter()
+                for _ in range(repeat[name]):
+                    run()
+                took = (time.perf_counter() - start) / repeat[name]
             best[name] = min(took, best.get(name, took))
     return best
 

@@ -1,12 +1,14 @@
 """Times every case by one thread and by as many as pay (``threads="auto"``), in turn.
 
-    python -m tests.bench.threads [case …] [--sizes 64,4096] [--rounds 5] [--numba]
+    python -m tests.bench.threads [case …] [--sizes 64,4096] [--rounds 5] [--numba] [--real-time]
 
 1 thread: seconds a call; auto: how many times as fast ``threads="auto"`` is, so that 1.00 is even;
+two: how many times as much two processes do at once as one alone, which memory may bound;
 numba: how many times as fast as numba's ``parallel=True``, with `prange` in the outermost loop, of
 the cases that have it; its threads spin between calls, so that ours find no free CPU: look at auto
 in a run without it. The results have the same bits, which is checked. Other work on the machine
-takes the second core: look at `uptime` before.
+takes the second core: look at `uptime` before, or, as root, say ``--real-time``, which takes both
+CPUs from all other processes for some milliseconds at a time.
 """
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,8 +26,8 @@ import numpy as np
 from targets.abi import thread_pool
 from transpile import fuse, threads
 
-from . import carried, escapes, functions, integers, maps, nests
-from .harness import Case, measure, pretty
+from . import carried, escapes, functions, integers, maps, nests, real_time
+from .harness import Case, Moment, Run, measure, pretty
 
 FAMILIES = (maps, nests, carried, escapes, integers, functions)
 
@@ -138,9 +141,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", help="instead of those that suit each case")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--numba", action="store_true")
+    parser.add_argument("--real-time", action="store_true")
     options = parser.parse_args(argv)
-    print(f"{_cpu()}, {threads()}, load {os.getloadavg()[0]:.1f}")
-    print(f"{'case':21}{'dtype':9}{'n':>9}{'1 thread':>10}{'auto':>7}{'numba':>7}")
+    if options.real_time:
+        if not real_time.is_allowed():
+            parser.error("this process must not have real-time priority")
+        os.environ["TRANSPILE_CFLAGS"] = "-DTP_SIMULATED"  # the pool does not count other processes
+    priority = ", real-time priority" if options.real_time else ""
+    print(f"{_cpu()}, {threads()}, load {os.getloadavg()[0]:.1f}{priority}")
+    print(f"{'case':21}{'dtype':9}{'n':>9}{'1 thread':>10}{'auto':>7}{'two':>7}{'numba':>7}")
     ratios: list[float] = []
     for name, function, make, dtype, sizes in cases(options.cases):
         if options.cases and not any(part in name for part in options.cases):
@@ -149,11 +158,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 args = make(n, dtype, np.random.default_rng(1))
-                times = _times(function, args, options.rounds, options.numba)
+                times = _times(
+                    function, args, options.rounds, by_numba=options.numba,
+                    is_real_time=options.real_time,
+                )
             one, auto = times["one"], times["auto"]
             ratios.append(one / auto)
             numba = f"{times['numba'] / auto:7.2f}" if "numba" in times else ""
-            print(f"{name:21}{dtype:9}{n:9}{pretty(one):>10}{one / auto:7.2f}{numba}", flush=True)
+            columns = f"{pretty(one):>10}{one / auto:7.2f}{2 * one / times['two']:7.2f}{numba}"
+            print(f"{name:21}{dtype:9}{n:9}{columns}", flush=True)
     below = sum(r < 0.97 for r in ratios)
     print(f"geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, "
           f"least {min(ratios):.2f}, {below} of {len(ratios)} below 0.97")
@@ -170,26 +183,43 @@ def _cpu() -> str:
 
 
 def _times(
-    function: Callable[..., Any], args: tuple[Any, ...], rounds: int, by_numba: bool
+    function: Callable[..., Any], args: tuple[Any, ...], rounds: int, *, by_numba: bool,
+    is_real_time: bool,
 ) -> dict[str, float]:
-    """Seconds a call of each who can, in turn; after the results have been compared."""
+    """Seconds a call of each who can, in turn; after the results have been compared. ``two``: of a
+    call while another process makes the same calls.
+    """
     one, auto = fuse(function, threads=1, on_reject="raise"), fuse(function, on_reject="raise")
     copies = [[a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)]
+    undisturbed: Moment = real_time.real_time if is_real_time else nullcontext
     results = [np.asarray(f(*given)) for f, given in zip((one, auto), copies, strict=True)]
     if thread_pool.wait_until_ready():
-        results[1] = np.asarray(auto(*args))
+        with undisturbed():
+            results[1] = np.asarray(auto(*args))
     assert results[0].tobytes() == results[1].tobytes(), function.__name__
-    runs: dict[str, Callable[[], object]] = {
-        "one": lambda: one(*args), "auto": lambda: auto(*args),
+    runs: dict[str, Run] = {
+        "one": lambda: one(*args), "auto": lambda: auto(*args), "two": lambda: one(*args),
     }
-    by_itself: dict[str, Callable[[], object]] = {}
+    by_itself: dict[str, Run] = {}
     if by_numba and (loop := _in_parallel(function)) is not None:
         try:
             loop(*args)
             by_itself["numba"] = lambda: loop(*args)
         except Exception as error:  # numba lacks something
             print(f"numba: {type(error).__name__}")
-    return measure(runs, rounds) | measure(by_itself, rounds)  # its threads spin after each region
+    with real_time.Companion(lambda: one(*copies[0]), is_real_time=is_real_time) as other:
+
+        @contextmanager
+        def beside_other() -> Iterator[None]:
+            """While the other process runs, too."""
+            with undisturbed(), other.running():
+                yield
+
+        moments: dict[str, Moment] = {
+            "one": undisturbed, "auto": undisturbed, "two": beside_other, "numba": undisturbed,
+        }
+        times = measure(runs, rounds, moments)
+    return times | measure(by_itself, rounds, moments)  # its threads spin after each region
 
 
 def _in_parallel(function: Callable[..., Any]) -> Callable[..., Any] | None:

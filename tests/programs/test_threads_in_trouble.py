@@ -258,6 +258,31 @@ with thread_pool.forced(3):
     print(out[26])
 """
 
+FORKED = IMPORTS + """
+import ctypes, os, signal, threading, time
+import numpy as np
+from targets.abi import thread_pool
+from test_threads_in_trouble import steps
+fork = {fork}
+out, children = np.zeros(1 << 20, np.int64), []
+signal.signal(signal.SIGUSR1, lambda *_: children.append(fork()))
+steps(100, out)
+out[:100] = 0
+def interrupt():
+    while thread_pool.pool_counts().workers < 2:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGUSR1)
+with thread_pool.forced(3):
+    threading.Thread(target=interrupt).start()
+    steps(len(out), out)
+    is_in_region = thread_pool.pool_counts().workers < 2
+right = out.sum() == {total} and out.max() == {most}
+if children[0] == 0:
+    os._exit(not right)
+print(right, is_in_region, os.waitpid(children[0], 0)[1], steps.stats.replays)
+"""
+
 ENDED = IMPORTS + """
 import os, threading, time
 import numpy as np
@@ -321,6 +346,17 @@ def printed(text: str, folder: Path, **kept: Any) -> Any:
 def test_ctrl_c(tmp_path: Path) -> None:
     """Stops all threads soon; the next call is as if nothing had been."""
     assert printed(INTERRUPTED, tmp_path).stdout == "interrupted True\n111\n"
+
+
+@pytest.mark.parametrize("fork", ["os.fork", "ctypes.PyDLL(None).fork"])
+def test_a_signal_handler_forks_in_a_loop_that_adds_to_its_array(fork: str, tmp_path: Path) -> None:
+    """Both processes finish the loop: no chunk is lost, and none is run twice; also where a library
+    forks, of which Python does not know.
+    """
+    out = np.zeros(1 << 20, np.int64)
+    alone(steps, len(out), out)
+    text = FORKED.format(fork=fork, total=out.sum(), most=out.max())
+    assert printed(text, tmp_path).stdout == "True True 0 {}\n"
 
 
 @pytest.mark.parametrize("daemon", [pytest.param(True, marks=pytest.mark.long), False])

@@ -4,6 +4,7 @@ Elements that iterations behind the exception have stored are put back; exactly 
 """
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable
@@ -98,22 +99,53 @@ def slow_first(x, k, out, counts):
         out[i] = math.sqrt(x[i]) + s
 
 
-def test_what_other_threads_have_stored_behind_an_exception_is_put_back() -> None:
-    """The first iteration raises after the others have run."""
-    f, n = fuse(slow_first, on_reject="raise"), 3_000
-    calls = []
-    for _ in range(2):
-        x, k, out, counts = arguments(n, (0,))
-        counts[:] = 0
-        counts[0] = 1_500_000
-        calls.append((x, k, out, counts))
-    f(*arguments(9, ()))
-    with thread_pool.forced(3):
-        before = thread_pool.pool_counts().parallel
-        got = outcome(f, calls[0])
-        assert thread_pool.pool_counts().parallel > before
-    assert_same(got, outcome(slow_first, calls[1]), "3 threads", 2)
-    np.testing.assert_array_equal(calls[0][2], np.full(2 * n, 5.0))
+def slow_first_in_place(x, k, out, counts):
+    for i in range(len(x)):
+        s = 0
+        for j in range(counts[i]):
+            s = (s * 7 + j) % 1000003
+        k[i] += int(math.sqrt(x[i])) + s
+
+
+def slow_arguments(bad: tuple[int, ...]) -> tuple[Any, ...]:
+    """The first iteration takes so long that the other threads run all others meanwhile."""
+    x, k, out, counts = arguments(3_000, bad)
+    counts[:] = 0
+    counts[0] = 1_000_000
+    return x, k, out, counts
+
+
+@functools.cache
+def pythons_state(f: Callable[..., Any], bad: tuple[int, ...]) -> tuple[Any, tuple[Any, ...]]:
+    given = slow_arguments(bad)
+    return outcome(f, given), given
+
+
+@pytest.mark.parametrize(("f", "memory"), [
+    (slow_first, ""), (slow_first, "-D__builtin_malloc(n)=0"), (slow_first, "-DTP_MOST_SAVED=9000"),
+    (slow_first_in_place, ""),
+])
+def test_an_exception_while_the_first_chunk_takes_longest(
+    f: Callable[..., Any], memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first, a middle, and the last chunk, and in several: what other threads have stored
+    behind it is put back, although they have ended; also if there is no memory for that, or too
+    little. An array that the loop reads, too, is copied as a whole before.
+    """
+    flags = with_flags("-DTP_WORTH=0", *hurried_flags(), *([memory] if memory else []))
+    monkeypatch.setenv("TRANSPILE_CFLAGS", flags)
+    parallel, n = fuse(f, on_reject="raise"), 3_000
+    parallel(*arguments(9, ()))
+    for bad in ((), (0,), (n // 2, n - 2), (n - 1,), (0, n - 1)):
+        given, (expected, state) = slow_arguments(bad), pythons_state(f, bad)
+        with thread_pool.forced(3):
+            before = thread_pool.pool_counts().parallel
+            got = outcome(parallel, given)
+            assert thread_pool.pool_counts().parallel > before
+        assert_same(got, expected, f"3 threads, {bad}", 2)
+        for a, b in zip(given, state, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert sum(parallel.stats.replays.values()) == 4
 
 
 def test_elements_between_those_of_the_loop_are_not_put_back() -> None:
@@ -161,19 +193,6 @@ def test_one_array_that_is_read_and_written() -> None:
         assert_same(got, expected, f"{bad}", 2)
         np.testing.assert_allclose(ours, pythons, rtol=1e-15)
     assert f.stats.compiled
-
-
-def test_without_memory_to_save_one_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = with_flags("-DTP_WORTH=0", "-D__builtin_malloc(n)=0", *hurried_flags())
-    monkeypatch.setenv("TRANSPILE_CFLAGS", flags)
-    f = fuse(two_arrays, on_reject="raise")
-    for bad in ((), (2_000,)):
-        ours, pythons = arguments(5_000, bad), arguments(5_000, bad)
-        with thread_pool.forced(3):
-            got = outcome(f, ours)
-        assert_same(got, outcome(two_arrays, pythons), "3 threads", 2)
-    assert f.stats.compiled
-    assert sum(f.stats.replays.values()) <= 1
 
 
 @pytest.mark.parametrize(("source", "reason"), [

@@ -7,7 +7,7 @@
 enum { SUM, FLAGS, CONTROL, UNEVEN, NESTED, STOP, STACK, SLEEP, POLL, SATURATE };
 enum { KIND, LENGTH, GRAIN, STOPS_AT, IS_UNEVEN, MOST, PLACE };      /* words of `given` */
 
-typedef struct { tp_region region; const int64_t *given; double *x, *y, *sums; int64_t *threads; } harness;
+typedef struct { tp_loop loop; tp_region region; const int64_t *given; double *x, *y, *sums; int64_t *threads; } harness;
 
 static float harness_rates[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};    /* of each kind */
 int64_t (*harness_goes_on)(void *, void **);
@@ -45,10 +45,11 @@ static void work_on(harness *h, int64_t i)
     }
 }
 
-static void run(tp_region *region, int64_t first, int64_t last, int64_t *status)
+static int64_t run(const tp_array *arrays, const tp_scalar *scalars, void *captured, int64_t first, int64_t last)
 {
-    harness *h = (harness *)region;
+    harness *h = captured;
     const int64_t *given = h->given, grain = given[GRAIN];
+    int64_t status = 0;
     if (given[KIND] == STACK) {
         volatile char locals[64 << 10];
         for (int64_t k = 0; k < (int64_t)sizeof locals; k += 512) locals[k] = (char)first;
@@ -57,9 +58,8 @@ static void run(tp_region *region, int64_t first, int64_t last, int64_t *status)
         int64_t inner[] = {SUM, last - first, grain, 0, 0, 0, 0};
         harness within = *h;
         within.given = inner, within.x += first, within.y += first, within.threads = 0, within.sums = 0;
-        within.region.first = 0, within.region.last = last - first;
-        *status |= tp_run_region ? tp_run_region(&within.region) : 0;
-        if (!tp_run_region) run(&within.region, 0, last - first, status);
+        within.region.first = 0, within.region.last = last - first, within.region.captured = &within;
+        status |= tp_run_region ? tp_run_region(&within.region) : run(arrays, scalars, &within, 0, last - first);
     }
     int64_t clock[5] = {0, 0, 1, 1, 0};
     for (int64_t block = first; block < last; block += grain) {
@@ -69,12 +69,13 @@ static void run(tp_region *region, int64_t first, int64_t last, int64_t *status)
         double sum = 0;
         for (int64_t i = block; i < end; i++) sum += h->y[i];
         if (h->sums) h->sums[number] = sum;
-        if (given[KIND] == STOP && block <= given[PLACE] && given[PLACE] < end) *status |= 32;
+        if (given[KIND] == STOP && block <= given[PLACE] && given[PLACE] < end) status |= 32;
         if (given[KIND] == POLL) {
             usleep(1000);
-            if (harness_goes_on && !harness_goes_on(clock, harness_raised)) { *status |= 16; return; }
+            if (harness_goes_on && !harness_goes_on(clock, harness_raised)) return status | 16;
         }
     }
+    return status;
 }
 
 /* Runs the region; gives its status, and the float flags that it left in the bits 32 and up. `units`: its work. */
@@ -82,31 +83,33 @@ int64_t tp_harness(const int64_t *given, double units, double *x, double *y, dou
 {
     harness h = {
         {
-            .run = run, .first = 0, .last = given[LENGTH], .grain = given[GRAIN], .units = units,
-            .rate = &harness_rates[given[KIND]], .stops_at = given[STOPS_AT], .is_uneven = (int32_t)given[IS_UNEVEN],
-            .is_ordered = given[STOPS_AT] != 0,
-            .most_threads = (int32_t)given[MOST],
+            .run = run, .rate = &harness_rates[given[KIND]], .stops_at = given[STOPS_AT], .is_uneven = (int32_t)given[IS_UNEVEN],
+            .is_ordered = given[STOPS_AT] != 0, .most_threads = (int32_t)given[MOST],
+        },
+        {
+            .last = given[LENGTH], .grain = given[GRAIN], .units = units,
             .goes_on = given[KIND] == POLL ? harness_goes_on : 0, .raised = harness_raised,
         },
         given, x, y, sums, threads,
     };
-    int64_t status = 0;
+    h.region.loop = &h.loop, h.region.captured = &h;
     tp_flags_clear();
-    if (tp_run_region) status = tp_run_region(&h.region);
-    else run(&h.region, 0, given[LENGTH], &status);
+    int64_t status = tp_run_region ? tp_run_region(&h.region) : run(0, 0, &h, 0, given[LENGTH]);
     return status | tp_flags() << 32;
 }
 
 /* Nanoseconds a call, the best and the median of `calls`: of a region of `length` elements that each take a few steps, after
  * `idle` microseconds in which the caller does nothing. */
-static void spin_run(tp_region *region, int64_t first, int64_t last, int64_t *status)
+static int64_t spin_run(const tp_array *arrays, const tp_scalar *scalars, void *captured, int64_t first, int64_t last)
 {
-    harness *h = (harness *)region;
+    harness *h = captured;
+    (void)arrays, (void)scalars;
     for (int64_t i = first; i < last; i++) {
         double value = (double)i;
         for (int k = 0; k < 16; k++) value = value * 0.999 + 1;
         h->y[i] = value;
     }
+    return 0;
 }
 
 static double harness_now(void)
@@ -122,13 +125,13 @@ void tp_harness_time(int64_t length, int64_t calls, int64_t idle, double *y, dou
     int slot = 0;
     for (int64_t n = length; n > 1; n /= 2) slot++;
     if (!rates[slot]) rates[slot] = 20;
-    harness h = {{.run = spin_run, .last = length, .grain = 8, .units = (double)length, .rate = &rates[slot]}, 0, 0, y, 0, 0};
+    harness h = {{.run = spin_run, .rate = &rates[slot]}, {.last = length, .grain = 8, .units = (double)length}, 0, 0, y, 0, 0};
+    h.region.loop = &h.loop, h.region.captured = &h;
     for (int64_t k = 0; k < calls; k++) {
         if (idle) usleep((unsigned)idle);
-        int64_t status = 0;
         double begin = harness_now();
         if (tp_run_region) tp_run_region(&h.region);
-        else spin_run(&h.region, 0, length, &status);
+        else spin_run(0, 0, &h, 0, length);
         times[k] = harness_now() - begin;
     }
 }

@@ -38,6 +38,7 @@ LEFT = (
 THREAD_TESTS = (
     "programs/test_threads.py",
     "programs/test_threads_in_trouble.py",
+    "programs/test_undone_loops.py",
     "fuzz/test_random_threads.py",
 )
 """What runs with ``--thread`` unless tests are named: programs, folds and random programs, each by
@@ -78,7 +79,7 @@ from targets.abi import thread_pool
 from transpile import fuse
 
 os.environ["TRANSPILE_CFLAGS"] = with_flags("-DTP_WORTH=0", "-Og")
-parallelism._memory = lambda *_: (None, frozenset())
+parallelism._memory_conflicts = lambda *_: parallelism._Conflicts()
 
 @fuse(on_reject="raise")
 def racing(k, out):

@@ -434,8 +434,14 @@ class Facts(CallFacts, SubscriptFacts):
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """The fact about the value of `e` at the current statement. Facts about an expression and
-        its parts are cached until their premises change: macros ask for the same ones repeatedly.
+        """The fact about the value of `e` at the current statement: type, rank, lengths, owner.
+        Macros ask by `Context.fact`; `_of` has the rule for each kind of expression.
+
+            x * 2    # x: f64 array of rank 2   →   Fact(rank=2, kinds={f64 array}, shape=that of x)
+
+        Macros ask for the same facts repeatedly: those of `e` and its parts are cached, until
+        something that facts depend on has changed (`_premises`), such as the facts about local
+        names.
         """
         if self._inferring:
             return self._cached_fact(e)

@@ -36,8 +36,13 @@ _Environment: TypeAlias = "dict[str, Fact]"
 
 
 class Flow(Facts):
-    """Walks a function statement by statement; ``known`` has the facts about its local names before
-    the next statement. ``changed``: names that the function's local functions bind.
+    """Walks a function statement by statement; the facts about its local names before the next
+    statement are in ``known``. The driver of the macros (`transpile.expand._Driver`) makes the
+    steps: `record` passes a statement, `enter_loop` begins a loop, `join_environments` joins
+    branches.
+
+    ``changed``: names that the function's local functions bind: after a call of one, nothing is
+    known of them.
     """
 
     def __init__(
@@ -167,13 +172,23 @@ class Flow(Facts):
         self.known = dict(before) if after is None else after
 
     def enter_loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """Sets the facts to those at the start of every iteration of `loop`, its target bound."""
+        """Sets the facts to those at the head of `loop`: what holds before every iteration, the
+        first and all others, with the target bound. The driver of the macros calls it, and then
+        expands the body.
+
+            s = 0                    # before the loop, s: int
+            for v in x:              # at its head,     s: int or float
+                s = s + v            # after the body,  s: float
+
+        Results for loops are dropped first: macros may have changed loops since the last call.
+        """
         self._loop_results.clear()
         self._enter_loop(loop)
 
     def _enter_loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-        """See `enter_loop`: iterates to the least fixpoint of the body. It ends, since each join
-        only drops facts.
+        """As `enter_loop`, with the results for inner loops that were seen before. Finds the least
+        fixpoint: the facts at the end of an iteration are joined to those at its head, until they
+        add nothing. That ends, since each join only drops facts or adds one of finitely many types.
         """
         while True:
             head = dict(self.known)

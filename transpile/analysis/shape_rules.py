@@ -78,8 +78,18 @@ def is_squeeze(call: ast.Call, function: object | None) -> bool:
 
 
 def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) -> int | None:
-    """The rank of the result of `function`, from its row in the function table; None where it is
-    not known.
+    """The rank of the result of `function`, called by `call` with arguments of these `ranks`; None
+    where it is not known. `expression_facts` asks where the types of the arguments are not known,
+    so that the function cannot be probed.
+
+        np.zeros((n, m))        "shape"         2: the length of the display
+        np.zeros_like(x)        "like"          the rank of x; None if the call gives a shape
+        np.cumsum(x)            "vector"        1, if x is a vector; an axis could be given else
+        np.sum(x)               "fold"          0, if x is a vector and there are no keywords
+
+    The rule in the middle is the column ``rank`` of the function's row (`numpy.function_table.Row`
+    explains all). Functions of `math` and number types give scalars for scalars; all others are
+    elementwise or unknown (`_elementwise_rank`).
     """
     match _rank_rule(function):
         case "shape":
@@ -229,15 +239,22 @@ class ShapeFacts(Probe):
         return fact
 
     def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
-        """The shape of the array that the call `e` of `target` (None: a method) returns, by its
-        rank rule; None where it is not known.
+        """The lengths of the axes of what the call `e` of `target` (None: a method) returns; None
+        where they are not known. They are host expressions, which can be compared.
+
+            np.zeros((n, 3))     →   (n, 3)
+            np.add(x, y)         →   (x.shape[0],), if x and y have one shape in the facts
+            x.copy()             →   (x.shape[0],)
+
+        The rule is that of the rank (`rank_of_call`): "shape" takes the lengths that are given,
+        "like" and "convert" those of the first argument, "elementwise" the broadcast ones.
         """
         rule = _rank_rule(target)
         match e.args:
-            case [ast.Tuple(elts=elts), *_] if rule == "shape":
-                pass
+            case [ast.Tuple(elts=lengths), *_] if rule == "shape":
+                return self.shape_of_lengths(lengths)
             case [n, *_] if rule == "shape" and self.of(n).is_int:
-                elts = [n]
+                return self.shape_of_lengths([n])
             case [like, *_] if rule == "like":
                 return None if gives_shape(target, e) else self._lengths(like)
             case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
@@ -253,7 +270,6 @@ class ShapeFacts(Probe):
                 row = method_row(method.attr) if method else None
                 keeps_shape = row is not None and row.rank == "like"
                 return self._lengths(method.value) if method and keeps_shape else None
-        return self.shape_of_lengths(elts)
 
     def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
         """The shape with these lengths; None if one of them may change."""

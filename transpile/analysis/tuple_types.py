@@ -181,8 +181,13 @@ def constant_slice(cut: ast.Slice) -> slice | None:
 
 
 def unscalarizable_names(tree: ast.AST) -> set[str]:
-    """The names in `tree` that cannot be scalarized if they are tuples: those read at a computed
-    index, updated by ``+=``, or used in an inner function, ``global`` or ``nonlocal``.
+    """The names in `tree` that must stay tuples, if they are tuples, since some use needs the tuple
+    itself, not its items one by one. `Facts.analyse_function` takes them out of ``scalarizable``.
+
+        t[i]               a computed index selects among the items at run time
+        t += (1,)          the length changes
+        def g(): … t …     an inner function reads the name, not the names of the items
+        global t           other functions read the name
     """
     names: set[str] = set()
     for n in walk_nodes(tree):

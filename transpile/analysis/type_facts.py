@@ -50,8 +50,10 @@ class Fact(NamedTuple):
     unknown.
     """
     owner: str | None = None
-    """The name of the array that it is, or is a view of; "" for an array that this expression
-    makes. None: unknown.
+    """The name of the array that it is, or is a view of: after ``v = x[1:]``, "x" for `v`. The
+    empty string for an array that this expression makes (``x + 1``); once it is bound to a name,
+    that name is its owner. None: unknown. Arrays of one owner may share memory, those of two do
+    not (`alias_analysis.owners_may_alias`).
     """
     memory_order: str | None = None
     """The memory order of the owner's axes, "C", "F" or `UNKNOWN_ORDER`; None: as ``kinds`` tells.
@@ -209,9 +211,16 @@ def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
 
 
 def join_facts(a: Fact, b: Fact) -> Fact:
-    """The fact about a value that has the fact `a` on one path and `b` on the other: the types of
-    both, and of all else what is equal. None on one path and an array on the other is an array that
-    may be None.
+    """The fact about a value that has the fact `a` on one path and `b` on the other (the least
+    upper bound of the lattice): it may have the types of both, and of all else only what is equal
+    is known.
+
+        s: int,  s: float                →   s: int or float
+        x: f64 array of shape (n,),  x: f64 array of shape (m,)   →   f64 array of rank 1
+
+    If the types are unknown on one path, they are unknown. None on one path and an array on the
+    other is the array, which may be None: it has the array's rank, since any use of None as one
+    raises.
     """
     for x, y in ((a, b), (b, a)):
         if x.kinds == _NONE_CONSTANT and y.rank and y.types:

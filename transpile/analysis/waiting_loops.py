@@ -38,10 +38,20 @@ def names_waited_for(
     loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
     members: Container[str] = (),
 ) -> list[str]:
-    """The names whose change elsewhere a loop waits for, sorted; none if it does not wait.
+    """The names whose change elsewhere the loop `loop` waits for, sorted; none if it does not wait.
+    The lowering of ``while`` asks, and refuses a loop that waits: a kernel might never see the
+    change.
+
+        while flag[0] == 0: n += 1           →  ["flag"]: memory, which no iteration changes
+        while STOP is False: x[0] += 1       →  ["STOP"]: a global name, which is the only exit
+        while flag[0] == 0: flag = g(flag)   →  []
+
+    1. One test that reads memory is enough, of the ``while`` or of an ``if`` that leaves it.
+    2. A test that reads global names waits only if all other exits wait, too: most globals are
+       constants, as the limit in ``while n < LIMIT and x[n] > 0``.
 
     ``resolve``: what a name or dotted name means outside of the function; None: it is local.
-    ``members``: local names that stand for attributes and items of objects.
+    ``members``: local names that stand for attributes and items of objects, which are memory.
     """
     sources = _sources(loop)
     changed = _changed(loop, function, resolve)

@@ -137,7 +137,14 @@ def _contradiction(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
+    """Run the command with these words (those of the process if None); returns the exit status:
+
+    - 0: done, and ``--check`` has found nothing;
+    - 1: ``--check`` has found a loop that is left to Python, or ``--emit mlir`` an operation that
+      has no form in MLIR (`_run_task`);
+    - 2: bad usage, a file that cannot be read, or output that cannot be written;
+    - 130: interrupted, by the convention of shells.
+    """
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
     words = sys.argv[1:] if argv is None else argv

@@ -32,6 +32,10 @@ def scalarize_dicts(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
         return best                            best_size = n
                                                return {"at": best_at, "error": best_error,
                                                        "size": best_size}
+
+    `transpile.expand.expand` calls it before macros, for each dict in turn. `_constant_keys`
+    decides whether one can be replaced. Dicts whose keys are data become hash tables
+    (`table_inference.infer_tables`).
     """
     for name in sorted({*_dict_names(tree, env)}):
         if (keys := _constant_keys(name, tree, env)) is not None:

@@ -1,10 +1,10 @@
 """Hash tables as flat lists: creation, lookup, insertion and removal of keys.
 
 The layout is that of CPython's dicts: keys, values and other columns are lists in the order of
-insertion (`type_facts.Table` has their names); ``slots`` is an open-addressing index of a power of
-two of entries, each the position of a key or -1. A key is an int (``_core.key`` converts ints and
-bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has one
-list for each item.
+insertion (`type_facts.HashTable` has their names); ``slots`` is an open-addressing index of a power
+of two of entries, each the position of a key or -1. A key is an int (``_core.key`` converts ints
+and bools of Python and NumPy, and raises TypeError for other objects); a key that is a tuple has
+one list for each item.
 
 - Lookup (`find_key`): linear probing from the hash, until the key or an empty slot.
 - Insertion (`put_key`): appends to each list; once the slots are more than half full, their number
@@ -63,8 +63,19 @@ def empty_table(table: HashTable, cx: Context) -> list[ast.stmt]:
 def find_key(
     table: HashTable, key: ast.expr, cx: Context
 ) -> tuple[list[ast.stmt], KeyLookup] | None:
-    """Statements that evaluate `key` once and look it up, and the result. None where it is a tuple
-    of another length than the table's keys, or one of both is no tuple.
+    """Statements that evaluate `key` once and look it up in `table`, and the names of what they
+    find.
+
+        d[k]   →   _k = _core.key(k)
+                   _slot = <hash of _k> & len(_d_slot) - 1
+                   _at = _d_slot[_slot]
+                   while _at >= 0 and _d_key[_at] != _k:        # linear probing
+                       _slot = _slot + 1 & len(_d_slot) - 1
+                       _at = _d_slot[_slot]                     # the index of the key, or -1
+
+    The loop ends, since at most half of the slots are filled. None where the key is a tuple of
+    another length than the table's keys, or only one of both is a tuple. All other functions for
+    one key (`put_key`, `value_at`, `remove_key`) take the result.
     """
     items = cx.facts.items(key)
     width = 0 if items is None else len(items)
@@ -101,8 +112,15 @@ def find_key(
 
 
 def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.expr]:
-    """Statements that combine the parts of a key to one int, and the hash of it, an expression.
-    Neighbouring keys have neighbouring slots, and higher bits are mixed in.
+    """Statements that combine the `parts` of a key (the ints of a tuple) to one int, and an
+    expression for its hash. `find_key` and `_append_key` take its low bits as the slot.
+
+        (i, j)   →   _mixed = (i & 0x7FFFFFFF) * 1000003 ^ j,   _mixed ^ _mixed >> 11 ^ _mixed >> 23
+
+    The factor is that of CPython's old hash of tuples; 31 bits of the first part keep the product
+    within 64. The hash keeps low bits as they are, so that neighbouring keys have neighbouring
+    slots, which are in the cache; the shifts mix in higher bits, for keys that are multiples of a
+    power of 2.
     """
     lines: list[ast.stmt] = []
     mixed, *further_parts = parts
@@ -124,9 +142,15 @@ def key_is_present(table: HashTable, lookup: KeyLookup, cx: Context) -> ast.expr
 def put_key(
     table: HashTable, lookup: KeyLookup, value: ast.expr | None, cx: Context
 ) -> list[ast.stmt]:
-    """Statements that insert the key if it is not in the table, doubling the slots once more than
-    half are full (`_append_key`), and set its `value` if the table is a dict. `lookup`: the result
-    of `find_key`, whose statements must come before.
+    """Statements that insert the key of `lookup` if it is missing, and set its `value` (None: a
+    set). Those of `find_key`, whose result `lookup` is, must come before.
+
+        d[k] = e   →   if _at < 0: append the key and e, fill the slot      # `_append_key`
+                       else:       _d_value[_at] = e
+
+    A key that was removed keeps its entry (``is_present`` is False): it is put back in its place,
+    and counted again. After an insertion that fills more than half of the slots, `_append_key`
+    doubles their number and hashes all keys anew.
     """
     new = _append_key(table, lookup, value, cx)
     old = cx.code("VALUES[AT] = E", VALUES=table.values, AT=lookup.at, E=value) if value else []

@@ -232,12 +232,12 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _v_1 in range(3):
             u.append(_v_1)
 
-    If `x` reads the list itself, its items are first collected in a copy, as Python does. None
-    where
+    If `x` reads the list itself, its items are first collected in a copy: Python reads the items
+    that the list has before. Left alone is
 
-    - `v` is an argument or a global (``Fact.list_type``);
-    - the parts are all single items, as in ``v += [a, b]``: core Python has those;
-    - a generator reads the list, since it would see the items that it adds.
+    - `v` that is an argument or a global (``Fact.list_type``): the caller sees it grow;
+    - ``v += [a, b]``, whose parts are all single items: core Python has that;
+    - a generator that reads the list: it would see the items that it adds.
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):

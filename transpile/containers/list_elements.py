@@ -55,9 +55,22 @@ _C_ORDER = frozenset(name for name, join in _JOINS.items() if join.c_order)
 def infer_list_items(
     tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]
 ) -> None:
-    """Infer the item types of the lists that `tree` makes, and record them in `cx`.
+    """Infers the types of the items of the lists that `tree` makes, and records them in
+    ``cx.facts``; the module's docstring names the tables. `transpile.expand` calls it before macros
+    fire.
 
-    `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
+        w = []                                   number_lists["w"] = {f64}
+        for v in x: w.append(v * 2)      →
+        s = np.mean(w)
+
+    1. Candidates are lists all of whose items are visible (`ListEscapes.non_escaping_names`), and
+       that NumPy takes as an operand, or makes one array of: for others no macro needs the types.
+    2. The facts about all items that are added come from a walk over the function (`_item_facts`).
+       Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
+       known only in a second walk, with the types of the first; it must then agree.
+    3. What the facts say is recorded, if it is one dtype.
+
+    `visit` calls a visitor on each node, with the facts that hold there; no macro has fired yet.
     """
     if not cx.is_builtin("list", "sorted"):
         return
@@ -79,13 +92,28 @@ def infer_list_items(
                 cx.facts.tuple_types[name] = dtype
         elif name in numbers and (types := _numbers(facts)):
             cx.facts.number_lists[name] = types
-        item_arrays = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
-        dtype, rank = item_arrays.pop() if name in arrays and len(item_arrays) == 1 else ("", 0)
-        stackable = rank and _may_stack(name, facts, tree, cx.resolve)
-        if stackable and aliases is not None and _arrays_unchanged(name, tree, aliases):
-            max_lengths = tuple(cx.fresh("most") for _ in range(rank))
-            items, count = cx.fresh(name), cx.fresh("count")
-            cx.facts.array_lists[name] = ArrayList(dtype, rank, items, count, max_lengths)
+        if name in arrays and aliases is not None:
+            array_list = _array_list(name, facts, aliases, tree, cx)
+            if array_list is not None:
+                cx.facts.array_lists[name] = array_list
+
+
+def _array_list(
+    name: str, facts: Collection[Fact], aliases: AliasAnalysis, tree: ast.FunctionDef, cx: Context
+) -> ArrayList | None:
+    """The layout of the list `name`, whose items have these `facts`, as one list of the elements of
+    all arrays. None unless all are arrays of one dtype and rank; the memory order of what is made
+    of the list is known (`_may_stack`); and no array changes after it was added, since its elements
+    are copied then.
+    """
+    types = {(f.array.dtype, f.array.rank) if f.array else ("", 0) for f in facts}
+    dtype, rank = types.pop() if len(types) == 1 else ("", 0)
+    if not rank or not _may_stack(name, facts, tree, cx.resolve):
+        return None
+    if not _arrays_unchanged(name, tree, aliases):
+        return None
+    max_lengths = tuple(cx.fresh("most") for _ in range(rank))
+    return ArrayList(dtype, rank, cx.fresh(name), cx.fresh("count"), max_lengths)
 
 
 def _item_facts(

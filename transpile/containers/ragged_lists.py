@@ -40,11 +40,18 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def infer_ragged_lists(tree: ast.FunctionDef, cx: Context) -> None:
-    """Record in `cx` which names may be ragged: lists of lists in the flat layout (`_is_ragged`).
+    """Records in ``cx.facts.ragged_lists`` which names may be ragged: lists of lists in the flat
+    layout. `transpile.expand` calls it before macros fire.
 
-    A comprehension with known trip counts becomes rectangular before a macro of this module sees it
-    (`array_comprehensions.rectangular_comprehension`, earlier in `MACROS`). Equal rows
-    (`is_repeated_rows`) and all other lists of lists stay as they are, for lowering.
+        w = []                                     items = [], ends = [0]
+        for i in range(n):                  →      items of the row are appended to `items`, then
+            w.append([v for v in x])               len(items) to `ends`
+
+    `_is_ragged` decides for one name; names of inner scopes and parameters are never taken, as not
+    all their uses are in sight. A list of lists has one of three layouts, tried in this order: a
+    comprehension with known trip counts is rectangular
+    (`array_comprehensions.rectangular_comprehension`, which comes earlier in `MACROS`); a name that
+    is recorded here is ragged; equal rows (`is_repeated_rows`) and all others stay, for lowering.
     """
     if not cx.is_builtin("list", "sorted", "len"):
         return

@@ -224,13 +224,18 @@ def new_table(
 
 
 def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], object]) -> None:
-    """Infer which names of `tree` stand for dicts or sets that become hash tables, and record them
-    in `cx`.
+    """Infers which names of `tree` stand for dicts or sets that become hash tables, and records a
+    `HashTable` for each in ``cx.facts.tables``. `transpile.expand` calls it before macros fire.
 
-    A table whose keys have several lengths is left out. A name that is left out keeps its dict or
-    set, which lowering refuses.
+        d = {}                            cx.facts.tables["d"] = HashTable("dict", keys=("_d_key",),
+        for i in range(n):         →          values="_d_value", slots="_d_slot", …)
+            d[k[i]] = x[i]
 
-    `visit` calls a visitor on each node with the facts that hold there, before any macro has fired.
+    The module's docstring lists what a name must fulfil (`_uses_of`); besides, all its keys must
+    have one length, for there is one list for each item of a key. A name that is left out stays a
+    dict or set, which lowering refuses.
+
+    `visit` calls a visitor on each node, with the facts that hold there; no macro has fired yet.
     Changes `tree`: a statement that gives a key its first value is merged with the update that
     follows it (`merge_key_defaults`).
     """

@@ -44,7 +44,14 @@ def names_used(node: ast.AST) -> set[str]:
 
 
 def fresh_name(stem: str, taken: Container[str]) -> str:
-    """`stem`, or else ``stem_1``, ``stem_2``, …: the first that is not in `taken`."""
+    """A name for new code: `stem` itself, or the first of ``stem_1``, ``stem_2``, … that is free.
+
+        fresh_name("_i", {"x", "_i"})   →   "_i_1"
+
+    `taken` must have every name of the function: a name that occurs in any scope of it, read or
+    bound, is in `names_used` of its tree. The caller adds the result to `taken`. Macros do not call
+    this function: `Context.fresh` keeps the set for them.
+    """
     name, count = stem, 0
     while name in taken:
         count += 1

@@ -30,11 +30,18 @@ _SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
 
 
 def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
-    """Whether `tree` compiles to the bytecode of `fn`.
+    """Whether `tree`, a ``def`` found in a file, compiles to the bytecode of `fn`.
+    `source.read_source` asks before the compiler takes `tree` for the source of `fn`.
 
-    It is compiled as a local function of a function whose parameters are the free variables, so
-    that these are closure cells; a method also in a class of the same name, since that mangles
-    names such as ``__x``.
+        class A:                              def _(s):            # `s` is a closure cell of A.f
+            def f(self):              →           class A:         # mangles `__x`
+                return self.__x + s                   def f(self): return self.__x + s
+
+    `tree` alone would compile to other instructions: a free variable would be loaded as a global,
+    and ``__x`` would not be mangled. So it is compiled inside of functions and classes that stand
+    for those around it (right), with the ``from __future__`` flags of `fn`; then the code objects
+    are compared (`_same`). Decorators, defaults and annotations run outside of the function, so
+    they are removed first.
     """
     code = fn.__code__
     body: list[ast.stmt] = [without_annotations(tree)]

@@ -129,7 +129,14 @@ def inlined_at(node: ast.AST) -> InlinedAt | None:
 
 
 def note_obstacle(node: ast.AST, reason: Rejection) -> None:
-    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`)."""
+    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`), for a
+    macro that knows it but leaves the node as it is, as another macro may still expand it::
+
+        x.sum(axis=2)       # of a matrix: "there is no axis 2 in an array of 2 axes"
+
+    If lowering then meets the node and refuses it, `refuse` raises with this reason in place of
+    "is not compiled with these arguments" (`numpy/numpy_errors.py`).
+    """
     _set_origin(node, replace(_origin(node), obstacle=reason))
 
 
@@ -349,14 +356,17 @@ def _replaced(tree: _Tree, transformer: type[_PlainNodes]) -> _Tree:
 
 
 def is_plain_break(s: ast.stmt) -> bool:
-    """Whether `s` is ``if …: break``, the only exit of a loop in core Python.
+    """Whether `s` is ``if …: break`` without ``else``, the only exit of a loop in core Python:
+    `structure_exits` leaves one in a loop at most, at the top level of its body.
 
-    `language.structure_exits` leaves at most one in a loop, at the top level of its body; lowering
-    finds it with `break_index`.
+    The ``break`` is the first statement of the branch; what follows in the branch never runs.
     """
     return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Break)
 
 
 def break_index(body: Sequence[ast.stmt]) -> int | None:
-    """The index of the ``if …: break`` in the body of a loop of core Python; None: it has none."""
+    """The index in `body`, the body of a loop of core Python, of its ``if …: break``
+    (`is_plain_break`); None if the loop has no such exit. Lowering splits the body there
+    (`loop_exits.lower_iteration`).
+    """
     return next((k for k, s in enumerate(body) if is_plain_break(s)), None)

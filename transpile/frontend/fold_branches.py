@@ -108,9 +108,10 @@ def _evaluate(e: ast.expr, constants: Constants) -> Any:
 
 
 def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.stmt]:
-    """`block` without the branches that are never taken if `constants` hold at its start. Names of
-    ints and bools among them are replaced by their values; assignments of constants in `block`
-    count too, until the name may change.
+    """`block` without the branches that cannot be taken if `constants` hold at its start (constant
+    propagation, in one forward pass). For the body of an inlined call the constants are its
+    arguments (`inline.callee_body`); for the whole function, what the signature fixes
+    (`value_specialization`).
 
         if weight is None:
             weight = np.ones(3)
@@ -120,6 +121,11 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
         weight = np.ones(3)
         s = x[0]
         t = x.sum(axis=0)
+
+    `constant_of` says what folds: tests and arithmetic of ints, bools, strings and None, not of
+    floats, whose operations may warn. Outside of tests only ints and bools replace their names. A
+    name becomes a constant where one is assigned to it, and none where another value is, or in a
+    loop that binds it (`_FoldBranches.statement`).
     """
     return _FoldBranches(dict(constants)).block(block)
 

@@ -82,9 +82,15 @@ class Scope:
         return (NameScope.BUILTIN, known[name]) if name in known else (NameScope.UNBOUND, None)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """The object that a name, or a chain of attributes of modules, classes and named tuples,
-        refers to now. None for a local or unbound name, and for attributes of other objects, since
-        reading them may run code.
+        """The object that `expr` means now: a free name, or attributes of one. None where that is
+        not known: the name is local or unbound, or reading an attribute may run code of the user's.
+
+            np.add         →   the ufunc            x.shape, for a local x        →   None
+            math.pi        →   3.14159…             obj.size, for a global object →   None
+
+        `_is_stored` tells of which modules, classes and named tuples an attribute is only looked
+        up. All stages ask here what a name means; `transpile.lower.binding_guards` then guards the
+        names that the compiled code depends on, as a later call may find them rebound.
         """
         match expr:
             case ast.Name(id=name):
@@ -104,8 +110,13 @@ def is_native(value: object) -> bool:
 
 
 def _is_stored(owner: object, attr: str) -> bool:
-    """Whether `owner` is a module, a class or a named tuple of which reading `attr` runs no user
-    code.
+    """Whether reading ``owner.attr`` is a plain lookup, which runs no user code:
+
+    - of a module: the name is in its namespace, so that no ``__getattr__`` of the module runs
+      (NumPy's may: it imports a submodule when it is first read);
+    - of a class: the name is in the namespace of it or of a base, and is no descriptor that a
+      Python class defines, whose ``__get__`` would run;
+    - of a named tuple: the name is a field.
     """
     kind = type(owner)
     if isinstance(owner, types.ModuleType):

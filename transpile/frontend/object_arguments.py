@@ -52,17 +52,18 @@ AttributeStores = Mapping[tuple[str, str], str]
 def promotable_attributes(
     tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
 ) -> frozenset[tuple[str, str]]:
-    """The attributes of arguments, as (parameter, attribute), that `tree` sets and that no other
-    reference can observe before it ends, so that a local name can have their values until then.
-    All that are set or none: none unless
+    """The attributes, as (parameter, attribute), that `tree` sets and that local names can stand
+    for until `tree` ends (register promotion). `replace_object_reads` binds these names at the
+    start, and `store_at_exits` stores them back.
 
-    - all attributes that `tree` sets or deletes are those of parameters, setting them runs no user
-      code, and there are no inner functions
-    - no other expression has an attribute of the same name, as it could be the same object
-    - they are numbers and arrays
-    - where the class has a value that an unset attribute would show, every path sets it
-    - no other argument has the class of the object, so that none is the same object
-    - none is the variable of a comprehension
+        for v in x:                                self_s = self.s
+            self.s = self.s + v         →          for v in x:
+                                                       self_s = self_s + v
+                                                   self.s = self_s
+
+    Meanwhile the attribute has its old value, so nothing may read it but through the parameter. The
+    result has all attributes that are set, or none: a store that stays would be refused by lowering
+    anyhow. ``objects``: the types of the parameters that are objects, tuples or dicts.
     """
     stores = set[tuple[str, str]]()
     for node in ast.walk(tree):
@@ -72,9 +73,10 @@ def promotable_attributes(
             ):
                 stores.add((name, attr))
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
-                return frozenset()
+                return frozenset()  # stays in the body, or runs user code
             case ast.FunctionDef() | ast.Lambda() if node is not tree:
-                return frozenset()
+                return frozenset()  # when called, it may read the attribute
+    # In another expression with an attribute of that name, as `g.n`, `g` could be the same object.
     names = {attr for _, attr in stores}
     for node in ast.walk(tree):
         match node:
@@ -82,14 +84,18 @@ def promotable_attributes(
                 pass
             case ast.Attribute(attr=attr) if attr in names:
                 return frozenset()
+    # Only numbers and arrays are values of local names. (None: the object has no such attribute.)
     types = {objects[name].part(attr) for name, attr in stores} - {None}
     if not all(isinstance(ty, (ArrayType, ScalarType)) for ty in types):
         return frozenset()
+    # Where the instance has none and the class does, the store at the end would give it one.
     with_default = (s for s in stores if _has_class_value(objects[s[0]].kind, s[1]))
     if not all(_is_set_on_every_path(tree, *s) for s in with_default):
         return frozenset()
+    # Two arguments of one class may be one object.
     classes = [kind for ty in objects.values() for kind in _classes(ty)]
     distinct = all(classes.count(objects[name].kind) == 1 for name, _ in stores)
+    # The variable of `[… for self.n in x]` is renamed later: a local name for it would not be set.
     if not distinct or _in_comprehensions(tree, stores):
         return frozenset()
     return frozenset(stores)
@@ -184,9 +190,9 @@ def _with_stores_before_returns(
 def replace_object_reads(
     tree: ast.FunctionDef, env: Env
 ) -> tuple[ast.FunctionDef, AttributeStores]:
-    """A copy of `tree` in which each member of an argument that is never rebound is read once, at
-    the start, into a local name; and the promoted attributes with the local names that
-    `store_at_exits` has to store.
+    """A copy of `tree` in which the members of arguments are read once, at the start, into local
+    names. `transpile.expand.expand` calls it before macros fire, which then see plain arrays and
+    scalars.
 
         for i in range(self.n):
             self.a[i] = t[0] * t[1] + p["w"]
@@ -201,8 +207,12 @@ def replace_object_reads(
             self_a[i] = t_0 * t_1 + p_w
         return np.zeros((t_0, t_1))
 
-    A tuple becomes a display of its items where only these matter: where it is unpacked, iterated
-    over, or an argument of a builtin or a NumPy function.
+    A tuple as a whole becomes a display of its items, where these alone matter: where it is
+    unpacked, iterated over, or an argument of a builtin or a NumPy function. An argument that the
+    function rebinds is left alone, since its members change with it.
+
+    Attributes that the function sets (`promotable_attributes`) are bound to local names, too. The
+    second result maps each of them to its local name, for `store_at_exits`.
     """
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}

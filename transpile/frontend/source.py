@@ -66,11 +66,24 @@ def remember_text(fn: types.FunctionType, source: Source) -> None:
 
 
 def read_source(fn: Callable[..., Any]) -> Source:
-    """The source of a Python function, nested functions and methods included. The text comes from
-    `linecache` (`_lines_of`), or, for a generated function, from `remember_text`.
+    """The source of the function object `fn`; a method or a nested function has one, too. The stage
+    `source` reads the function that is compiled, and `inline.callees.callee_of` the inlined ones.
 
-    Raises Refused: SOURCE_UNAVAILABLE if there is no text, or it does not match the function's
-    bytecode; LOWER_UNSUPPORTED for an async function.
+        # geometry.py, line 12                 →   Source(name="area", path="geometry.py", line=12,
+        @fuse                                             tree=<the def without @fuse>, …)
+        def area(x): ...
+
+    In this order:
+
+    1. A function that the compiler generated is in no file: `remember_text` has kept its source.
+    2. What is no ``def`` is refused: builtins have no Python code, a lambda has no line of its own,
+       and calls of an async function return a coroutine.
+    3. `_lines_of` gives the text, after ``checkcache`` has dropped a file that was edited.
+    4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
+    5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
+       after `fn` was defined: what is compiled must be what Python would run.
+
+    Raises Refused: LOWER_UNSUPPORTED for an async function, else SOURCE_UNAVAILABLE.
     """
     fn = getattr(fn, "__func__", fn)
     if isinstance(fn, types.FunctionType) and fn in _generated:

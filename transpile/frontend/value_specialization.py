@@ -46,13 +46,16 @@ _NOTHING = frozenset[str]()
 
 
 def specialized_parameters(function: FunctionType) -> frozenset[str]:
-    """The parameters of `function` whose values the compiler needs if they are ints or bools: those
-    that occur in
+    """The parameters of `function` whose values the compiler needs if they are ints or bools, since
+    the rank or the memory layout of some array depends on them: those that occur in
 
-    - static arguments of NumPy's functions and methods (`STATIC_PARAMETERS`, `Row.static`)
-    - the subscript of ``x.shape``
-    - the step of a slice that is returned
-    - an argument for such a parameter of a Python function that is called
+    - static arguments of NumPy's functions and methods (`STATIC_PARAMETERS`, `Row.static`), as
+      ``axis`` in ``np.sum(x, axis=axis)``;
+    - the subscript of a shape, as ``k`` in ``x.shape[k]``;
+    - the step of a slice that is returned, as ``s`` in ``return x[::s]``;
+    - an argument for such a parameter of a Python function that is called, as ``a`` in ``f(x, a)``.
+
+    Found from the source, without types: `SignatureResolver` asks once for each function.
     """
     return _SpecializedParameters().of(function, _MAX_CALL_DEPTH)
 
@@ -180,8 +183,13 @@ def value_signature(
     types: tuple[ArgType, ...], names: tuple[str, ...], values: tuple[object, ...],
     specialized: frozenset[str],
 ) -> tuple[ArgType, ...]:
-    """`types` of the arguments ``names`` with these ``values``; for those that are `specialized`
-    and are bools or small ints, the value in place of the type.
+    """The signature of a call: `types`, with the value in place of the type for those parameters
+    in `specialized` that are bools or small ints. For ``f(x, axis=0, n=5)``, of which `specialized`
+    has ``axis``::
+
+        (f64[:, :], int, int)   →   (f64[:, :], Constant(0), int)
+
+    ``names`` and ``values``: of the parameters, in the order of `types`.
     """
     arguments = zip(types, names, values, strict=True)
     return tuple(_value_type(t, v) if n in specialized else t for t, n, v in arguments)

@@ -1,6 +1,6 @@
 """Assemble the plan of a lowered function: its kernel, guards, results and the arrays it writes.
 
-The last step of lowering, called by `lower_function.py`. It decides:
+The last step of lowering, called by `lower_function.py`. `assemble_plan` decides:
 
 - which pairs of array parameters need a guard that they do not overlap (`alias_guards`): each pair
   of which one array is written, unless one of them is memory of the call's own: allocated by the
@@ -113,11 +113,23 @@ def assemble_plan(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], b: IRBuilder, returned: ResultSpec
 ) -> Plan:
     """The call plan of `tree`: the kernel that `b` has built, with the result `returned`.
-    ``types``: those of the arguments and their named members. Decides whether the kernel stops at a
-    failed check, and whether its calls copy the arrays that it writes (see the module's table).
+    ``types``: those of the arguments and their named members.
 
-    Raises Refused where the kernel needs too many parameters, or writes to an array that it also
-    reads in another shape.
+    Decides what happens to the caller's arrays if Python has to replay a call. The module's
+    docstring has the table; what it depends on is computed here, and refined after all passes by
+    `decide_copies.with_copies_decided`:
+
+    - ``writes``: the caller's arrays that the kernel writes. Other arrays need no care: the next
+      call makes new ones;
+    - ``rewrites``: it reads one of them, too, so Python cannot run on what it has left;
+    - ``may_fail_midway``: a check, or a strict floating-point condition, can lead to a replay after
+      the kernel has written;
+    - ``stops``: then Python can write the same again, so the kernel ends at once and nothing is put
+      back; ``snapshot``: it cannot, or may have to show a warning whose message only Python knows,
+      so every call copies ``writes`` first.
+
+    Raises Refused where the kernel needs too many parameters, writes to an array that it also reads
+    in another shape, or may write memory that it has copied (`_refuse_shared_bytearrays`).
     """
     written = {n.array for s in b.block for n in walk(s) if isinstance(n, (Store, Append))}
     read = {n.array for s in b.block for n in walk(s) if isinstance(n, Load)}
@@ -125,32 +137,21 @@ def assemble_plan(
     temporaries = frozenset(
         b.buffers.fresh - _returned_names(returned) - {b.warnings.raised_array or ""}
     )
-    params = tuple(
-        replace(p, written=p.name in written, owned=p.owned and p.name in temporaries & written)
-        if p.rank is not None else p
-        for p in b.params.values()
-    )
-    if len(params) > MAX_PARAMS:
-        message = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
-        refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
-    sequences = {n: k for n, k in b.bindings.items() if isinstance(k, ListItems)}
-    list_arrays = {n for n, k in sequences.items() if k.type.memory is None}
-    list_arrays |= {n for n, k in b.bindings.items() if isinstance(k, ItemFlags)}
-    slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
-    from_caller = (Argument, Captured, Field, ObjectMember)
-    caller_arrays = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
-    caller_arrays |= sequences.keys() - list_arrays
+    params = _parameters(b, written, temporaries, tree)
+    copied_lists, caller_arrays = _memory_of_parameters(b)
     _refuse_shared_bytearrays(b, {p.name for p in params if p.rank} & caller_arrays, written, tree)
     writes = tuple(sorted(written & caller_arrays))
     rewrites = bool(written & read & caller_arrays)
-    sources, needs_copies = known_sources(b, rewrites=rewrites)
-    unaliased = b.buffers.fresh | list_arrays | slots
-    guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
     may_fail_midway = bool(b.strict) or any(
         isinstance(n, Check) and n.code == "replay" for s in b.block for n in walk(s)
     )
     can_write_again = not (rewrites or b.buffers.needs_snapshot)
     stops = may_fail_midway and bool(writes) and can_write_again
+
+    sources, needs_copies = known_sources(b, rewrites=rewrites)  # adds to `b.guards`
+    slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
+    unaliased = b.buffers.fresh | copied_lists | slots
+    guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))
     strict = tuple(c for c in STATUS if c in b.strict)
     kernel = Kernel(tree.name, params, _kernel_body(b, stops), guards, strict, stops)
     plan = Plan(
@@ -166,6 +167,36 @@ def assemble_plan(
     )
     always_copies = plan.has_unknown_messages or (may_fail_midway and not stops)
     return replace(plan, snapshot=bool(writes) and always_copies)
+
+
+def _parameters(
+    b: IRBuilder, written: set[str], temporaries: frozenset[str], tree: ast.FunctionDef
+) -> tuple[Param, ...]:
+    """The kernel's parameters; of arrays with what is only known now: whether the kernel writes
+    them, and whether nobody else sees them (``owned``), as `temporaries` that it fills itself.
+    """
+    params = tuple(
+        replace(p, written=p.name in written, owned=p.owned and p.name in temporaries & written)
+        if p.rank is not None else p
+        for p in b.params.values()
+    )
+    if len(params) > MAX_PARAMS:
+        message = f"{len(params)} arrays and numbers are needed at once, {MAX_PARAMS} are the most"
+        refuse("LOWER_UNSUPPORTED", message, tree, help="compute with fewer of them at a time")
+    return params
+
+
+def _memory_of_parameters(b: IRBuilder) -> tuple[set[str], set[str]]:
+    """Two sets of kernel parameters: copies of the items of lists, which are the call's own memory;
+    and what has memory of the caller's: arguments, captured values, fields, members of objects, and
+    the arrays of a memoryview or an array.array, which share its memory.
+    """
+    items = {n: k for n, k in b.bindings.items() if isinstance(k, ListItems)}
+    copied = {n for n, k in items.items() if k.type.memory is None}
+    copied |= {n for n, k in b.bindings.items() if isinstance(k, ItemFlags)}
+    from_caller = (Argument, Captured, Field, ObjectMember)
+    callers = {n for n, binding in b.bindings.items() if isinstance(binding, from_caller)}
+    return copied, callers | (items.keys() - copied)
 
 
 def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.FunctionDef) -> None:

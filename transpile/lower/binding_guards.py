@@ -24,9 +24,20 @@ __all__ = ["with_binding_guards"]
 
 
 def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
-    """`plan` with a guard for each function, type, number or tuple that free names of `tree` refer
-    to, and that is no parameter of the kernel: at each call it must be what it was at compile time.
-    Arguments are not guarded, they are part of the signature.
+    """`plan` with an identity guard for each name or dotted name in `tree` that is bound outside of
+    the function to a callable (a function or class), a number or a tuple:
+
+        np.sum(x) * scale(2.0)    →    np.sum is <function sum>, scale is <function scale>
+
+    At each call it must be the same object as at compile time; else the call does not fit, and the
+    dispatcher compiles another variant (`Variant.applies`). `tree` is the function as written,
+    before macros and inlining, which replace such names. Left out are:
+
+    - what the plan guards already, since lowering or a macro has looked at the object;
+    - globals that the kernel reads as parameters (`Captured`): their values are passed;
+    - arguments, which are part of the signature, and names that a comprehension or lambda binds.
+
+    Called by the stage ``guard_bindings`` of the pipeline, after ``lower``.
     """
     captured = {b.name for b in plan.bindings if isinstance(b, Captured)}
     guarded = {guard.expr for guard in plan.identity_guards} | {HostName(name) for name in captured}

@@ -48,38 +48,59 @@ class ExactSize:
 
 
 def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> ExactSize:
-    """Up to which size of a call `kernel`, the result of all passes on that of `plan`, surely has
-    Python's bits. ``types``: of the function's parameters, in their order.
+    """Up to which size of a call the results of `kernel` surely have the bits that Python's have.
+    Up to there `CallSelection` may let Python serve calls: the answer is the same either way.
+
+    A vectorised float sum adds in another order than Python's loop, so its last bits may differ.
+    But passes keep a copy in the order of the source for sums of few terms, as::
+
+        if n <= 16: the loop as it is; else: the loop in vector lanes    →   ExactSize(16, (1,))
+
+    for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
+
+    - the kernel has a copy of itself for small calls (`with_small_calls`): the size that is for;
+    - it has no sum or function whose bits may differ: any size; it has some that differ for every
+      size, as a vectorised ``exp``: none;
+    - else the largest size for which all conditions of such copies hold (`exact_up_to`). Arguments
+      without which that size is the same do not count: above, the length of ``x``.
+
+    ``kernel``: the result of all passes on that of `plan`; ``types``: of the function's parameters,
+    in their order. The stage ``load`` puts the answer into the `KernelInterface`.
     """
     sizes, libm = _names_of_whole_size(plan, types), _libm_operations(plan)
     if sizes and has_small_calls(kernel, sizes):
         return ExactSize(LARGEST_SMALL_CALL)
-    given = _arguments_in_size(plan, types)
-    largest = exact_up_to(kernel, given.keys(), libm)
+    parameter_of = _arguments_in_size(plan, types)  # by the kernel's parameter
+    largest = exact_up_to(kernel, parameter_of.keys(), libm)
     if largest is None or largest < 0:
         return ExactSize(largest)
-    needed = set(given)
-    for name in given:
+    needed = set(parameter_of)
+    for name in parameter_of:
         if exact_up_to(kernel, needed - {name}, libm) == largest:
             needed.remove(name)
-    names = {given[name] for name in needed}
-    if len(names) == len(types):
+    counting = {parameter_of[name] for name in needed}
+    if len(counting) == len(types):
         return ExactSize(largest)
-    return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in names))
+    return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in counting))
 
 
 def with_small_calls(
     kernel: Kernel, fused: Kernel, plan: Plan, types: Mapping[str, ArgType]
 ) -> Kernel:
-    """If a call converts lists, and a small one may have other bits than Python: `kernel`, the
-    result of all passes on `fused`, with a copy for small calls that has Python's bits. Else, and
-    where such a copy cannot be made, `kernel` itself.
+    """`kernel`, the result of all passes on `fused`, with a copy for small calls that keeps
+    Python's bits (`version_small_calls`), so that Python may serve these calls: converting a short
+    list takes longer than Python needs to sum it. `kernel` itself where no copy is needed or can be
+    made.
+
+    The stage ``version_small_calls`` calls this.
     """
     if not any(isinstance(b, ListItems) for b in plan.bindings):
-        return kernel
+        return kernel  # nothing is converted, so a small call is not slow
     exact, sizes = exact_size(kernel, plan, types).largest, _names_of_whole_size(plan, types)
-    if exact is None or exact >= LARGEST_SMALL_CALL or not sizes:
-        return kernel
+    if exact is None or exact >= LARGEST_SMALL_CALL:
+        return kernel  # small calls have Python's bits already
+    if not sizes:
+        return kernel  # the kernel cannot tell that a call is small
     return version_small_calls(fused, kernel, sizes, _libm_operations(plan))
 
 

@@ -1,8 +1,8 @@
 """Lower a whole function from core Python to a call plan: parameters, body, result and guards.
 
-`lower` is the entry, called by the pipeline. The body is lowered statement by statement, by the
-tables `EXPRESSIONS` and `RULES`, to the statements of one kernel; names are bound to values in
-`IRBuilder.env`, and arguments become parameters of the kernel when they are first read. Early
+`lower` is the entry, called by the stage ``lower`` of the pipeline. The body is lowered statement
+by statement, by the tables in `RULES`, to the statements of one kernel; names are bound to values
+in `IRBuilder.env`, and arguments become parameters of the kernel when they are first read. Early
 returns become branches that each store their result (`_lower_ending`).
 
 Some facts about a function are known only after a part of it was lowered: that a name holds
@@ -112,7 +112,11 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ast.Call: lower_call,
     ComplexNumber: lower_complex_number,
 }
-"""The function that lowers each type of expression to a `Value`."""
+"""The rule for each type of expression: ``rule(ctx, node)`` emits what the expression needs before
+it, and returns its `Value`. `dispatch.lower_scalar` and `dispatch.lower_value` call it; a type
+without a row, such as a lambda, is refused (`dispatch.refuse_expression`). An expression that is
+expected to be a whole array goes to a rule of `ARRAYS` instead (`dispatch.lower_array`).
+"""
 
 RULES = Rules(
     statements=STATEMENTS,
@@ -121,12 +125,20 @@ RULES = Rules(
     arrays=ARRAYS,
     block=lower_statements,
 )
-"""The functions that lower each kind of node; see `Rules`."""
+"""All tables of lowering. `_start_lowering` puts them into `Lowering.rules`, by which rules in
+other modules lower the parts of their nodes.
+"""
 
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
-    """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction whose
-    order NumPy or Python chooses. Called for ``reassociate=False`` only.
+    """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction
+    whose order NumPy or Python chooses, as ``np.sum`` adds pairwise, and ``sum`` of floats with a
+    correction (Python 3.12). The stage `check_fold_order` calls it, for ``reassociate=False`` only.
+
+        s = np.sum(x)               # refused: the loop that it became would add in another order
+        for v in x: s += v          # compiled: its order is that of the source
+
+    The macro that makes such a loop of floats marks it (`Context.mark_folds`).
     """
     for n in _ordered_folds(tree):
         refuse("LOWER_LIBRARY", "its order is not a loop's, and reassociate=False keeps it", n)
@@ -140,13 +152,20 @@ def has_ordered_folds(tree: ast.FunctionDef) -> bool:
 
 
 def _ordered_folds(tree: ast.FunctionDef) -> Iterator[ast.For]:
-    """The loops in `tree` that stand for such reductions."""
+    """The loops in `tree` that `Context.mark_folds` has marked: not those that the user wrote."""
     return (n for n in walk_statements(tree) if isinstance(n, ast.For) and is_fold(n))
 
 
 @record(frozen=True, slots=True)
 class Discoveries:
-    """Facts about the names of a function that lowering has found and needs from the start.
+    """What earlier attempts to lower a function have found, and the next one needs from the start.
+
+        z = 0                    # at first: z is an int
+        for k in range(n):
+            z = z * z + c        # c is complex: raises NeedsComplexSplit("z"), caught in `lower`
+
+    So the second attempt has ``complex_names={"z": True}``, and splits ``z`` into two variables at
+    once. Each field belongs to one exception that `lower` catches.
 
     ``complex_names``: names that hold complex numbers, each with whether they are Python's.
     ``flagged_lists``: lists of fixed length that hold numbers of two types, each with the type of
@@ -154,8 +173,8 @@ class Discoveries:
     ``counted_lists``: append-only lists that need a counter of their items.
     ``buffer_types``: the item types of dynamic lists.
     ``unbounded_lists``: append-only lists whose length no loop bounds: lowered as dynamic lists.
-    ``tried_capacity``: the capacity of some array is not known either. It is tried, as that of
-    dynamic lists is, and the call is repeated with more where it was too small.
+    ``tried_capacity``: the length of some array has no known bound. Its capacity is tried, as that
+    of a dynamic list is: where it was too small, the call is repeated with more.
     """
 
     complex_names: Mapping[str, bool] = field(default_factory=dict)
@@ -174,10 +193,11 @@ def lower(
     `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
     records which of its operations have raised a floating-point exception.
 
-    Lowers the function again and again, each time with one more discovery, until it succeeds. The
-    item type of a list into which nothing was put so far is a guess, ints; after a LOWER_JOIN
-    refusal it is floats. Raises Refused where the function cannot be compiled faithfully, and no
-    discovery helps.
+    Lowers the function again and again, each time with one more discovery, until it succeeds. That
+    ends: each discovery adds a name or widens a type, and the budget bounds the statements lowered.
+    The item type of a list that is read before anything is put into it is a guess, ints; after a
+    LOWER_JOIN refusal it is floats. Raises Refused where the function cannot be compiled
+    faithfully, and no discovery helps.
     """
     known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:

@@ -74,20 +74,27 @@ def merge_name(
     live: bool,
     stmt: ast.stmt,
 ) -> None:
-    """Binds `name` to its value after both branches of an ``if`` on `cond`.
+    """Binds `name` to its value after both branches of an ``if`` on `cond` (SSA: makes its phi).
 
-    `then` and `other` are its values at the end of each branch. Phis are appended to `yields`. The
-    first case that applies decides:
+    `then` and `other` are its values at the end of each branch, None for a name without a value.
+    Phis are appended to `yields`, which become part of the `If`. `lower_branches` calls it for each
+    name that a branch assigns, except those of `merge_arrays`; `loop_exits` for the statements
+    after a ``break``. The first case that applies decides::
 
-    - the same value, or an array with the same storage: that value;
-    - two numbers with a common dtype (`phi.common_dtype`): one phi; and, where one of the numbers
-      may itself be Python's or NumPy's by the path, a bool phi ``NAME_py``: whether the merged one
-      is Python's (else `cond` or its negation tells that);
-    - not ``live`` after the ``if``: unbound;
-    - two numbers without one, such as an int and a float: a union (`_merge_union`);
-    - else, where one side at least is no number: `_merge_maybe_unbound`.
+        y = x[i]     | y = 0.0      y = x[i] if cond, else 0.0     (numbers with a common dtype)
+        y = 1        | y = 0.5      a union of int and float       (numbers without one)
+        y = 1        | pass         y = 1 if cond, else unbound    (one side is no number)
+        a = p        | a = p        a = p                          (the same value)
 
-    Raises Refused where no union can hold both.
+    - the same value, or an array with the same storage: that value, without a phi;
+    - one side is no number, such as a union, or has no value: `_merge_maybe_unbound`;
+    - two numbers without a common dtype (`phi.common_dtype`), such as an int and a float: a union
+      (`_merge_union`);
+    - two numbers with one: a phi. Where one of them may itself be Python's or NumPy's, by the path,
+      a bool phi ``NAME_py`` tells whether the merged one is Python's; else `cond` tells that.
+
+    A name that is not ``live`` after the ``if`` becomes unbound in the second and third case, since
+    nobody reads it. Raises Refused where no union can hold both.
     """
     b = ctx.b
     if then is not None and (then == other or same_storage(then, other)):
@@ -221,12 +228,21 @@ def merge_arrays(
     other: Mapping[str, Value],
     yields: list[Yield],
 ) -> set[str]:
-    """Binds those of `names` that may be different arrays after each branch, together, and returns
-    them.
+    """Binds those of `names` that are other arrays after one branch than after the other, and
+    returns these names; `merge_name` has the other ones.
 
-    `then` and `other` are the values of names after each branch. Each combination of arrays (alias
-    state) but the last gets a bool phi, appended to `yields`. Returns an empty set, and binds
-    nothing, where the states are not known or too many.
+        if c:                      states of (a, b): (q, p) where c, (p, q) where not c
+            a, b = b, a      →     a: p where not c, q where c         (`UnionValue` of arrays)
+        (before: a = p, b = q)     b: q where not c, p where c
+
+    No phi can select an array: it is a parameter of the kernel, not a value. So a bool selects the
+    *alias state*, the combination of arrays that the names are bound to together. n states need
+    n - 1 bools: each state but the last gets a phi, appended to `yields` (`_merged_flag`). The
+    names are bound together since one condition decides about all of them.
+
+    `then` and `other` are the values of names after each branch; `lower_branches` calls it with the
+    names that are live after the ``if``. Binds nothing, and returns no names, where the states are
+    not known (`alias_states`) or more than `MAX_ALIAS_STATES`: `merge_name` refuses such a name.
     """
     b = ctx.b
     values = [(n, then.get(n), other.get(n)) for n in sorted(names)]
@@ -432,10 +448,18 @@ def lower_branch(
 def _emit_as_extrema(
     ctx: Lowering, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
 ) -> bool:
-    """Emits the ``if`` without a branch, if all its phis are maxima, minima or bools, and one of
-    them at least is no bool; else returns False and emits nothing.
+    """Emits the ``if`` without a branch if it computes maxima or minima, and returns True; else
+    returns False and emits nothing. Called when the branches are lowered, `then` and `other`.
 
         if v > m: m = v    →    m = max(m, v)
+
+    A reduction by ``max`` can be vectorised, one by a branch cannot. The conditions:
+
+    - the branches consist of assignments: they may be dropped, since they have no effect;
+    - each phi is a maximum or minimum, or a bool without computation, such as the flag that tells
+      whether ``m`` is a Python scalar: an expression of any other kind would be computed on both
+      paths, and could raise where Python does not compute it;
+    - one phi at least is no bool: without an extremum nothing is gained.
     """
     if not all(isinstance(s, Assign) for s in (*then, *other)):
         return False

@@ -1,9 +1,13 @@
 """Lower names and attributes: arguments, captured objects, fields and local variables.
 
 An argument or a captured object becomes a parameter of the kernel when it is first read, and is
-bound in `IRBuilder.env` like a local variable from then on. `lower_name` resolves a name in this
-order: a value in ``env``, an argument, a global or closure variable. A name that may be unbound is
-required to be bound where it is read.
+bound in `IRBuilder.env` like a local variable from then on::
+
+    K = 3                                   # a global
+    def f(x, i):         kernel f(x: f64[::1], i: i64, K: i64)
+        return x[i] * K  plan: x and i are Argument bindings, K is a Captured one
+
+`lower_name` resolves a name. A name that may be unbound is required to be bound where it is read.
 """
 from __future__ import annotations
 
@@ -108,9 +112,17 @@ def _scalar_param_value(name: str, ty: ScalarType) -> Num:
 
 def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
     """Adds guards that int parameters are in the range `ARGUMENT`, so that sums of a few of them
-    cannot overflow: for all Python ints, and for the NumPy int64s of which lowering has assumed it.
+    cannot overflow:
 
-    Called after the function is lowered, when `RangeState.assumed_params` is complete.
+        def f(x, k): return x[k + 1]    →    guard(k >= -2**61), guard(k <= 2**61)
+
+    - of Python ints: of all, since lowering takes `ARGUMENT` as their interval from the start
+      (`_scalar_param_value`);
+    - of NumPy's int64s: of those of which lowering has used an interval (`interval_of`). Others
+      may be any int64, and a guard would replay calls that the kernel can serve.
+
+    `lower_function` calls it when all is lowered and `RangeState.assumed_params` is complete. The
+    guards get the place of `tree` in the report.
     """
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
@@ -125,8 +137,17 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
 
 
 def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
-    """The value of `name`. An argument or a global that is read for the first time becomes a kernel
-    parameter. Where a local name may be unbound, it is required to be bound.
+    """The `Value` of `name` where it is read. The first case that applies decides:
+
+    - bound in `IRBuilder.env`, that is, assigned, or read before: that value, which is required to
+      be bound (`_lower_local_or_global`);
+    - no argument: a global or closure variable (`_lower_local_or_global`, too);
+    - an argument of a number or array: it becomes a parameter of the kernel (`_add_param`);
+    - an argument of a list: its items become a parameter, as an array (`take_list_items`);
+    - an argument of records: a reference; each field that is read becomes a parameter.
+
+    A parameter is added when it is read, so a kernel takes none that it does not use. `ctx.types`
+    also has the names to which macros have bound members of arguments, ``self_a = self.a``.
 
     Raises Refused where the name certainly has no value, or one of a type that no kernel can take.
     """
@@ -154,7 +175,13 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
-    """`lower_name` of a name that is in ``env``, or is no argument."""
+    """`lower_name` of a name that is in ``env``, or is no argument.
+
+    A global or closure variable becomes a parameter with a `Captured` binding if it is a number or
+    an array: at each call its present value is read, and only its type is assumed. A list becomes
+    a parameter of its items. Functions, classes and modules have no value in a kernel: macros and
+    `resolve_guarded` look at them, so one that is read here is refused.
+    """
     local = ctx.b.env.get(name)
     if isinstance(local, Unbound):
         return _value_if_bound(ctx, name, local, node)

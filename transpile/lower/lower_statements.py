@@ -1,10 +1,13 @@
 """Lower the statements of core Python: assignment, unpacking, expression statements, `raise`.
 
 `lower_statements` lowers a block; `STATEMENTS` has the rule for each type of statement. A rule
-emits statements to the builder and binds names in `IRBuilder.env`. Assignments of scalars emit
-nothing if the value is a constant, a variable or an int with a known linear form: the name is bound
-to that expression (`_bind_name`). What an assignment to a name does depends on the value: see
-`_lower_name_assignment`.
+emits Loop IR to the builder, or binds names in `IRBuilder.env`, or both::
+
+    k = n - 1        →                       env["k"] = the linear form n - 1; nothing is emitted
+    y = x[k] * 2.0   →   y = x[n - 1] * 2.0  env["y"] = the variable y, a NumPy float64
+    out[k] = y       →   out[n - 1] = y      env is unchanged
+
+What an assignment to a name does depends on the value: see `_lower_name_assignment`.
 """
 from __future__ import annotations
 
@@ -86,12 +89,12 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
     """Lowers the statements of `block`; `live` are the names that are live after it.
 
-    Before each statement, the forms that consist of several statements are tried, in this order:
+    A statement goes to its rule in `STATEMENTS`, unless it begins one of these forms, which consist
+    of several statements. They are tried in this order:
 
-    1. statements that read a name that may be one of several arrays: lowered once for each array;
+    1. statements that read a name which may be one of several arrays: lowered once for each array;
     2. a stream compaction, four statements, see `stream_compaction.py`;
-    3. an append to an array that a stream compaction fills, two statements;
-    4. else one statement, by its rule in `STATEMENTS`.
+    3. an append to an array that a stream compaction fills, two statements.
     """
     k, read_after = 0, names_read_after(block)
     while k < len(block):
@@ -259,11 +262,18 @@ def _lower_loop_statement(
 
 
 def _require_no_raise(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | None:
-    """If `stmt` always raises, or does so in one branch: requires that this is not reached (there
-    the call is replayed, so that Python makes the exception), and returns the statements that run
-    otherwise. None for other statements, for which nothing is emitted.
+    """If `stmt` raises, or is an ``if`` of which one branch always raises: requires that it does
+    not, and returns the statements that are left to lower. None, and nothing is emitted, for every
+    other statement.
 
-    A ``raise`` of an inlined helper is one of the caller: no exception is handled in between.
+        if k < 0:                        (k a parameter: a guard, tested before the kernel starts)
+            raise ValueError(k)   →      guard k >= 0, "GUARD_RAISES"
+        y = x[k]                         left to lower: the empty ``else``; then ``y = x[k]``
+
+    A kernel cannot raise. Where the guard or check fails, Python replays the call, and raises the
+    exception with its own message and traceback. That holds for a ``raise`` of an inlined helper,
+    too: no ``try`` lies between it and the caller, since the macro `try_except.try_statement` has
+    replaced each ``try`` that is compiled.
     """
     match stmt:
         case ast.If(test=test, body=body, orelse=orelse) if always_raises(body):
@@ -466,4 +476,10 @@ STATEMENTS: dict[type[ast.stmt], Callable[[Lowering, Any, frozenset[str]], None]
     ast.For: _lower_loop_statement,
     ast.While: _lower_loop_statement,
 }
-"""The function that lowers each type of statement."""
+"""The rule for each type of statement: ``rule(ctx, stmt, live)``, where ``live`` are the names that
+are read after `stmt`. `_lower_statement` calls it, through `Rules.statements`.
+
+A statement of a type without a row, such as ``with`` or ``class``, is refused (LOWER_UNSUPPORTED).
+The macros of ``transpile/expand.py`` have run before: ``for`` loops here are over ranges, and what
+is left of ``try``, ``match`` or ``with`` is what no macro could express in core Python.
+"""

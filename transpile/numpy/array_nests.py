@@ -29,7 +29,10 @@ def loop_nest(
     shape: Sequence[ast.expr], body: NestBody, cx: Context, fortran_order: bool = False
 ) -> list[ast.stmt]:
     """Loops that run `body` at all subscripts of an array of `shape`: the last subscript varies
-    fastest; with `fortran_order`, the first. An axis whose length is the constant 1 has no loop.
+    fastest; with `fortran_order`, the first. The module's docstring has an example.
+
+    `body` gets one subscript for each axis: the name of a loop, or the constant 0 for an axis whose
+    length is the constant 1, which needs no loop.
     """
     names = fresh_indices(shape, cx)
     lines = body([n or ast.Constant(0) for n in names])

@@ -60,10 +60,14 @@ class View:
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
-    """The view of `e`. Tries, in this order: a scalar, a name of an array, each of
-    ``cx.view_rules``, and last a statement before the current one that binds `e` to a fresh name.
+    """The view of `e`; None where `e` is not surely an array or a scalar. Macros call it for the
+    expression of a statement, and view rules for their operands.
 
-    None where `e` is not surely an array or a scalar.
+    1. A scalar is the same at all subscripts.
+    2. A name of an array is read at the subscripts.
+    3. Each of ``cx.view_rules`` (`transpile.expand.VIEW_RULES`) knows some forms of expressions.
+    4. What no rule knows is computed by a statement before the current one, which binds it to a
+       fresh name.
     """
     fact = cx.fact(e)
     if fact.rank == 0:
@@ -121,10 +125,15 @@ def materialized_view(e: ast.expr, cx: Context) -> View:
 def broadcast_views(
     operands: Sequence[View], combine: Callable[[list[ast.expr]], ast.expr], cx: Context
 ) -> View:
-    """The view whose elements are ``combine`` of the operands' elements, with broadcasting.
+    """The view whose elements are `combine` of the operands' elements, under NumPy's broadcasting.
 
-    An axis is stretched only where its length is the constant 1 in the source. All other lengths
-    of an axis are checked to be equal; a length that is 1 only at run time fails the check.
+        a of shape (n, m), b of shape (m,)   →   shape (n, m), at(i, j) = combine([a[i, j], b[j]])
+
+    An axis is stretched only where its length is the constant 1 in the source, as in ``X[:,
+    None]``. All other lengths of an axis must be equal, which the view's checks compare at run
+    time. A length that turns out to be 1 fails the check, and NumPy broadcasts it in the replay:
+    for both cases in one loop, each subscript would need a test. Lengths with the same text need no
+    check.
     """
     rank = max(len(operand.shape) for operand in operands)
     checks = [c for operand in operands for c in operand.checks]
@@ -142,23 +151,28 @@ def broadcast_views(
 
 
 def _broadcast_order(operands: Sequence[View], shape: Sequence[ast.expr]) -> str:
-    """The memory order that NumPy gives to the result, of `shape`, of an elementwise operation.
+    """The memory order that NumPy gives to the result, of `shape`, of an elementwise operation; the
+    loop that fills the array must follow it. NumPy (``order="K"``) sorts the axes by the strides of
+    the operands; here:
 
-    Only operands with two or more axes that are not stretched decide. If some of them have all
-    axes of the result, their common order is that of the result, unless it is F and a smaller
-    operand is not in F. If none has, the order is known only where all of them are in C.
+        C, C → "C"      F, F → "F"      C, F → "C+F" (by the strides)      F, C of fewer axes → "?"
+
+    - Only operands with two or more axes that are not stretched decide: a vector has no order.
+    - If some of these have all axes of the result, their common order is that of the result. If it
+      is F, operands with fewer axes must be in F, too: else their strides decide between axes.
+    - If none has all axes, the order is known only where all of them are in C.
     """
     def unstretched_axes(lengths: Sequence[ast.expr]) -> set[int]:
         return {k for k in range(-len(lengths), 0) if not is_unit_length(lengths[k])}
 
     deciding = [v for v in operands if len(unstretched_axes(v.shape)) > 1]
     axes = unstretched_axes(shape)
-    full = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
-    partial = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
-    if not full:
-        return "C" if partial <= {"C"} else UNKNOWN_ORDER
-    order = _common_order(full)
-    return order if order != "F" or partial <= {"F"} else UNKNOWN_ORDER
+    with_all_axes = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
+    with_fewer_axes = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
+    if not with_all_axes:
+        return "C" if with_fewer_axes <= {"C"} else UNKNOWN_ORDER
+    order = _common_order(with_all_axes)
+    return order if order != "F" or with_fewer_axes <= {"F"} else UNKNOWN_ORDER
 
 
 def _common_order(orders: set[str]) -> str:
@@ -250,9 +264,20 @@ def operands_by_index(
 
 
 def recomputed_operands(operands: Sequence[ast.expr], cx: Context) -> set[int]:
-    """The positions of operands of an elementwise operation that are worth computing once, before
-    it: expensive array expressions that are broadcast along the first axis of the result, so that
-    a view would compute each of their elements once for each row.
+    """The positions of operands of an elementwise operation that are computed once, into an array
+    before the operation. `elementwise_ops` passes them to `operands_by_index`.
+
+        X / np.exp(y)     of a matrix and a vector: {1}, so that there is one exp for each column
+    →
+        _a = np.exp(y)
+        … X[i, j] / _a[j] …              not X[i, j] / np.exp(y[j]), which is one for each element
+
+    That is worth an array only if the operand
+
+    - is an array: a scalar is computed before the statement anyhow;
+    - is broadcast along the first axis of the result, so that each of its elements is needed for
+      each row: it has fewer axes, or length 1 along the first;
+    - has an operation that takes longer than to load its result (`_is_expensive`).
     """
     rank = max(cx.fact(e).rank or 0 for e in operands)
 

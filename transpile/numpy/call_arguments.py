@@ -59,15 +59,22 @@ class BoundArguments:
 def bind_arguments(
     node: ast.AST, cx: Context, signatures: Mapping[str, str]
 ) -> BoundArguments | None:
-    """The arguments of the call `node` of one of the functions in `signatures`, which holds their
-    parameters in order, separated by spaces (a ``/`` or ``*`` means what it does in Python).
+    """The arguments of the call `node`, by parameter, if it calls one of the functions in
+    `signatures`; None where it does not. The macros of NumPy's functions call it first.
 
-    A method call ``x.name(…)`` is bound as ``np.name(x, …)``; an entry ``.name`` of `signatures`
-    takes precedence, for a method whose parameters differ from those of the function. Methods of
-    ufuncs are called "add.reduce".
+        {"round": "a decimals"}:   np.round(x, 2), x.round(decimals=2)   →   {"a": x, "decimals": 2}
 
-    None where `node` calls no function of `signatures`, where the method's object is not surely
-    an array, and where an argument is starred, is missing, or belongs to another parameter.
+    `signatures` maps names to parameters in order, separated by spaces (a ``/`` or ``*`` means what
+    it does in Python). A method call ``x.name(…)`` is bound as ``np.name(x, …)``; an entry
+    ``.name`` takes precedence, for a method whose parameters differ from those of the function.
+    Methods of ufuncs are called "add.reduce".
+
+    None, too, so that the call is not expanded, where
+
+    - the method's object is not surely an array: it may be of a class of the user's;
+    - an argument is starred, so that its number is not known;
+    - an argument is for a parameter that the signature does not list: the rule does not know it;
+    - the first parameter has no argument, or one has two: NumPy raises.
     """
     if not isinstance(node, ast.Call):
         return None

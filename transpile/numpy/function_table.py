@@ -432,9 +432,10 @@ _UFUNC_ROWS = (
         "logical_xor", "subtract",
     )),
 )
-"""Methods of ufuncs. A ``reduce`` for which there is a named function (``np.add.reduce`` is
-``np.sum``) has it in ``same_as``; ``accumulate`` of an operation with a start, or of an extremum,
-is a ``scan``; ``reduce`` and ``accumulate`` of any other ufunc become loops by
+"""Methods of ufuncs; `Row` explains the columns. A ``reduce`` for which there is a named function
+(``np.add.reduce`` is ``np.sum``) has it in ``same_as``. An ``accumulate`` of an operation with an
+identity, or of an extremum, is a ``scan``: the ufunc, and what it starts from (None: from the first
+element). ``reduce`` and ``accumulate`` of any other ufunc become loops by
 `function_loops.ufunc_reduce_rule` and `ufunc_accumulate_rule`: add its name to the last rows.
 """
 
@@ -496,10 +497,18 @@ def _by_name(rows: Iterable[Row]) -> dict[str, Row]:
 _TABLE = _by_name((*_FUNCTION_ROWS, *_UFUNC_ROWS, *_METHOD_ROWS))
 
 FUNCTIONS = {name: row for name, row in _TABLE.items() if name[0] != "."}
-"""The rows of functions by name: "cumsum", "linalg.norm", "add.reduce"."""
+"""The rows of functions by name: "cumsum", "linalg.norm", "add.reduce". A macro takes the names of
+the rows that have its column, and fires on calls of these functions and of their methods::
+
+    @fires_on(ast.Call, calls=numpy_callees(n for n, row in FUNCTIONS.items() if row.scan))
+
+A function is recognised as an object (`function_row`), whatever name the source has for it.
+"""
 
 METHODS = {name[1:]: row for name, row in _TABLE.items() if name[0] == "."}
-"""The rows of array methods by name, without the dot: "sum"."""
+"""The rows of array methods by name, without the dot: "sum". A method is recognised by its name, if
+its object is surely an array.
+"""
 
 ALLOCATING = frozenset(("zeros", "ones", "value", "nothing"))
 """The values of ``fill`` of functions whose elements the kernel itself sets, if at all."""

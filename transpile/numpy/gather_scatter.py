@@ -74,12 +74,19 @@ def gather_view(
     array: ast.expr, items: Sequence[ast.expr],
     slice_axis: Callable[[ast.Slice, ast.expr], IndexedAxis], cx: Context,
 ) -> View | None:
-    """The view of ``array[items]``, where each item is an index array, an int, a slice or a new
-    axis, and together they cover all axes. `slice_axis` gives a slice of an axis of some length.
+    """The view of ``array[items]``, a subscript with index arrays (advanced indexing). `items`
+    cover all axes of `array`: each is an index array, an int, a slice, or None for a new axis.
 
-    The index arrays and ints are broadcast together. Their axes replace the indexed ones if these
-    are adjacent, else they come first; the axes of slices and the new ones follow in order.
-    None where `array` or an index array has no view.
+        x[k]         →   shape (k.shape[0],),              at(i) = x[k[i]]
+        X[:, k]      →   shape (X.shape[0], k.shape[0]),   at(i, j) = X[i, k[j]]
+        X[k, :, 0]   →   shape (k.shape[0], X.shape[1]),   at(i, j) = X[k[i], j, 0]
+
+    NumPy broadcasts the index arrays and ints together: to the *block*. The axes of the block
+    replace the indexed ones if those are adjacent, else they come first (`_index_axis_start`); the
+    *kept* axes, of slices and new ones, follow in order.
+
+    `slice_axis` gives the length of a slice of an axis, and the subscript in the axis for one of
+    the slice. None where `array` or an index array has no view.
     """
     source = view_of(bind_operand(array, cx), cx)
     indices = _index_views(items, cx)
@@ -108,17 +115,28 @@ def gather_view(
         return source.at([subscript(in_block, in_kept) for subscript in subscripts])
 
     shape = (*kept_lengths[:start], *block.shape, *kept_lengths[start:])
-    # NumPy checks the bounds of indices even if the result has no elements; the loop would not.
+    # Bounds: the loop raises where it reads an element that is not there. NumPy checks the indices
+    # even if the result has no elements; the loop would not.
     may_be_empty = [*kept_lengths, *(block.shape if len(indices) > 1 else ())]
     checks = [cx.expr("N < 1", N=n) for n in may_be_empty if not is_unit_length(n)]
     if len(indices) == 1 and out_of_bounds is not None:
         checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=out_of_bounds) for c in checks]
-    orders = {cx.fact(items[k]).order for k, index in indices.items() if len(index.shape) > 1}
-    if (start and len(shape) > 2) or (len(kept_lengths) > 1 and cx.fact(array).order != "C"):
-        orders = {UNKNOWN_ORDER}
-    has_mixed_orders = len(orders | {"C"} if kept_lengths else orders) > 1
-    order = UNKNOWN_ORDER if has_mixed_orders else (*orders, "C")[0]
+    index_orders = {cx.fact(items[k]).order for k, v in indices.items() if len(v.shape) > 1}
+    permutes_axes = start > 0 and len(shape) > 2
+    if len(kept_lengths) > 1:
+        permutes_axes = permutes_axes or cx.fact(array).order != "C"
+    order = UNKNOWN_ORDER if permutes_axes else _gather_order(index_orders, bool(kept_lengths))
     return View(shape, at, (*source.checks, *block.checks, *checks), order)
+
+
+def _gather_order(index_orders: set[str], has_kept_axes: bool) -> str:
+    """The memory order of NumPy's result of a gather whose axes NumPy does not permute: that of the
+    index arrays with several axes, which have `index_orders`, or C if there are none. Not known if
+    they differ, or if there are kept axes, which lie behind those of the block as in C, and the
+    index arrays are not in C.
+    """
+    orders = index_orders | {"C"} if has_kept_axes or not index_orders else index_orders
+    return orders.pop() if len(orders) == 1 else UNKNOWN_ORDER
 
 
 def _few_out_of_bounds(indices: View, length: ast.expr, cx: Context) -> ast.expr | None:
@@ -178,12 +196,19 @@ def _slice_subscript(
 
 
 def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> bool:
-    """Whether a loop over the index arrays of `target` in C order stores what NumPy stores.
+    """Whether a loop over the index arrays of `target`, in C order, stores what NumPy stores. It
+    matters where an index occurs twice, since the last value stays::
 
-    Where an index occurs twice, the last value stays. The order in which NumPy stores is that of
-    the loop if all index arrays are vectors, or if there is one with unit stride in an axis other
-    than the first; it does not matter if all values are equal (`same_value`). No index array may
-    share memory with the target.
+        x[k] = y       # k = [3, 3]: x[3] is y[1], in the loop and in NumPy
+
+    `store_elements` asks. NumPy visits the elements of the index arrays in the order of their
+    memory. That is the order of the loop if
+
+    - all index arrays are vectors, or
+    - there is one, with unit stride along an axis other than the first, so that it is in C order.
+
+    If all values are equal (`same_value`), the order does not matter. And no index array may share
+    memory with the target, as the stores would change the indices.
     """
     items = subscript_items(target)
     facts = [cx.fact(i) for i in items if not _keeps_axis(i, cx)]

@@ -84,11 +84,21 @@ def draw_of(
     func: ast.expr, type_of: Callable[[ast.expr], ArgType | None],
     resolve: Callable[[ast.expr], object | None],
 ) -> Draw | None:
-    """The draw that a call of `func` is; None where it is no method of a known generator, or one
-    that is not compiled.
+    """The draw that a call of `func` is: the Python function that takes its place, and the
+    generator whose state that function gets. None where `func` is no method of a known generator,
+    or one that is not compiled. The inliner asks (`inliner._find_callee`), and inference for the
+    type of the number.
 
-    `resolve` gives the object of a global name or attribute; `type_of` the type of an expression
-    over arguments. The generator is a global (``rng.random``, ``np.random.rand``) or an argument.
+        rng.random   →   Draw(runs=pcg64.random, family="pcg", method="random", generator=<rng>, …)
+
+    The generator is
+
+    - a global, found as ``__self__`` of the bound method (``rng.random``, ``np.random.rand``): that
+      the name still means this method is guarded (``guarded_expr``);
+    - an argument, found by the type of ``func.value``: the signature guards it.
+
+    `resolve` gives the object of a global name or attribute, `type_of` the type of an expression
+    over arguments.
     """
     value = resolve(func)
     # Only these types are asked for `__self__`: reading it from others may run user code.

@@ -19,7 +19,15 @@ _FLAGS = "TRANSPILE_CFLAGS=-O2 asks for all optimisations of the C compiler"
 
 
 def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
-    """One rejection that lists what was left out for `target`; none if nothing was."""
+    """One rejection (BUDGET_EXCEEDED) that lists what was left out to bound the compile time; none
+    if nothing was. The code runs as compiled code, only slower than it could; for example::
+
+        the function is large: fusion of 12 pairs of loops is not tried, and the C compiler
+        optimises less
+
+    ``stages``: of a compilation up to the C text, whose length decides about the effort of the C
+    compiler for `target`. `report_compiled` calls this.
+    """
     pairs, effort = stages.fusion.left_out, _effort(stages, target)
     left_out = [
         f"fusion of {pairs} pair{'s' * (pairs > 1)} of loops is not tried" if pairs else "",

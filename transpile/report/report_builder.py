@@ -62,40 +62,59 @@ def loop_infos(
     legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
     drawn: frozenset[str] = frozenset(),
 ) -> tuple[LoopInfo, ...]:
-    """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
-    it runs, and one for each loop of the source (in `written`) of which nothing is left.
+    """The lines of a report on loops, as data: one LoopInfo for each innermost loop of the final
+    kernel, under the first line of the source loops that it runs. For two loops that were joined::
 
-    Where a loop has become several (a vector loop and a scalar remainder), the widest one is used,
-    but for the elements from which threads pay, which are those of the one with the most.
-    Loops that implement one operation are omitted.
+        3: for i in range(n): t[i] = a[i] * 2
+        4: for i in range(n): y[i] = t[i] + 1
+        →  LoopInfo(line 3, "map", lanes=4, fused_with=(4,), bytes=16, unfused_bytes=32, flops=2)
+
+    - ``legal``: the kernel in the registers of ``target``, from which lanes, bytes and flops come;
+    - ``scalar``: the kernel as lowered, whose loops are those of the source: they tell what a final
+      loop runs, and how many bytes they moved before fusion;
+    - ``written``: the places of the ``for`` and ``while`` statements. One of which nothing is left
+      (unrolled, say) has a LoopInfo that says so;
+    - ``drawn``: the arrays with the states of random generators.
+
+    A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
+    (`_widest`). Loops that implement one operation (`Span.internal`) have none.
     """
     unfused_bytes = {
         loop.span: _bytes_per_iteration(loop)
         for loop in _innermost_loops(scalar) if loop.span is not None
     }
     user_loops = [*unfused_bytes]
-    spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
+    scalar_spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
     elements = elements_for_threads(legal, _innermost_loops)
     for loop in _innermost_loops(legal):
-        own_span = [loop.span] if loop.span is not None and loop.span in spans else []
-        if origins := _user_loops_run_by(loop, user_loops) or own_span:  # may have been unrolled
+        origins = _user_loops_run_by(loop, user_loops)
+        if not origins and loop.span is not None and loop.span in scalar_spans:
+            origins = [loop.span]  # an outer loop: those in it were unrolled
+        if origins:
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
             info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
-            previous = by_span.get(info.span)
-            threads_from = max(elements.get(id(loop), 0), previous.threads_from if previous else 0)
-            info = replace(info, around=tuple(outer), threads_from=threads_from)
-            if previous is not None and (info.lanes or 0) <= (previous.lanes or 0):
-                info = replace(previous, threads_from=threads_from)
-            by_span[info.span] = info
+            info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
+            by_span[info.span] = _widest(by_span.get(info.span), info)
     found = [*by_span, *(s for spans in around.values() for s in spans)]
     found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
     for span in written:
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def _widest(previous: LoopInfo | None, info: LoopInfo) -> LoopInfo:
+    """The LoopInfo for a loop of the source that has become two loops: that of the one with more
+    lanes, which runs most iterations. ``threads_from`` is the larger one: a loop that no threads
+    run has 0.
+    """
+    if previous is None:
+        return info
+    wider = info if (info.lanes or 0) > (previous.lanes or 0) else previous
+    return replace(wider, threads_from=max(info.threads_from, previous.threads_from))
 
 
 _NOTHING_LEFT = "unrolled, or computed without a loop"
@@ -145,13 +164,20 @@ def scalar_loop_rejections(
     kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool,
     in_python_loop: bool = False,
 ) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it is before vectorisation, stay scalar; of those that are vector
-    loops in the end (in `loops`) nothing. ``in_python_loop``: see `report_compiled`.
+    """One rejection (VECTOR_…) for each loop of the report that has no vector lanes, with the
+    reason that the vectoriser gives, in the user's names::
+
+        VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before …"
+
+    ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
+    of the report. Nothing is said of those that are vector loops in the end, nor of those whose
+    note already says that they go through a dict, a set or random numbers in turn.
+    ``in_python_loop``: see `report_compiled`.
     """
-    reported = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
+    scalar = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
     first_reasons: dict[Span, Rejection] = {}
     for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
-        if loop.span is not None and loop.span in reported:
+        if loop.span is not None and loop.span in scalar:
             if in_python_loop and reason.code == "VECTOR_REASSOCIATE":
                 reason = replace(reason, message=_ORDER_IS_KEPT, help=_HELP_FOR_ORDER)
             first_reasons.setdefault(loop.span, reason)  # a split loop has several
@@ -161,8 +187,8 @@ def scalar_loop_rejections(
 
 
 def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> Rejection:
-    """The rejection of a loop that stays scalar, in the user's names, at the loop; the cause is a
-    label.
+    """The rejection of the `loop` that stays scalar, in the user's names. `reason` is placed at its
+    cause, such as one store in the loop; this one is placed at the loop, with a label at the cause.
     """
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
@@ -259,7 +285,13 @@ def _reductions(loop: LoopLike) -> tuple[Node, ...]:
 
 
 def _bytes_per_iteration(loop: LoopLike) -> int:
-    """Bytes that one iteration reads and writes, each element counted once."""
+    """The bytes that one iteration reads and writes (the memory traffic of the report), each
+    element counted once, since later accesses find it in a register or in the cache::
+
+        y[i] = x[i] * x[i] + x[i + 1]      # f64: reads x[i], x[i + 1], writes y[i]: 24 bytes
+
+    Accesses are the same if array and subscripts are; an append counts as one element a list.
+    """
     loads = {(n.array, n.index): n.dtype for n in walk(loop) if isinstance(n, Load)}
     stores = {
         (n.array, n.index if isinstance(n, Store) else ()): n.value.dtype
@@ -366,10 +398,13 @@ def report_refused(
     target: Target,
     stats: Mapping[str, object] | None = None,
 ) -> Report:
-    """The report on a function that runs as Python; `source` is None where it is unavailable.
+    """The report on a function that runs as Python, for arguments of these types.
 
-    Shown is for each of `rejections` its cause (`with_cause`), equal ones once. Effects that would
-    have prevented fusion of its loops in any case are only shown in detail.
+    Shown is for each of `rejections` its cause (`with_cause`), equal ones once. In detail it also
+    shows the effects, such as ``print``, that would prevent fusion even if it compiled
+    (`effect_rejections`). A function that is compiled in part gets these from `report_regions`.
+
+    ``source``: None where it is unavailable; ``stats``: of the calls so far.
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
@@ -391,9 +426,15 @@ def report_refused(
 def report_regions(
     refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *, covers_all_loops: bool
 ) -> Report:
-    """`refused`, with the reports of its `regions`; types of the loops in `not_run` are unknown
-    until they run. ``covers_all_loops``: no loop is outside of the regions. Where all loops are
-    compiled, the refusals of the whole function are only shown in detail.
+    """The report on a function that is compiled in part: `refused`, that of the function as a
+    whole, with the loops, guards and rejections of the reports on its `regions`.
+
+    It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
+    all regions have run, and each of them is accepted. Then the refusals of the whole function
+    matter to nobody who looks for slow loops, and are only shown in detail.
+
+    ``not_run``: the loops of regions that have not run yet, so that the types are unknown. They
+    are shown as compiled when they run.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
@@ -447,7 +488,10 @@ def join_reports(function: Callable[..., Any], reports: Sequence[Report], target
 
 
 def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """The first rejection of each code and place: several signatures may be refused for one."""
+    """The rejections of all signatures of a function, each cause once: the first of each code and
+    place. One place may be refused for several signatures with other words, as in ``is a list of
+    strs`` and ``is a tuple``. A rejection without a place counts by its message.
+    """
     first: dict[object, Rejection] = {}
     for r in merge_equal(rejections):
         first.setdefault((r.code, r.span or r.message), r)

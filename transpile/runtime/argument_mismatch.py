@@ -85,8 +85,10 @@ def _is_long(value: object) -> bool:
 
 
 def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
-    """The items of a list, by index, that are of another type or length than the first one, or too
-    large an int.
+    """For the report: the items of the list `name` that do not fit its type `expected`, which came
+    from the first item. For ``x = [1.0, 2, 3.0]``, a list of floats, it says that ``x[1]`` is an
+    int. In the order of the list: items of another type, rows of another class or length, ints of
+    more than 64 bits. Rows are gone through in the same way (``x[2][0]``).
     """
     lengths = set[int]()
     for index, item in enumerate(items):

@@ -40,8 +40,12 @@ class BackgroundCompiler:
         return any(t.is_alive() and t is not here for t in [*self._threads.values()])
 
     def start(self, signature: Hashable, compile: Callable[[], object]) -> None:
-        """Start a thread that calls `compile`, and raise CompilationPending. Nothing happens if one
-        was started before in this process, as is the case in that thread: then this call compiles.
+        """Start a thread that calls `compile`, and raise CompilationPending, so that the call which
+        came here is served by Python.
+
+        Returns, so that the caller compiles the signature itself, if a thread has been started for
+        it in this process: then the caller is that thread, whose `compile` leads here again; or
+        that thread has failed, and this call shall show why. Also where no thread can be started.
         """
         thread = self._threads.get(signature)
         if thread is not None and not _was_lost_in_fork(thread):
@@ -53,7 +57,7 @@ class BackgroundCompiler:
         try:
             with large_stacks():
                 thread.start()
-        except RuntimeError:  # no more threads, or the interpreter ends
+        except RuntimeError:  # there are too many threads, or the interpreter ends
             return
         raise CompilationPending
 

@@ -143,17 +143,23 @@ class SizeRange:
 
 
 class CallSelection:
-    """What serves the calls of one variant, by their size.
+    """Whether compiled code or Python serves the calls of one variant, by their size: the sizes of
+    one bit length (a *bucket*) share one decision.
 
-    Sizes are compared by their bit length, the *bucket*. ``converts_lists``: a compiled call
-    converts lists or builds them for its result, so that its time grows with their lengths whatever
-    the loop does.
-    ``exact_up_to``: the largest size whose compiled results have Python's bits; None: any.
-    ``in_part``: it is the size of some arguments only, which is then given to `choice`.
-    ``is_region``: calls of equal size may differ in work so much that a decision for compiled code
-    must be looked at again. ``can_be_dropped``: where Python is the faster one for all sizes, the
-    region is dropped, which saves its call as well (`REGION_ENTRY`). One with inexact sizes is
-    never dropped. ``max_allowance``: how many calls are served before another look, at most.
+    `choice` says what serves a call. If that is a trial, the dispatcher tells `add_time` how long
+    it took, which decides for the bucket after a few trials, and for others where that follows.
+    `ranges` gives the decisions as rows of the inline cache; a row holds for a number of calls,
+    after which the dispatcher calls `look_again`.
+
+    - ``converts_lists``: a compiled call converts lists, or builds them for its result, so that its
+      time grows with their lengths whatever the loop does;
+    - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
+      results have Python's bits; None: any. ``in_part``: it is about the size of some arguments
+      only, which `choice` is given as ``part``;
+    - ``is_region``: of an outlined region, calls of equal size may differ much in work, so that
+      decisions for compiled code are looked at again, too. If Python is faster for all sizes, the
+      region is dropped, which saves its call as well (`REGION_ENTRY`), unless ``exact_up_to`` is
+      given.
     """
 
     def __init__(
@@ -178,9 +184,13 @@ class CallSelection:
         return size <= self._exact_up_to
 
     def choice(self, size: int, part: int | None = None) -> tuple[Trial, bool]:
-        """What serves a call of this size, and whether it is a trial, that is, `add_time` has to
-        be told its time. The first trials are compiled; then, if Python may be tried, as Python.
-        ``part``: the size of the arguments that bits depend on, if not of all.
+        """What serves a call of this size, and whether it is a trial, whose time `add_time` has to
+        be told. In this order:
+
+        - compiled code, if only that has exact results (`is_exact`; ``part``: the size of the
+          arguments that bits depend on, if not of all);
+        - what has been decided for the bucket;
+        - a trial: the first ones compiled, then the kernel alone if that matters, then Python.
         """
         if not self.is_exact(size if part is None else part):
             return "compiled", False
@@ -196,19 +206,20 @@ class CallSelection:
     def add_time(
         self, size: int, served: Trial, nanoseconds: int, *, may_try_python: bool | None = None
     ) -> bool:
-        """Adds the time of a trial, and decides what serves calls of this size if that is enough
-        to know it. Returns whether it has decided. ``may_try_python``: of a compiled call, whether
-        it surely does not take very much longer as Python; None: as `_may_try_python` says.
+        """Adds the time of a trial; decides what serves calls of this size, if the times so far are
+        enough for that. Returns whether it has decided. ``may_try_python``: of a compiled call,
+        whether it surely does not take far longer as Python; None: as `_may_try_python` says.
 
-        In this order:
+        The shortest time of each way counts, as other work on the machine only adds. In this order:
 
-        - fewer than `_COMPILED_TRIALS` compiled calls: no decision;
-        - Python may not be tried (`_may_try_python`), and the time of the kernel alone could change
-          that: no decision, the next trial takes that time (``served`` is "kernel" then);
-        - Python may be tried, and has not been `_PYTHON_TRIALS` times: no decision;
-        - Python if its shortest time is shorter by more than `_FORWARDING_COST`, also for all
-          smaller sizes;
-        - else compiled code, also for greater sizes; for smaller ones if the call is short.
+        - fewer than `_COMPILED_TRIALS` compiled calls: no decision yet;
+        - Python may not be tried, as it could take far longer (`_may_try_python`), but the time of
+          the kernel alone could change that: no decision, the next trial takes that time
+          (``served`` is "kernel" then);
+        - Python may be tried, and was not `_PYTHON_TRIALS` times: no decision yet;
+        - Python is faster, by more than it costs to forward a call to it (`_FORWARDING_COST`):
+          Python, also for all smaller sizes, where compiled code has even less to gain;
+        - else compiled code (`_decide_for_compiled`).
         """
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
@@ -233,20 +244,29 @@ class CallSelection:
         if may_try and len(trials.python) < _PYTHON_TRIALS:
             return False
         del self._trials[bucket]
-        if may_try and min(trials.python) + _FORWARDING_COST - self._entry_cost < compiled_time:
-            self._times = compiled_time, min(trials.python)
+        python_time = min(trials.python) if may_try else _LONGEST_CALL  # taken for longer
+        if may_try and python_time + _FORWARDING_COST - self._entry_cost < compiled_time:
+            self._times = compiled_time, python_time
             self._decide("python", 0, bucket)
         else:
-            first = 0 if compiled_time <= _SHORT_CALL else bucket
-            # Conversions of lists grow with the size, so that Python may win again for greater
-            # ones: with them the decision holds up to the next bucket (four times the size).
-            last = bucket + 1 if self._converts_lists else _BUCKETS - 1
-            self._decide("compiled", first, last)
-            fastest = min(trials.python, default=_LONGEST_CALL) if may_try else _LONGEST_CALL
-            is_close = compiled_time > _SHORT_CALL and fastest < _CLEARLY * compiled_time
-            for k in range(first, min(last + 1, _BUCKETS)):
-                self._is_close[k] = is_close
+            self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
+
+    def _decide_for_compiled(self, bucket: int, compiled_time: int, python_time: int) -> None:
+        """Record that compiled code serves the calls of this bucket, and of
+
+        - all smaller sizes, if the call is so short that Python can gain nothing there;
+        - all greater sizes, where compiled code has more to gain. If it converts lists, only of the
+          next bucket (up to four times the size): conversions grow with the size, and Python may
+          be faster again where a loop stops early.
+
+        The decision is noted as close if Python was not clearly slower: it is then looked at again.
+        """
+        first = 0 if compiled_time <= _SHORT_CALL else bucket
+        last = min(bucket + 1 if self._converts_lists else _BUCKETS - 1, _BUCKETS - 1)
+        self._decide("compiled", first, last)
+        is_close = compiled_time > _SHORT_CALL and python_time < _CLEARLY * compiled_time
+        self._is_close[first : last + 1] = [is_close] * (last + 1 - first)
 
     def _decide(self, served: Served, first: int, last: int) -> None:
         """Record what serves the exact calls of the buckets from `first` to `last`, both included.
@@ -315,18 +335,21 @@ _SHORTEST, _LONGEST = 6, 16
 
 
 class Backoff:
-    """Exponential back-off of one function: counts consecutive calls that failed a guard.
-    `Dispatcher._python_after_failed_guard` asks it.
+    """Exponential back-off of one function whose guards fail again and again: after
+    `_MAX_FAILURES` failures in a row (16), the next 64 calls go to Python without trying the
+    kernel; if the call after these fails, too, the next 128; and so on, up to 65,536. One call
+    that compiled code serves ends the series. `Dispatcher._python_after_failed_guard` asks it.
     """
 
     def __init__(self) -> None:
         self._failures = self._compiled = 0
 
     def calls_to_skip(self, compiled: int) -> int:
-        """Count another such call. Returns how many of the next calls to pass on without
-        dispatching; 0 before `_MAX_FAILURES` of them.
+        """Count a call whose guard failed. Returns how many of the next calls go to Python at once;
+        0: none, as there were fewer than `_MAX_FAILURES` in a row.
 
-        ``compiled``: the number of compiled calls so far; a new one ends the series.
+        ``compiled``: how many calls compiled code has served so far. If that has changed since the
+        last failure, a new series begins.
         """
         self._failures = self._failures + 1 if compiled == self._compiled else 1
         self._compiled = compiled

@@ -40,11 +40,16 @@ def compile_variant(
     *,
     recording: bool = False,
 ) -> Variant:
-    """Compile `function` for arguments of these types. The caller attaches the variant to its
-    dispatcher.
+    """Compile `function` for arguments of these types (just in time): run all stages of
+    `pipeline.STAGES`, in this thread, and store the kernel, or the refusal, in the disk cache.
 
-    ``recording``: the kernel records which operations raised float flags, in Python's order. Raises
-    Refused, NoCompiler and BuildError.
+    `Dispatcher._build_variant` calls this, after it has looked in the disk cache, and attaches the
+    variant: until then it cannot be called (`Variant.attach`).
+
+    ``recording``: the kernel records which operations raised float flags. It keeps the order of the
+    source for that (no fusion, no reassociation), so it is slower, and not stored.
+
+    Raises Refused where the function cannot be compiled, NoCompiler and BuildError.
     """
     from ..pipeline import Compilation
 
@@ -96,7 +101,16 @@ def _make_variant(function: FunctionType, state: Compilation, *, check: bool) ->
 
 
 def rejection_of(error: Exception) -> Rejection:
-    """The exception that `compile_variant` raised, as a Rejection."""
+    """The rejection to remember and to show for an exception that `compile_variant` raised:
+
+    - Refused has one, made where the code is that cannot be compiled;
+    - NoCompiler and BuildError are about the machine: the user can install or repair something;
+    - RecursionError: the source is nested too deeply for the compiler, which recurses over trees;
+    - any other exception is a bug of this package. It is logged with its traceback, and Python
+      serves the calls as after a refusal.
+
+    Faults of the process, such as no memory, do not come here (`Faults.should_retry`).
+    """
     match error:
         case Refused():
             return error.rejection

@@ -115,12 +115,18 @@ class Variant:
     def attach(
         self, fallback: Fallback, calls: CellType, native_calls: np.ndarray | None = None
     ) -> None:
-        """Make ``call``: the builtin that performs the whole call in C, or, where C cannot
-        (`NotNative`), the Python wrapper. ``not_native`` keeps the reason.
+        """Make ``call``, which takes the arguments of the function, so that the variant can serve
+        calls. `Dispatcher._build_variant` calls this once. It is
 
-        A call that the kernel cannot serve goes to the function that ``fallback(variant, code,
-        arguments)`` returns. `calls` counts calls of the Python wrapper, the element of
-        `native_calls` those done entirely in C (None: only the wrapper is used).
+        1. a builtin that performs the whole call in C (`native_call`, about 100 ns), if the kernel
+           was loaded with an entry for it, and C can do all that the call needs;
+        2. else the Python wrapper (`make_wrapper`, about 1 µs). ``not_native`` keeps the reason.
+
+        The builtin in turn passes single calls to the wrapper, whose arguments do not fit.
+
+        ``fallback(variant, code, arguments)`` gives the function for a call that the kernel cannot
+        serve (`Dispatcher._on_miss`). ``calls`` counts calls of the wrapper, the element of
+        `native_calls` those performed in C; None: only the wrapper is used.
         """
 
         def wrapped(fast: Callable[..., int]) -> FunctionType:
@@ -142,8 +148,9 @@ class Variant:
         def ended(
             status: int, saved: Snapshot, arguments: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
-            """As `_judge_and_restore`, for a call in C: the function to call instead, None if the
-            result stands.
+            """For `is_result_valid` in whole.c, as `_judge_and_restore`: None if the result stands,
+            else the function to call instead. ``values``: the arguments of the call and what was
+            derived from them.
             """
             code = self._judge_and_restore(status, arguments, saved)
             if code is not None and self.interface.overflow_slot is not None:
@@ -221,15 +228,18 @@ class Variant:
         return any_same_memory((arrays[a], arrays[b]) for a, b in self.interface.in_place)
 
     def mismatch(self, call_arguments: Sequence[object]) -> str:
-        """The guard code of a call with the right types that the kernel did not accept (a negative
-        status); what is known of the argument is kept in ``mismatches``.
+        """The guard code for a call that the kernel did not accept although its types are right,
+        such as GUARD_INT_RANGE for an int of 65 bits. The entry in C only tells that something did
+        not fit; `argument_mismatch` looks for it, and the report shows the text that is kept in
+        ``mismatches``. `Dispatcher._on_miss` calls this.
 
-        Items of lists are looked at in the first such call only. Later ones that no other argument
-        explains get the code of the first.
+        Items of lists are looked at in the first such call only, as that takes longer than the
+        call. Later calls that no other argument explains get the code that was found first. If
+        there is none, an allocation has failed: GUARD_RAISES, as Python will raise.
         """
         code, message = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches
         )
         if code is not None and message is not None:
             self.mismatches.setdefault(code, message)
-        return code or next(iter(self.mismatches), "GUARD_RAISES")  # an allocation failed
+        return code or next(iter(self.mismatches), "GUARD_RAISES")

@@ -87,17 +87,23 @@ class Faults:
         self._in_a_row = 0
 
     def should_retry(self, error: BaseException) -> bool:
-        """Whether the next call is to compile again, and this error not to be remembered as a
-        rejection: it is a fault, and there were not too many in a row, or a signal handler has
-        raised it. Counts the fault.
+        """Whether the error says nothing about the function, so that the next call is to compile
+        again. If not, the caller remembers the error as a rejection. In this order:
+
+        - a signal handler raised it, such as KeyboardInterrupt: yes, it is the caller's;
+        - it is no fault of the process, such as a MemoryError (`is_fault`): no;
+        - a RecursionError: yes, as the caller may have used up the stack; no in a thread with a
+          large stack, where more stack cannot help (`large_stack`);
+        - another fault: yes, but the third one in a row is remembered, since a compilation that
+          fails at each call would make every call slow. Counts the fault.
         """
         if is_from_signal_handler(error):
             return True
         if not is_fault(error):
             return False
         if isinstance(error, RecursionError) and sys.getrecursionlimit() >= _USUAL_LIMIT:
-            # In a thread of `on_large_stack` it has been tried with all the stack there is.
-            return get_ident() not in calling_frames
+            is_on_large_stack = get_ident() in calling_frames
+            return not is_on_large_stack
         self._in_a_row += 1
         return self._in_a_row < _MAX_ATTEMPTS
 

@@ -64,15 +64,19 @@ def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int
 MISMATCH = "VERIFY_MISMATCH"
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
-"""Relative tolerance by bytes of a float: folds are reassociated, and functions differ by ULPs."""
+"""Tolerance by the bytes of a float, relative and absolute: vectors add in another order, and some
+functions differ in the last bits (ULP). 0 for floats of other sizes, which no kernel computes with.
+"""
 
 
 def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[..., Any]) -> Any:
-    """The result of `chosen` on these values, after the original has run on copies.
+    """The result of a call by `chosen`, what would have served it, compared with Python: the
+    original runs first, on copies of the arguments. `Dispatcher._select_verified_callee` calls this
+    for the share of calls that ``verify=`` asks for.
 
-    Raises FuseError (VERIFY_MISMATCH) where the results, or the arrays afterwards, differ. A call
-    with overlapping arrays, which cannot be copied separately, is not compared, nor one that
-    raises.
+    Raises FuseError (VERIFY_MISMATCH) where the results, or the arguments afterwards, differ by
+    more than rounding (`same_results`). Not compared is a call with arrays that overlap, which
+    cannot be copied separately, and one in which the original raises: `chosen` raises the same.
     """
     code, copies = function.__code__, copy_arguments(values)
     if copies is None:
@@ -132,7 +136,10 @@ def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
 
 
 def same_results(a: Any, b: Any) -> bool:
-    """Whether types, shapes and integers are equal, and floats within `TOLERANCE`."""
+    """Whether two results are the same up to rounding: of one type, shape and dtype; floats within
+    `TOLERANCE`, relative to their magnitude, or absolute near 0, and NaN equal to NaN; all else
+    exactly equal. Lists, tuples and fields of records are compared item by item.
+    """
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):

@@ -23,13 +23,10 @@ from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from targets.abi.inline_cache import CacheRow, size_of_call
 
 from ..call_plan import writes_captured
 from ..errors import (
-    NO_COMPILER,
     FuseError,
     drop_tracebacks,
     fallback_is_error,
@@ -50,6 +47,7 @@ from .outlined_region import Cause, RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
     MAX_SIGNATURES,
+    SIGNATURE_INDEPENDENT,
     SignatureResolver,
     Specialization,
     has_function_argument,
@@ -68,9 +66,6 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher"]
 
 _log = logging.getLogger(__name__)
-
-SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
-"""Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 
 class Dispatcher(WrappedFunction):
@@ -147,16 +142,17 @@ class Dispatcher(WrappedFunction):
     # -- decisions
 
     def _select_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """The function to call for a call that no row fits, and a function that has to be told how
-        many nanoseconds the call took; None if nobody asks.
+        """The function to call, for a call that no row of the installed call fits; and the function
+        that has to be told the nanoseconds of the call, None if its time does not matter.
 
-        In this order:
+        The stub ``miss`` of the installed call asks here. In this order:
 
-        - a thread compiles the signature: the original;
-        - the signature is refused: the outlined function, or the original (`_callee_of_refused`);
-        - calls are not selected by time (`_selects_by_time`): the variant;
-        - else what `CallSelection` says for calls of this size: the variant or the original. While
-          it is undecided, the call is a trial, whose time it is told (`_add_time`).
+        1. no variant, but not refused: a thread compiles the signature (``background=True``), and
+           no call waits for it. The original;
+        2. no variant, since the signature is refused: the outlined function, whose regions are
+           compiled, or else the original (`_callee_of_refused`);
+        3. compiled code has to be used even where it is slower (`_selects_by_time`): the variant;
+        4. the variant or the original, as was measured for calls of this size (`_faster_callee`).
         """
         spec = self._specialization(values)
         variant = self._variant_for_call(spec, values)
@@ -164,18 +160,30 @@ class Dispatcher(WrappedFunction):
             return self._replaying_function(spec, RUN_BACKGROUND), None
         if variant is None:
             return self._select_for_refused(spec, values)
+        if self._selects_by_time():
+            return self._faster_callee(spec, variant, values)
         keys = keys_of(spec.types, values)
-        if not self._selects_by_time():
-            self._put_rows(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
-            return variant.call, None
-        size, selection = size_of_call(values), variant.selection_by_time(is_region=self.is_region)
+        self._put_rows(keys, [CacheRow(variant.call, keys, checks_arguments=True)])
+        return variant.call, None
+
+    def _faster_callee(
+        self, spec: Specialization, variant: Variant, values: Arguments
+    ) -> tuple[Callable[..., Any], Timed | None]:
+        """As `_select_callee`, for a call that `variant` can serve: the variant or the original,
+        whichever `CallSelection` has found faster for calls of this size.
+
+        If it has not decided yet, the call is a trial: its time goes to `_add_time`. A decision
+        holds for a number of calls; when these are used up it is dropped here, and measured again.
+        """
+        keys, size = keys_of(spec.types, values), size_of_call(values)
+        selection = variant.selection_by_time(is_region=self.is_region)
         assert self._installed is not None
         exact_size = variant.exact_size(values)
         if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
             selection.look_again(size)
         served, is_trial = selection.choice(size, exact_size)
         if not is_trial:
-            self._put_rows_of_selection(spec, variant, keys)
+            self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
         target = variant.call
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
@@ -196,23 +204,7 @@ class Dispatcher(WrappedFunction):
         """
         nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
         if variant.selection_by_time(is_region=self.is_region).add_time(size, served, nanoseconds):
-            self._put_rows_of_selection(spec, variant, keys)
-
-    def _put_rows_of_selection(self, spec: Specialization, variant: Variant, keys: Keys) -> None:
-        """Put a row for each range of sizes for which the selection of `variant` has decided."""
-        rows = []
-        for r in variant.selection_by_time(is_region=self.is_region).ranges():
-            target, counters = variant.call, np.array([0, r.allowance], np.int64)
-            is_python = r.served == "python"
-            if is_python:
-                target = self._function
-                counters = spec.python_calls.start(PYTHON_FASTER, r.allowance, spec.replays)
-            rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
-                r.exact_low, r.exact_high, checks_arguments=not is_python,
-                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
-            ))
-        self._put_rows(keys, rows)
+            self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
 
     def _put_rows(self, keys: Keys | None, rows: list[CacheRow]) -> None:
         """Put rows into the installed call, unless each call has to be verified."""
@@ -224,7 +216,9 @@ class Dispatcher(WrappedFunction):
         return self._may_bypass() and selects_by_time()
 
     def _may_select_original(self, spec: Specialization) -> bool:
-        """Whether `OutlinedSelection` decides between the outlined function and the original."""
+        """Whether `OutlinedSelection` decides between the outlined function and the original: both
+        have the same bits, and no function around it decides so for all its regions.
+        """
         if spec.outlined is None or spec.variants or self.role.is_selected_with_caller:
             return False
         return spec.outlined.has_python_bits and self._selects_by_time()
@@ -232,9 +226,8 @@ class Dispatcher(WrappedFunction):
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`, for a signature that is refused: what `OutlinedSelection` says for
-        calls of this size, if the outlined function and the original have the same bits, or the
-        outlined function, or the original (`_callee_of_refused`).
+        """As `_select_callee`, for a signature that is refused: what `OutlinedSelection` says where
+        it is asked (`_may_select_original`), else what `_callee_of_refused` says.
         """
         spec.outlined = self._without_slow_regions(spec)
         selection = spec.selection_of_outlined() if self._may_select_original(spec) else None
@@ -242,8 +235,7 @@ class Dispatcher(WrappedFunction):
             return self._callee_of_refused(spec, values), None
         assert self._installed is not None
         keys, size = keys_of(spec.types, values), size_of_call(values)
-        used_up = self._installed.is_used_up(keys, size)
-        served, is_trial = selection.choice(size, is_used_up=used_up)
+        served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
         target = self._function if served == "original" else selection.outlined.function
         spec.replays.update(filter(None, [selection.codes[served]]))
         if not is_trial:
@@ -257,11 +249,13 @@ class Dispatcher(WrappedFunction):
         return target, self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
-        """The function to call for a signature that is refused: the outlined function if there is
-        one, else the original, which calls itself without the dispatcher if it is recursive.
+        """The function to call for a signature that is refused: the outlined function, which calls
+        compiled regions; else a copy of the original that calls itself without the dispatcher, if
+        it is recursive; else the original.
 
-        The installed call gets a row for the next calls: `Specialization.allowance` many, which
-        doubles. Then it looks again, since regions may have turned out slower than Python.
+        Asking here costs microseconds. So a row of the installed call sends the next
+        `Specialization.allowance` calls to the same function (1, 2, 4, …), until one of them asks
+        again: names may be rebound, or a region be slower than Python.
         """
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
@@ -273,7 +267,7 @@ class Dispatcher(WrappedFunction):
             target = outlined.function
         elif (direct := self._direct_self_calls.function(self._specializations.values())):
             target = direct
-        # A variant may apply again, when names are bound as before: only the dispatcher asks that.
+        # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
@@ -285,7 +279,7 @@ class Dispatcher(WrappedFunction):
     ) -> None:
         """Put a row that sends the next calls with these keys (None: all that no other row is for)
         to `target`, the original or the outlined function: twice as many each time. They count as
-        replays by `code`, if there is one.
+        replays by `code`; None: as no replays, since `target` has all loops in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
@@ -301,18 +295,22 @@ class Dispatcher(WrappedFunction):
     def _on_miss(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call for a call that the variant `failed` of `spec` could not serve.
+        """The function to call for a call that the variant `failed` of `spec` could not serve; the
+        arguments are as they were before the call. Called by wrappers and the builtins in C.
 
-        `code` says why: "" means that the call has another signature. In this order:
+        `code`: that of the guard or check that failed; "" if an argument did not fit a parameter.
+        In this order:
 
-        - a failed guard of this specialization: after a float condition a variant that records may
-          serve (`_after_float_condition`), else Python replays the call;
-        - the globals that `failed` uses were rebound: Python replays, and the next call compiles
-          again;
-        - what `_select_callee` gives for the signature that the call has.
+        1. the signature is that of `spec`, and a guard or check failed: Python replays the call,
+           or, after a floating-point condition, perhaps a variant that records which operation
+           raised it (`_after_float_condition`);
+        2. `failed` is the variant for these types and names: a value did not fit, such as an int
+           of more than 64 bits. Python replays the call;
+        3. a global name that `failed` depends on was rebound: Python replays the call, and the
+           next one compiles again;
+        4. the call has another signature: what `_select_callee` gives for it.
         """
-        # For GUARD_SHAPE, too, since the signature says which axes have length 1. Other guards are
-        # about values: the signature is the same.
+        # The signature tells which axes have length 1: GUARD_SHAPE. Other guards are about values.
         may_be_other_signature = code in ("", "GUARD_SHAPE")
         actual = self._specialization(values) if may_be_other_signature else spec
         if code and actual is spec:
@@ -320,7 +318,7 @@ class Dispatcher(WrappedFunction):
                 return self._after_float_condition(spec, failed, code, values)
             return self._python_after_failed_guard(spec, code, values)
         variant = actual.variant(values)
-        if variant is failed:  # the types and names are right: a value did not fit
+        if variant is failed:
             return self._python_after_failed_guard(actual, failed.mismatch(values), values)
         is_rebound = variant is None and not failed.applies(values)
         if is_rebound and (actual is spec or not needs_argument_check(spec.types)):
@@ -332,10 +330,12 @@ class Dispatcher(WrappedFunction):
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, for a call whose guard failed. After many in a row (`Backoff`; one count
-        for all signatures), a row of the installed call sends the next ones with these types to it:
-        not with ``TRANSPILE_SELECT=compiled`` (regions excepted), nor where each call must reach
-        the dispatcher (`_may_bypass`).
+        """The original, which replays a call whose guard failed.
+
+        A kernel that fails again and again only costs time. So when `Backoff` has counted many
+        failures in a row, over all signatures, a row sends the next calls with these types to the
+        original at once. Not under ``TRANSPILE_SELECT=compiled`` (but a region does, as it may be
+        in a loop), nor if each call must reach the dispatcher (`_may_bypass`).
         """
         original = self._replaying_function(spec, code)
         compiled = sum(s.compiled for s in self._specializations.values())
@@ -347,10 +347,11 @@ class Dispatcher(WrappedFunction):
         return original
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:
-        """The original function, which replays the call; counts the replay by `code`.
+        """The original function, which replays the call (deoptimization). `code`, of the guard that
+        failed or of the refusal, is the key under which ``stats`` counts the replay.
 
-        Raises FuseError if running as Python is forbidden, by ``TRANSPILE_FALLBACK=error``, or by
-        ``on_reject="raise"`` for a signature that is refused.
+        Raises FuseError if running as Python is forbidden: by ``TRANSPILE_FALLBACK=error`` always,
+        by ``on_reject="raise"`` for a signature that is refused.
         """
         rejection = spec.rejection
         if fallback_is_error() or (rejection and self.options.on_reject == "raise"):
@@ -365,8 +366,7 @@ class Dispatcher(WrappedFunction):
     ) -> Callable[..., Any]:
         """The function to call where it is unknown which operation raised a float flag: `code` is
         ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, where the value may not be used. The first
-        time the original, which shows its warnings; after that a variant that records which
-        operation raised, if that helps.
+        time the original, which shows its warnings; after that a recording variant, if it helps.
         """
         from .float_errors import recording_helps
 
@@ -393,8 +393,9 @@ class Dispatcher(WrappedFunction):
             return failed.recording_variant
 
     def _specialization(self, values: Arguments) -> Specialization:
-        """The specialization for the signature of these arguments, which is created if needed. Past
-        `MAX_SIGNATURES` all further ones share one that is refused.
+        """The specialization for the signature of these arguments: the known one, with the
+        `rejection` that it may have, or a new one, which nothing is compiled for yet. Past
+        `MAX_SIGNATURES` all new signatures share one specialization, which is refused.
         """
         known = self._specializations
         types = self._signatures.signature_of_call(values, known)
@@ -404,7 +405,7 @@ class Dispatcher(WrappedFunction):
                 return self._specialization_past_limit(types)
             spec = known.setdefault(types, Specialization(types))
         if has_function_argument(types):
-            spec.types = types  # of the functions themselves that were given last
+            spec.types = types  # equal, but with the function objects of this call
         return spec
 
     def _specialization_past_limit(self, types: tuple[ArgType, ...]) -> Specialization:
@@ -420,11 +421,12 @@ class Dispatcher(WrappedFunction):
         return self._shared
 
     def _variant_for_call(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """The variant for this call, compiled if needed; None where the signature is refused, or
-        while a thread compiles it.
+        """The variant for this call; None if the signature is refused, or a thread compiles it.
 
-        A refused signature is compiled again if a global name that the function reads is bound to
-        something else than when it was refused, or a module that it may import is loaded now.
+        In this order: a variant that was compiled for what global names mean now; none if they were
+        rebound too often; a new variant, for a signature that is not refused, or one whose refusal
+        may be out of date, since a global name that the function reads was rebound, or a module
+        that it may import was loaded (`Specialization.starts_retry`); else none.
         """
         if (variant := spec.variant(values)) is not None:
             return variant
@@ -437,8 +439,9 @@ class Dispatcher(WrappedFunction):
         return None
 
     def _compile_or_refuse(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """A new variant of `spec`; None if compiling it is refused, or while a thread compiles in
-        the background.
+        """A new variant of `spec`; None if compiling it is refused, or if a thread compiles in the
+        background. One thread at a time compiles a function; another one waits for the lock, and
+        then takes what the first has made.
 
         Any exception of the compiler becomes a rejection (`compile_call.rejection_of`), which is
         remembered in `spec` and of which the user is warned: the original still runs. Raised are
@@ -447,14 +450,14 @@ class Dispatcher(WrappedFunction):
         """
         if self._background.is_compiling():
             return None
-        with self._lock.held:  # the imports, too: see `fork_lock`
+        with self._lock.held:  # also for the imports: a fork in the middle of one would break it
             self._lock.note_owner()
             from .. import knobs
             from ..options import chosen_target
 
             settings = knobs.read()
             chosen_target(self.options, settings)  # an unknown target is the user's error
-            if spec.rejection or (variant := spec.variant(values)):  # another thread was first
+            if spec.rejection or (variant := spec.variant(values)):  # by the thread that was first
                 return None if spec.rejection else variant
             try:
                 variant = self._build_variant(spec, settings, values)
@@ -493,9 +496,8 @@ class Dispatcher(WrappedFunction):
             variant = None if values is None else self._variant_from_disk(types, settings, values)
             if variant is None:
                 if values is not None and self.options.background and not fallback_is_error():
-                    self._background.start(
-                        spec.types, lambda: self._compile_or_refuse(spec, values)
-                    )
+                    again = functools.partial(self._compile_or_refuse, spec, values)
+                    self._background.start(spec.types, again)
                 from .compile_call import compile_variant
 
                 variant = compile_variant(
@@ -584,17 +586,15 @@ class Dispatcher(WrappedFunction):
         """Warn of the rejection of `spec` if ``on_reject`` says so, once of each cause. Not if all
         loops are compiled in regions, nor if running as Python raises.
         """
-        is_partly_compiled = spec.outlined is not None
-        is_fully_compiled = spec.outlined is not None and not spec.outlined.loops
+        code, outlined = rejection.code, spec.outlined
+        is_fully_compiled = outlined is not None and not outlined.loops
         if is_fully_compiled or not self._may_bypass():
             return
-        cause = rejection.code, rejection.line
+        cause = code, rejection.line
         is_known = cause in self.warned_causes
         self.warned_causes.add(cause)
-        if self.options.on_reject == "warn" and not is_known and should_warn(rejection.code):
-            warn(
-                fallback_message(
-                    self._function, spec.types, rejection.code, rejection,
-                    part=is_partly_compiled, region=self.is_region,
-                )
-            )
+        if self.options.on_reject == "warn" and not is_known and should_warn(code):
+            warn(fallback_message(
+                self._function, spec.types, code, rejection,
+                part=outlined is not None, region=self.is_region,
+            ))

@@ -125,18 +125,24 @@ def _repeats_are_shown() -> bool:
 
 @record(slots=True)
 class VerdictCache:
-    """Decisions about statuses under the last error state and warning filters.
+    """The verdicts on the statuses of one kernel, for the present error state and warning filters:
+    a loop that calls a function which divides by zero gets the same status each time, and finding
+    the verdict takes some microseconds.
 
-    Computing one costs ten times as much as a warning that is not shown. Statuses that have no
-    effect are noted for C (``silent``, see `native_entry.CallSpec`), which then does not ask.
+    A status that has no effect at all (the condition is ignored, or no operation warns of it) is
+    noted for calls that C performs, too: C then does not ask Python (`is_result_valid` in whole.c).
     """
 
     error_state: tuple[Any, list[Any]] | None = None  # for which `verdicts` are valid
     verdicts: dict[Hashable, _Verdict] = field(default_factory=dict)
     silent: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(2, np.int64))
+    """For C: the status bits without effect, and the number of the quiet state in which that is so
+    (`QUIET_STATE`). C reads the array in place."""
 
     def of(self, status: int, others: Hashable, judge: Callable[[], _Verdict]) -> _Verdict:
-        """The verdict on `status`, given `others`: the one found before, else that of `judge`."""
+        """The verdict on `status`: the one found before, else that of `judge`. ``others``: what it
+        depends on besides; a changed error state, or changed filters, make all verdicts invalid.
+        """
         key = status, others
         if (errstate(), warnings.filters) != self.error_state or FILTERS_ARE_CONTEXTUAL:
             self.error_state, self.verdicts = (errstate(), list(warnings.filters)), {}
@@ -145,7 +151,7 @@ class VerdictCache:
             verdict = judge()
             if verdict.lasts:
                 self.verdicts[key] = verdict
-        elif verdict.is_silent:
+        elif verdict.is_silent:  # from the second time on: most conditions do not come again
             self._note_silent(status)
         return verdict
 
@@ -166,11 +172,17 @@ def judge_status(
     can_replay: bool,
     known: VerdictCache,
 ) -> str | None:
-    """Decide about the status of a kernel that ran: None if its result stands, else a replay code.
+    """What becomes of a call whose kernel has returned a `status` with floating-point conditions or
+    a failed check: None if its result stands, perhaps with a warning that is emitted here; else the
+    code of the reason why Python must replay the call. For ``y = 1.0 / x`` with a zero in ``x``::
 
-    Emits warnings itself where they are indistinguishable from Python's, and where Python cannot
-    replay the call (`can_replay` is False), since the kernel has overwritten what it reads and
-    there is no snapshot.
+        np.errstate(divide="ignore")    →  None
+        np.errstate(divide="warn")      →  None, and "divide by zero encountered in divide"
+        np.errstate(divide="raise")     →  "GUARD_ERRSTATE": only Python can raise in mid-loop
+
+    `_verdict` decides, and ``known`` remembers its verdicts. ``can_replay``: False if the kernel
+    has overwritten what it reads, and there is no snapshot; then the result stands in any case of
+    doubt, and the warning is emitted. `Variant._judge_and_restore` calls this.
     """
     others = can_replay, function.__globals__.get("__name__")
     verdict = known.of(status, others, lambda: _verdict(interface, function, status, can_replay))
@@ -239,11 +251,15 @@ def judge_recorded(
     *,
     known: VerdictCache,
 ) -> str | None:
-    """As `judge_status`, for a kernel that recorded which of its sources raised, in a loop's order:
-    `raised_order` has a count, then for each source when it first raised (0: it did not).
+    """As `judge_status`, for a recording kernel, whose call may show several warnings: it has
+    recorded which operations raised, so that each warning can be emitted in Python's order.
+
+    ``raised_order``: an array that the kernel has filled. Element 0 counts the operations that have
+    raised so far; element 1 + k is the count at which ``interface.sources[k]`` raised first, 0 if
+    it did not. So ``[2, 0, 2, 1]`` says that source 2 raised before source 1.
     """
-    raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
-    order = tuple(k for _, k in sorted(raised))
+    first_raised = ((when, k) for k, when in enumerate(raised_order[1:].tolist()) if when)
+    order = tuple(k for _, k in sorted(first_raised))
     others = order, function.__globals__.get("__name__")
     verdict = known.of(
         status, others, lambda: _recorded_verdict(interface, function, status, order)

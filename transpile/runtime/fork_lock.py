@@ -40,13 +40,19 @@ for the C compiler, so that the fork need not.
 
 
 class ForkSafeLock:
-    """A reentrant lock that is free in the child of a fork::
+    """A reentrant lock for compilations, which is free in the child of a fork::
 
         with lock.held:
             lock.note_owner()
+            ... compile ...
 
-    ``held`` is a lock of Python's own, since an exception of a signal handler can come between any
-    two steps of a method in Python, but not between acquiring it and the body.
+    A fork acquires all such locks (`_before_fork`), so that it happens between compilations, and
+    replaces them in the child (`_after_in_child`); a thread that waits for the C compiler holds
+    nothing that the child needs, so no fork waits for its lock (`hold`).
+
+    ``held`` is a lock of Python's own, for a ``with`` statement: a method written in Python could
+    be left by the exception of a signal handler after it has acquired the lock, and before the
+    ``with`` that releases it.
     """
 
     def __init__(self) -> None:
@@ -63,8 +69,10 @@ class ForkSafeLock:
         return bool(self.held._is_owned())  # type: ignore[attr-defined]  # not in typeshed
 
     def hold(self, deadline: float) -> bool:
-        """Acquire it, unless its owner waits for the C compiler, or that takes until `deadline`.
-        Returns whether the child can compile in any case.
+        """Acquire it for a fork, unless its owner waits for the C compiler, or it is not free until
+        `deadline`. Returns whether the child can compile in any case: not after the deadline, as
+        the owner may be importing a module, whose import lock would be locked in the child for
+        ever.
         """
         while not self.held.acquire(timeout=_POLL):
             if self.owner in threads_in_compiler:
@@ -106,7 +114,9 @@ def _has_lost_imports() -> bool:
 
 
 def _before_fork() -> None:
-    """Acquire all locks, so that no compilation is under way."""
+    """Acquire all locks, so that no compilation is under way while the process is copied, except
+    in threads that wait for the C compiler. The gate keeps these from going on meanwhile.
+    """
     close_gate()
     _held_locks.locks, _held_locks.are_held = list(_all_locks), True
     deadline = time.monotonic() + FORK_TIMEOUT

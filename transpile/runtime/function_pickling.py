@@ -28,8 +28,12 @@ def importable(function: FunctionType, bound: object) -> bool:
 
 
 def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
-    """The picklable state of the function; `bound` is the object that its own name is bound to.
+    """The state by which `function` is pickled if it cannot be imported, as one defined in a
+    notebook or in another function: its source, and the values of the names that it reads.
+    `function_from_state` builds it again; ``Fused.__reduce__`` calls both.
 
+    Modules among the values are stored by name. ``bound``: the fused function itself, to which the
+    function's own name is bound: it is left out, or a recursive function would contain itself.
     Raises Refused where there is no source.
     """
     namespace = function.__globals__

@@ -58,9 +58,18 @@ def report(
     is_region: bool = False,
     in_python_loop: bool = False,
 ) -> Report:
-    """The report on `function` for arguments of these types; `spec` has its calls so far.
-    ``is_region``: it is an outlined region; ``in_python_loop``: whose sums keep their order, since
-    a Python loop calls it.
+    """The report on `function` for arguments of these types, without calling it: the stages up to
+    the C text are run again for it. ``f.report()`` and the command come here. In this order:
+
+    - a function that compiles: `report_compiled`, with what has failed or was slow in its calls;
+    - the compiler refuses it, or fails: `report_refused`, with the reports of its regions, if it is
+      compiled in part;
+    - it compiles, but its calls are refused for another reason, such as no C compiler:
+      `report_refused` with that rejection.
+
+    ``spec``: the specialization with its calls so far; None: there were none. ``is_region``: it is
+    an outlined region, which is reported on as a part of its function; ``in_python_loop``: whose
+    sums keep their order, since a Python loop calls it.
     """
     settings = knobs.read()
     target = chosen_target(options, settings)
@@ -300,8 +309,12 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
 def _without_consequences(
     report: Report, region: OutlinedRegion, outlined: OutlinedFunction
 ) -> Report:
-    """The report of a region, where refusals that follow from its being cut out are `further`: all
-    of a region without loops, and those of a list that the function makes outside of it.
+    """The report of a region, in which refusals (LOWER_…) that have no cause of their own are moved
+    to `further`, since the user can do nothing about them:
+
+    - all refusals of a region without loops: it is no loss if such a region runs as Python;
+    - those about a list that the function makes outside of the region: inside of the function it
+      would be compiled, as an argument it has a type that is not.
     """
     lists = {
         to.id

@@ -70,12 +70,15 @@ class InstalledCall:
         return any(row.low <= size <= row.high and row.counters[1] == 0 for row in rows)
 
     def put(self, keys: Keys | None, rows: Sequence[CacheRow]) -> None:
-        """Set the rows for these keys, which are tried before those of other keys; None: for all
-        calls that no other row is for. Then install the callable made from all rows.
+        """Set the rows for calls whose arguments have these keys, in place of earlier ones for
+        them; None: for all calls that no other row is for. Then make one callable from all rows,
+        the cheapest that can tell them apart (see the module's docstring), and install it: the next
+        call of the function runs it. The dispatcher calls this after each decision.
 
-        Of more than `_MAX_KEYS` keys the oldest are dropped. A function that is called with more
-        kinds of arguments would make a new inline cache at nearly each call: so the n-th one is
-        made only when n - 1 others have been skipped.
+        The latest rows are tried first. There are at most `_MAX_KEYS` keys, the oldest are dropped.
+        A function that is called with more kinds of arguments would make a new inline cache, which
+        takes longer than a call, at nearly each call. So once keys are dropped, the n-th callable
+        is made only after n - 1 decisions without one.
         """
         others = {k: r for k, r in self._rows.items() if k != keys}
         kept = [*others][-(_MAX_KEYS - 1) :]

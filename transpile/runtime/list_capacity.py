@@ -35,10 +35,14 @@ def new_capacity() -> np.ndarray:
 
 
 def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
-    """If a kernel ran out of capacity, increase it; returns whether to call the kernel again.
+    """After a kernel has returned: whether it ran out of room and is to be called again, with a
+    capacity 8 times as large, which is set here. The wrapper of the kernel calls it, where the
+    results are not taken (`python_wrapper`).
 
-    ``status``: what the kernel returned; ``short``: the result slot in which it reports that the
-    capacity was too small; ``capacity``: one item, the capacity of the call, which is replaced.
+    `status` is what the kernel returned: 0 < status < FIRST_GUARD_STATUS if it has run, and a check
+    failed or a floating-point condition arose. `short` is the result slot that tells whether the
+    check of a capacity failed. `capacity` has one item. At `MAX_CAPACITY` the list is no longer
+    enlarged, and Python replays the call.
     """
     has_room = int(capacity[0]) < MAX_CAPACITY
     retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and has_room

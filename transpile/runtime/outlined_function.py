@@ -42,9 +42,24 @@ def outline_function(
     *,
     role: RegionRole = _NO_REGION,
 ) -> OutlinedFunction | None:
-    """`function` with regions around what `rejection` blames; None if nothing remains to compile.
+    """`function`, which was refused as a whole, as Python that calls the parts of it which compile
+    (loop lifting); None if there are none. Where ``print`` is refused::
 
-    The regions of ``known`` are used again; those whose helpers are `dropped` stay Python.
+        def f(x):                          def f(x):
+            print(len(x))                      print(len(x))
+            s = 0.0                   →        return _tp_region_2_0(x)    # compiled on its own
+            for v in x: s += v
+            return s
+
+    1. `RegionFacts` finds the statements that `rejection` blames, and others that cannot compile;
+    2. `hoist_numpy_call` takes a refused NumPy call out of its statement, so that the rest of the
+       statement can be in a region;
+    3. `outline_regions` selects the regions, and makes the calling function;
+    4. each region becomes a fused function (``region_type``), compiled when it is first called.
+
+    No region helps if the source cannot be read or the C compiler fails (SOURCE_…, BUILD_…).
+    ``known``: the outlined function so far, whose regions are used again, but for those `dropped`.
+    `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
     ``role``: of `function`, if that is a region itself.
     """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
@@ -53,7 +68,7 @@ def outline_function(
     scope = Scope.of(function)
     facts = RegionFacts(source.tree, types, scope, rejection.span)
     if not any(map(facts.must_stay_python, source.tree.body)):
-        return None  # the blamed code is in no statement
+        return None  # what is blamed is in no statement of the body, but in a default, say
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)

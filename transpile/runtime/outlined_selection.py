@@ -62,7 +62,7 @@ class OutlinedSelection:
             "original": ForwardedCalls(), "outlined": ForwardedCalls(),
         }
 
-    def choice(self, size: int, *, is_used_up: bool) -> tuple[CalleeOfRefused, bool]:
+    def choice(self, size: int, is_used_up: bool) -> tuple[CalleeOfRefused, bool]:
         """What serves a call of this size, and whether it is a trial, that is, `add_time` has to be
         told its time. ``is_used_up``: the last decision has served as many calls as it may.
         """

@@ -145,7 +145,14 @@ class PrologueSource:
         return f"_tpc_{name}" if name in captured else name
 
     def identity_guards(self) -> list[str]:
-        """Conditions that names are bound to the objects that the kernel assumes."""
+        """The conditions that names are bound to the objects that the kernel assumes, as source:
+        ``np.sum is _tp_r3``, where the cell ``_tp_r3`` holds NumPy's function at compile time.
+
+        One for each guard that `with_binding_guards` and the macros have put into the plan. They
+        stand in the wrapper, so that a call where one fails raises `_Mismatch` and goes to the
+        dispatcher (`_conditions`), and in `make_binding_test`. A call in C tests the same guards
+        (``guarded_names_hold`` in ``targets/abi/values.c``).
+        """
         return [
             f"{host_operand(ref.expr)} is {self.add_helper('r', ref.value)}"
             for ref in self.interface.identity_guards
@@ -179,9 +186,21 @@ class PrologueSource:
             yield f"    return _tp_fallback('', {self.fallback_end}"
 
     def _conditions(self) -> Iterator[str]:
-        """The statement that raises _Mismatch unless all conditions on the arguments hold: classes
-        and lengths of objects, parameters with fixed values, bound names, dtypes of records, and
-        that arguments which allocations read are arrays.
+        """The statement that raises _Mismatch unless all guards of the call hold that the kernel's
+        entry in C does not test itself; none if there are none. For a kernel in which ``np.sqrt``
+        was expanded, for ``axis=0``, and which returns a new array as long as ``x``::
+
+            if not (axis is _tp_r0 and np.sqrt is _tp_r1 and type(x) is _tp_t2):
+                raise _tp_e3
+
+        In this order, since later conditions, and the prologue after them, rely on earlier ones:
+
+        - the classes and lengths of objects, so that reading their members runs no user code;
+        - parameters that are specialised by value have that value;
+        - binding guards: global names mean the same objects as when the kernel was compiled;
+        - arrays of records have the dtype for which offsets of fields were computed;
+        - arguments from whose lengths result arrays are allocated are arrays: the ``len`` of
+          another class could have side effects, and Python would run it again.
         """
         interface = self.interface
         conditions = [
@@ -196,7 +215,6 @@ class PrologueSource:
                 has_dtype = f"{name}.dtype == {self.add_helper('t', dtype)}"
                 conditions.append(f"{type_name}({name}) is {ndarray_name} and {has_dtype}")
         if any(isinstance(b, Allocated) for b in self.bindings):
-            # only on arrays: methods of other types may have side effects
             type_name, ndarray_name = self.add_helper("f", type), self.add_helper("t", np.ndarray)
             arguments = (b for b in self.bindings if isinstance(b, Argument))
             names = (b.name for b in arguments if isinstance(b.type, ArrayType))
@@ -254,7 +272,10 @@ class PrologueSource:
             yield f"    raise {self.add_helper('e', _Mismatch)}"
 
     def written_lists(self) -> Iterator[ListItems]:
-        """The lists that the kernel writes, and that do not share its memory."""
+        """The lists into which items are stored back after the kernel: those whose arrays it
+        writes. A memoryview or an array.array shares its memory with the array, so is written
+        already.
+        """
         written = {p.name for p in self.interface.params if p.written}
         return (
             b for b in self.bindings
@@ -307,9 +328,16 @@ def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
 def make_binding_test(
     function: FunctionType, interface: KernelInterface
 ) -> Callable[[Arguments], bool]:
-    """A function that tells whether, in a call with these arguments, the names that the kernel
-    depends on still are what it assumes: functions and types the same objects (binding guards),
-    arrays, numbers and lists that it reads of the same types. `Variant.applies`.
+    """The test by which a variant is chosen (`Variant.applies`): a function that tells whether the
+    kernel is right for what the global and closure names that it depends on mean now. For a kernel
+    that calls ``np.sqrt`` and reads a global ``WEIGHTS``, it returns the value of::
+
+        np.sqrt is _tp_r0 and _tp_f1(WEIGHTS) == _tp_t2       # `type_of`, and the type it had
+
+    - Functions, classes and constants were compiled in: they must be the same objects;
+    - arrays, numbers and lists are read at each call: they must be of the same types.
+
+    It takes the arguments of the call, since a guarded name may be a member of one.
     """
     source = _WrapperSource(function, interface)
     conditions = source.identity_guards()
@@ -336,13 +364,17 @@ def make_wrapper(
     calls: CellType,
     capacity: np.ndarray[Any, Any] | None = None,
 ) -> FunctionType:
-    """A wrapper of `function` that calls its kernel `fast`. ``capacity``: that of the lists which
-    the kernel makes (`list_capacity`), if others share it.
+    """The Python wrapper: a generated function with the parameters of `function`, which performs a
+    call by the kernel ``fast``; the module's docstring has an example. `Variant.attach` makes it,
+    and uses it for calls that C cannot perform.
 
-    ``judge(status, given, saved)`` returns a code where the result of `fast` with the arguments
-    `given` is not valid, after it has restored the arrays in the snapshot `saved`; None where it is
-    valid. ``fallback(code, values)`` then gives the function to call instead. `calls` counts valid
-    results.
+    - ``fast(*parameters)``: checks and unpacks its arguments, runs the kernel, returns the status;
+    - ``judge(status, given, saved)``: for a status that is not 0. None if the result is valid; else
+      it has restored the arrays in the snapshot `saved`, and returns the code of the reason;
+    - ``fallback(code, values)``: the function to call instead, mostly the original, after `judge`
+      has returned a code, or with the code "" if the arguments do not fit;
+    - ``calls``: the cell in which valid results are counted;
+    - ``capacity``: of the lists that the kernel makes (`list_capacity`), if others share it.
     """
     source = _WrapperSource(function, interface)
     if interface.overflow_slot is not None and capacity is not None:
@@ -420,8 +452,16 @@ class _WrapperSource(PrologueSource):
         return f"({''.join(f'_tps_{b.name}, ' for b in self.slots)})"
 
     def _snapshot(self) -> str:
-        """The snapshot expression: copies of what the kernel writes, where Python may have to
-        replay. The cases are those of the table in `lower.assemble_plan`.
+        """Source of the snapshot: a tuple of pairs (array, copy) of what the kernel is going to
+        overwrite, if Python may have to replay the call; else ``()``. The cases are those of the
+        table in ``lower/assemble_plan.py``, in another order, as some are known here (1, 2), and
+        others only in a call (3), for which a condition is generated::
+
+            1. never                    ()
+            2. always                   copy_arrays((out, ))
+            3. errstate observable,     copy_arrays((out, )) if state != quiet_state and
+               or small enough              errors_observable() or total_bytes((out, )) <= 4096
+                                            else ()
         """
         interface = self.interface
         if not interface.writes or not (interface.snapshot or interface.sources):
@@ -438,7 +478,8 @@ class _WrapperSource(PrologueSource):
         current = "(_tp_errstate(), _tp_warnings.filters)"
         observable = f"{self.add_helper('f', errors_observable)}()"
         condition = f"{current} != _tp_quiet_state.error_state and {observable}"
-        if interface.copied_up_to and (interface.rewrites or interface.in_place):
+        may_overwrite_what_it_reads = interface.rewrites or interface.in_place
+        if interface.copied_up_to and may_overwrite_what_it_reads:
             condition += f" or {self._overwrites_little(written)}"
         return f"{saved} if {condition} else ()"
 

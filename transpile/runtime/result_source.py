@@ -54,7 +54,16 @@ class WrapperNames(Protocol):
 
 
 def result_source(returned: ResultSpec, names: WrapperNames) -> str:
-    """Python source of the expression that `returned` describes."""
+    """Python source of the expression by which a wrapper returns what `returned` describes, from
+    the arrays and slots that the kernel has filled::
+
+        TupleResult((ObjectResult("y"), ScalarResult("n", weak=True)))   →   (y, _tps_n.item(), )
+
+    What depends on the data, such as the length of a list, is in slots (``_tps_…``), which the
+    source reads. ``names``: of the wrapper; it takes the functions and constants that the source
+    uses. `python_wrapper` calls this for each wrapper. `ResultProgram` compiles the same
+    specification for C: both must give equal objects.
+    """
     match returned:
         case NoneResult():
             return "None"
@@ -74,7 +83,7 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case ComplexResult(re, im):
             parts = f"{result_source(re, names)}, {result_source(im, names)}"
             return f"{names.add_helper('f', complex_of_parts)}({parts})"
-        # Python's and NumPy's scalars in one list
+        # a list of Python's and NumPy's scalars: the bool array `flags` tells them apart
         case ListResult(name, count, weak, flags=str(flags), weak_dtype=str(dtype)):
             python = names.add_helper("p", PYTHON_TYPES[dtype])
             length = _item_source(count, names) if count else "None"

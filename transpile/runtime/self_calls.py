@@ -58,11 +58,14 @@ class DirectSelfCalls:
 def with_direct_self_calls(
     function: FunctionType, fused: object, *, takes_builtins: bool
 ) -> FunctionType | None:
-    """A copy of `function` whose calls of `fused`, by a global name or closure cell, call that copy
-    itself; None if there are no such calls, or its source is unknown.
+    """A copy of `function`, which is refused and serves all calls as Python, whose recursive calls
+    go to the copy itself and not through the dispatcher; see the module's docstring. None if there
+    are no such calls, or if its source is unknown.
 
-    ``fused``: the fused function, to which the name is bound. ``takes_builtins``: all arguments are
-    Python's numbers and strs (`is_python_number_or_str`).
+    ``fused``: the fused function, to which the name in those calls (a global or a closure cell) is
+    bound. ``takes_builtins``: all arguments are Python's numbers and strs
+    (`is_python_number_or_str`), so that their operators run no code which could rebind the name:
+    then the second copy is made, which does not look the name up (`_with_private_globals`).
     """
     names = _names_bound_to(function, fused)
     if not names:
@@ -76,10 +79,10 @@ def with_direct_self_calls(
     names -= bound_names(*tree.body) | {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)}
     if not any(_is_call_of(n, names) for n in walk_nodes(*tree.body)):
         return None
-    direct = CellType()
-    guarded = _with_guarded_calls(tree, names, function, fused, direct)
+    called_directly = CellType()  # what `guarded` calls, as long as the name is bound to `fused`
+    guarded = _with_guarded_calls(tree, names, function, fused, called_directly)
     private = _with_private_globals(tree, names, function) if takes_builtins else None
-    direct.cell_contents = private or guarded
+    called_directly.cell_contents = private or guarded
     return guarded
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import field
 from types import CellType, FunctionType
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loopir.lazy_dataclass import record
+from targets.abi.inline_cache import ArgumentKey, CacheRow
 
+from ..errors import NO_COMPILER
 from ..frontend.bytecode_check import nested_codes
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
@@ -24,20 +26,23 @@ from ..types.value_types import (
     ObjectType,
     ScalarType,
 )
+from .call_selection import PYTHON_FASTER
 from .outlined_region import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
 from .outlined_selection import OutlinedSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
-
-
     from ..diagnostics import Rejection
     from .compiled_variant import Variant
 
 __all__ = [
-    "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES", "SignatureResolver",
-    "names_read", "has_function_argument", "needs_argument_check",
+    "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
+    "SIGNATURE_INDEPENDENT", "SignatureResolver", "names_read", "has_function_argument",
+    "needs_argument_check",
 ]
+
+SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
+"""Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 MAX_VARIANTS = 8
 """How many variants of a signature are kept; and how many it gets besides the first, however few
@@ -60,19 +65,23 @@ _MAX_RETRIES = 4
 
 @record(slots=True)
 class Specialization:
-    """The state of one signature.
+    """The state of one signature of a function: `Dispatcher._specializations` has one for each.
 
-    A refusal is remembered in `rejection`, and holds while the global names and the modules that
-    the function reads are the same objects (`names_read`).
+    A signature that is refused has a `rejection`, which the dispatcher finds at the next call, so
+    that it does not compile the same again. The refusal holds as long as the global names and the
+    modules that the function reads are the same objects (`names`); see `starts_retry`.
     """
 
     types: tuple[ArgType, ...]
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
-    rejection: Rejection | None = None  # why it runs as Python; None: it does not
+    rejection: Rejection | None = None
+    """Why the signature is refused. None: it is compiled, or was not tried yet. Set by
+    `Dispatcher._compile_or_refuse`, and by `_variant_for_call` if names are rebound too often.
+    """
     error: Exception | None = None  # the exception behind the rejection
     names: dict[str, int] | None = None
-    """`names_read` when it was refused; None if it was not, or whatever they are bound to."""
+    """`names_read` when it was refused. None: not refused, or for a reason that no name changes."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     replays: Counter[str] = field(default_factory=Counter)  # by code
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
@@ -92,7 +101,14 @@ class Specialization:
     seconds: float = 0.0  # time spent compiling
 
     def variant(self, values: Arguments) -> Variant | None:
-        """The latest variant that applies to the current global names and these arguments."""
+        """The variant whose kernel is right for what the function's global names mean now
+        (`Variant.applies`); the latest, if there are several; None if there is none.
+
+        A program that rebinds a name and then binds it back gets the earlier variant again::
+
+            SCALE = 2; f(x); SCALE = 3.0; f(x)      # int, then float: two variants
+            SCALE = 5; f(x)                         # the first one: its kernel takes any int
+        """
         return next((v for v in reversed(self.variants) if v.applies(values)), None)
 
     def add(self, variant: Variant) -> None:
@@ -112,11 +128,15 @@ class Specialization:
         return True
 
     def rebound_too_often(self) -> Rejection | None:
-        """Why the signature is not compiled again for what the function's global names mean now: it
-        has been too often. None if it may be compiled.
+        """The rejection for a signature that was compiled again and again, since global names were
+        rebound; None if it may be compiled once more.
 
-        A number that is only read is no reason while it keeps its type: its value is passed at each
-        call (`call_plan.Captured`).
+        A name counts if the kernel depends on the object itself: a function that was inlined, or a
+        constant. A number or array that the kernel only reads does not, as its value is passed at
+        each call (`call_plan.Captured`).
+
+        A compilation takes as long as thousands of calls, and must have been worth it:
+        `MAX_VARIANTS` are free, and each `_CALLS_PER_REBUILD` calls of compiled code earn one more.
         """
         limit = min(MAX_VARIANTS + self.compiled // _CALLS_PER_REBUILD, _MAX_REBUILDS)
         if self.rebuilds < limit:
@@ -141,6 +161,27 @@ class Specialization:
             return self.outlined is None or is_python
         selection = self.variants[-1].selection if self.variants else None
         return selection is not None and selection.prefers_python
+
+    def rows_by_time(
+        self, variant: Variant, keys: tuple[ArgumentKey, ...], python: FunctionType
+    ) -> list[CacheRow]:
+        """A row of the inline cache for each range of sizes for which the selection of `variant`
+        has decided: to the variant, or to `python`, the original. ``keys``: of the arguments.
+        """
+        rows = []
+        for r in variant.selection.ranges() if variant.selection is not None else ():
+            target: Callable[..., object] = variant.call
+            counters = np.array([0, r.allowance], np.int64)
+            is_python = r.served == "python"
+            if is_python:
+                target = python
+                counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
+            rows.append(CacheRow(
+                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                r.exact_low, r.exact_high, checks_arguments=not is_python,
+                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
+            ))
+        return rows
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined
@@ -173,7 +214,12 @@ class Specialization:
 
     @property
     def stats(self) -> Stats:
-        """The calls of this signature, with those of its regions."""
+        """The calls of this signature, with those of its regions, as ``f.stats`` shows them.
+
+        Compiled calls are counted by the wrapper (`calls`) and in C (`native_calls`), replays by
+        code (`replays`), calls that rows of the inline cache forward to Python in `python_calls`
+        and by `selection`, until these add them to the replays.
+        """
         replays = self.replays.copy()
         replays.update(self.python_calls.replays())
         replays.update(self.selection.replays() if self.selection else {})
@@ -183,7 +229,10 @@ class Specialization:
 
 
 MAX_SIGNATURES = 64
-"""Limit on the signatures that a function is compiled for; Python serves the calls with others."""
+"""Limit on the signatures that a function is compiled for. Each takes some tenths of a second, and
+a program that has more of them will have new ones without end. `Dispatcher` refuses all further
+ones with one rejection (RUN_SIGNATURES); compiled code still serves the calls of the others.
+"""
 
 MAX_VALUES = 3
 """Limit on the values of one argument that a function is compiled for, besides the strs in its own
@@ -205,9 +254,12 @@ class SignatureResolver:
         self._compared_parameters: frozenset[str] | None = None
 
     def _exact_signature(self, values: Arguments) -> tuple[ArgType, ...]:
-        """The types of these arguments; for parameters specialised by value, constants. These are
-        the numbers whose values the compiler needs (`specialized_parameters`), and the strs that
-        the function compares (`compared_parameters`).
+        """The types of these arguments, with constants for parameters that are specialised by
+        value: ints and bools whose value the compiler needs, such as an axis
+        (`specialized_parameters`), and strs that the function compares (`compared_parameters`).
+
+        Both sets of parameters are found from the source, so only if an argument is a number or a
+        str, and once. Functions, modules and None are constants as they are (`typeof`).
         """
         code = self._function.__code__
         names, types = parameter_names(code), argument_types(values, code)
@@ -234,11 +286,15 @@ class SignatureResolver:
     def signature_of_call(
         self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
-        """The signature of a call with these arguments, given the `signatures` of the calls so far:
-        the types of the arguments, or their values where these select code (`_exact_signature`).
+        """The signature of a call with these arguments: for each the type, or the value if code
+        depends on it (`_exact_signature`)::
 
-        An argument that has had too many values (`MAX_VALUES`, `MAX_STATIC_VALUES`) counts by its
-        type.
+            def f(x, axis): return np.sum(x, axis=axis)
+            f(np.ones((3, 4)), 0)   →   (f64[:, :], Constant(0))
+
+        ``signatures``: those of the calls so far. An argument that has had more values than
+        `MAX_VALUES` or `MAX_STATIC_VALUES` in them counts by its type, since each value is
+        compiled for. `Dispatcher._specialization` calls this whenever no row fits a call.
         """
         types = self._exact_signature(values)
         if types in signatures:

@@ -118,8 +118,14 @@ def _is_plain(kind: type) -> bool:
 
 
 def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
-    """`ty` with only those attributes of objects and keys of dicts that `code`, or a method that it
-    may call, can name.
+    """`ty`, of an object or dict, with only those members that `code`, or a method that it may
+    call, can name, so that a signature has no more than matters::
+
+        def f(p): return p.x + p.y       # Point(x: float, y: float, label: str)  →  Point(x, y)
+
+    Of a dict the keys that are str constants in `code` count, of an object the attributes that are
+    names in it, of a tuple all items; the same for aggregates in them. Called by
+    `typeof.argument_types` at each call that no row of the installed call fits.
     """
     if ty.is_tuple:
         parts = ty.parts

@@ -73,7 +73,13 @@ def _is_plain(generator: Any) -> bool:
 
 
 def state_arrays(name: str, generator: Any) -> GeneratorState:
-    """The state of `generator` as arrays. Raises TypeError where it is not of the family `name`."""
+    """The state of `generator`, of the family `name`, as arrays over its own memory: what a kernel
+    writes is the generator's state at once. Generated code calls it at the start of a call.
+
+        state_arrays("pcg", rng)   →   {"words": <4 uint64>, "half": <2 uint32>}
+
+    Raises TypeError if it is not of that family: at this call, the name may mean another generator.
+    """
     if generator_family(generator) != name:
         raise TypeError(f"{generator!r} is not of the family {name}")
     state = GeneratorState(_PARTS[name](generator))
@@ -98,8 +104,10 @@ def uses_fma(name: str) -> bool:
 
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
-    """A context manager that holds the locks of these generators while numbers are drawn. All
-    threads acquire them in the same order, by address, so that there is no deadlock.
+    """A context manager that holds the locks of these generators while a kernel draws, as their
+    methods do for each number; the wrapper enters it around the kernel (`runtime.python_wrapper`).
+
+    All threads acquire several locks in the same order, by address, so that there is no deadlock.
     """
     if len(generators) == 1:
         return _lock_of(generators[0])
@@ -142,8 +150,12 @@ def _python_parts(generator: Any) -> _Views:
 
 
 def store_pending_gaussian(generator: random.Random, spare: np.ndarray) -> None:
-    """Write the pending second Gaussian back to `generator.gauss_next`, which is not in the aliased
-    memory.
+    """Writes the pending second Gaussian back to ``generator.gauss_next``. Generated code calls it
+    after a kernel that draws from a ``random.Random`` (``CapturedExpr.write_back``).
+
+    The polar method makes two Gaussians at a time. Python keeps the second as a float object or
+    None, which a kernel cannot write: ``spare`` is a copy of it, whether there is one and its
+    value. All other state, of all families, is memory that the kernel shares.
     """
     generator.gauss_next = float(spare[1]) if spare[0] else None  # type: ignore[attr-defined]
 
@@ -203,8 +215,17 @@ def _spare_normal_offset() -> int:
 
 @cache
 def _layout_verified(name: str) -> bool:
-    """Whether states of the family are where the views expect them, and are complete. Only with
-    CPython, little-endian, and the GIL.
+    """Whether generators of the family have their state where the views of `_PARTS` read and write
+    it. It is tried once a process, on generators made for the purpose; if not, no draw of the
+    family is compiled (`generator_family`).
+
+    - `_state_is_inline`: the addresses lie within the generator object, so that reading them is
+      safe.
+    - `_state_is_complete`: copying all parts gives another generator the same state, as its public
+      method reports it, after 0, 1 and 2 draws: nothing is kept elsewhere.
+
+    Only CPython has objects at their ``id``; big-endian machines have halves in the other order;
+    and without the GIL another thread may draw meanwhile.
     """
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if sys.implementation.name != "cpython" or sys.byteorder != "little" or not gil:

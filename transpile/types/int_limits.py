@@ -1,6 +1,17 @@
 """Limits of Python ints: the ranges that lowering assumes for ints, and proves or guards.
 
-Ranges of expressions are computed in `loopir.analysis.intervals`, linear forms in
+A Python int is computed as an int64; where a result does not fit, the call must be replayed. Rather
+than check each operation, lowering assumes smaller ranges, makes sure of them once, and derives
+from them that most operations fit::
+
+    def f(x, k):                     k: guarded at kernel entry to lie in ARGUMENT
+        s = 0
+        for i in range(len(x)):      i: less than 2**47, the most elements of an array (`LENGTH`)
+            if x[i] > 0:
+                s += 1               s: stays in SAFE_RANGE, for it grows by at most 1 an iteration
+            y[i] = s + k             no check: 2**62 + 2**61 fits an int64
+
+Intervals of expressions are computed in `loopir.analysis.intervals`, linear forms in
 `loopir.analysis.affine`.
 """
 from __future__ import annotations
@@ -16,9 +27,12 @@ ENDLESS = (0, 1 << 59)
 """The number of iterations of a ``while``: more cannot run in a lifetime. Not guarded."""
 
 ARGUMENT = (-(1 << 61), 1 << 61)
-"""A Python int that is an argument: a guard replays other calls."""
+"""A Python int that is an argument: calls with other ints are replayed by the guard of
+`lower_names.guard_int_params`. So the sum of three arguments fits an int64 without a check.
+"""
 
 SAFE_RANGE = (-(1 << 62), 1 << 62)
-"""An int that a loop accumulates: lowering proves, or checks, that it stays inside, so that one
-more operation cannot overflow.
+"""An int that a loop accumulates: a bound on the trip count proves that it stays inside
+(`loop_carried.trips_within_range`), so that an argument or a length can be added to it without a
+check. Where no such bound is known, it may be any int64, and each addition to it is checked.
 """

@@ -3,9 +3,9 @@
     a if c else b      # a: float32 of NumPy, b: Python float
 →   Num(select(c, a, b), strong="f32", weak="f64", is_weak=not c)
 
-Lowering calls `join_values` where paths meet. It returns None where the two have different Python
-types (an int and a float) or different NumPy types, or where no dtype holds both exactly. Then
-`tagged_unions.select_scalar` makes a tagged union, or refuses.
+One dtype holds both values, and a bool tells which type the value has. Lowering calls `join_values`
+for expressions, `common_dtype` and `with_joined_type` where branches meet (`lower_if.merge_name`).
+Where no dtype holds both, a tagged union may (``transpile/lower/scalars/tagged_unions.py``).
 """
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ __all__ = ["common_dtype", "make_select", "join_values", "with_joined_type"]
 
 
 def common_dtype(a: Num, b: Num) -> str | None:
-    """A dtype that holds both values exactly. In this order:
+    """A dtype that holds both values exactly, as the carrier of a value that is one of them; None
+    if there is none. In this order:
 
-    - None if they have two NumPy types, or two Python types: the result must have one of them;
-    - None if one of them was rounded already;
+    - None if they have two NumPy types, or two Python types: a `Num` has at most one of each;
+    - None if one of them was rounded already (`Num.exact`), so that its carrier is not exact;
     - their own dtype if it is the same;
-    - the NumPy dtype of one if the other is a constant that is exact in it;
-    - NumPy's promotion of both; None where that is the float64 of a 64-bit integer.
+    - the NumPy dtype of one if the other is a constant that is exact in it, as 0 is in int8: no
+      wider dtype is needed;
+    - NumPy's promotion of both; None where that is the float64 of a 64-bit integer, which rounds.
     """
     if (a.strong and b.strong and a.strong != b.strong) or (a.weak and b.weak and a.weak != b.weak):
         return None
@@ -44,7 +46,15 @@ def common_dtype(a: Num, b: Num) -> str | None:
 
 
 def join_values(cond: Expr, a: Num, b: Num) -> Num | None:
-    """The value ``a if cond else b``; None where no dtype holds both (`common_dtype`)."""
+    """The value ``a if cond else b`` in one dtype; None where no dtype holds both (`common_dtype`):
+
+        a: float64 of NumPy, b: Python float    →  float64 of NumPy or Python float, by `cond`
+        a: Python int,       b: Python float    →  None: the result is an int or a float
+        a: int64 of NumPy,   b: Python float    →  None: a float64 does not hold every int64
+
+    Called by `tagged_unions.select_scalar`, which makes a union where the answer is None, and by
+    `complex_arithmetic` for the parts of complex numbers.
+    """
     dtype = common_dtype(a, b)
     if dtype is None:
         return None

@@ -59,7 +59,14 @@ longlong, which is as long as int64, is another type.
 
 
 def type_of(value: Any) -> ArgType:
-    """The type of `value`, an argument; see the module's docstring."""
+    """The type of `value`, an argument or a part of one, as signatures have it::
+
+        np.zeros((3, 4))  →  f64[:, :]        2.0         →  float        "same"  →  Constant
+        [1, 2]            →  list[int]        np.int8(1)  →  i8           print   →  Function
+
+    Types are tried in the order of the module's docstring, cheap and frequent ones first; a value
+    that compiled code cannot take is opaque, not an error: the function may do without it.
+    """
     kind = type(value)
     if kind is np.ndarray:
         return _array(value)
@@ -271,13 +278,19 @@ def _field_type(
 
 
 def _unit_stride_axis(a: np.ndarray) -> int | None:
-    """`ArrayType.unit` of `a`. In this order:
+    """`ArrayType.unit` of `a`: the axis along which neighbouring elements are neighbours in memory,
+    so that kernels load vectors there; None: kernels load element by element. For ``x`` of shape
+    (3, 4)::
 
-    1. the last axis of a C-contiguous array, as all empty arrays are
-    2. the last axis whose stride is one element
-    3. the last axis of length 0 or 1
-    4. None, also in cases 2 and 3 if the strides of the other axes are in no order that code for
-       this axis expects (`has_unordered_strides`): NumPy's results would keep that order
+        x  →  1        x.T  →  0        x[:, ::2]  →  None
+
+    In this order:
+
+    1. the last axis of a C-contiguous array, as all empty arrays are;
+    2. the last axis whose stride is one element;
+    3. the last axis of length 0 or 1, whose stride never matters;
+    4. None; also in cases 2 and 3 if the other axes are in neither C nor Fortran order
+       (`has_unordered_strides`): NumPy's results keep such an order, which no kernel does.
     """
     if a.ndim and a.flags.c_contiguous:
         return a.ndim - 1

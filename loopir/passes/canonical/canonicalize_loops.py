@@ -37,10 +37,13 @@ __all__ = ["canonicalize_loops", "while_to_counted_loop"]
 
 
 def canonicalize_loops(kernel: Kernel) -> Kernel:
-    """Rewrite every loop to ``[0, n)`` with step 1 and unique names.
+    """Rewrite every loop to ``[0, n)`` with step 1 and unique names: the first pass, whose result
+    all analyses assume.
 
-    A zip becomes a loop with loads; a ``while`` whose trip count follows from constants becomes a
-    counted loop. Before::
+    A range with a step gets a trip count, and its variable becomes ``start + step * i``. A zip
+    becomes a loop with loads. A ``while`` becomes a counted loop if its condition, evaluated on
+    constants iteration by iteration, turns false within `MAX_KNOWN_TRIPS`. A name that two blocks
+    bind gets two names, so that later passes may move code between them. Before::
 
         def k(x: f64[:], out: mut(f64[:])):
             disjoint(x, out)

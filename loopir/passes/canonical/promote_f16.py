@@ -32,11 +32,19 @@ from ...op_table import OPS
 __all__ = ["promote_f16"]
 
 _TIES_DIFFER_BY_WIDTH = ("minimum", "maximum")
-"""A tie returns the first operand in float16, the second in float32, so operands are swapped."""
+"""Of two equal operands (0.0 and -0.0) NumPy returns the first in float16, and the second in
+float32. The operands of these operations are swapped, so that float32 returns the one that float16
+would."""
 
 
 def promote_f16(kernel: Kernel) -> Kernel:
-    """Compute float16 in float32: it is only loaded, stored and rounded to. Before::
+    """Compute float16 in float32, and round each result to float16, as NumPy does: no target has
+    arithmetic in float16.
+
+    A result is rounded by a cast to f16, and widened again by one to f32; a result that is always
+    one of the operands (`Op.exact`, such as ``max``) needs no rounding. An operation for which this
+    would be another one, such as the next larger float, does not exist on float16 (`Op.excluded`).
+    Before::
 
         def k(a: f16, x: f16[::1], out: mut(f16[::1])):
             disjoint(x, out)

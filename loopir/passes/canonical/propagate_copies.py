@@ -52,8 +52,10 @@ _MAX_DEPTH = 64
 def propagate_copies(kernel: Kernel) -> Kernel:
     """Replace names by copies and by values that are used once; remove unused assignments.
 
-    Unused arithmetic stays where it may raise a flag. A value with a load never moves past a store
-    that may alias it, into a loop or into a branch. Before::
+    Lowering names every intermediate value; the passes after this one match whole expressions.
+    Which value moves to its use, `_CopyPropagation.can_move` decides: one with a load never moves
+    past a store that may alias it, into a loop or into a branch. An unused value stays if computing
+    it may raise a float flag, which Python would show as a warning. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -169,25 +171,21 @@ def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
 
 
 class _CopyPropagation:
-    """Copy propagation in one block.
-
-    ``uses``: how often each name that the block assigns is read; ``level``: of these, outside
-    nested blocks; ``pinned``: names that the exit condition reads; ``moved``: the values that
-    replace names.
-    """
+    """Copy propagation in one block: `block` walks it, `can_move` decides on each assignment."""
 
     def __init__(self, block: Block, memory: AliasInfo, changing: frozenset[str]) -> None:
-        self.block_in, self.memory, self.changing = block, memory, changing
+        self.block_in, self.memory = block, memory
+        self.changing = changing  # names that may stand for another value at a later use
         self.assigned = frozenset(s.name for s in block.stmts if isinstance(s, Assign))
-        self.uses: Counter[str] = Counter()
-        self.level: Counter[str] = Counter()
-        self.last: dict[str, int] = {}  # index of the last statement with a use in `level`
+        self.uses: Counter[str] = Counter()  # how often each assigned name is read
+        self.direct_uses: Counter[str] = Counter()  # those outside of nested blocks
+        self.last_direct_use: dict[str, int] = {}  # the index of the statement
         for at, s in enumerate(block.stmts):
             self.count(at, s, evaluated_by(s))
         for e in block.results:
             self.count(len(block.stmts), e, (e,))
-        self.pinned = names_read(block.until)
-        self.moved: dict[str, Expr] = {}
+        self.pinned = names_read(block.until)  # an exit condition is no statement of the block
+        self.moved: dict[str, Expr] = {}  # the values that replace names
 
     def count(self, at: int, code: Node, evaluated: Iterable[Expr]) -> None:
         """Count the uses in `code`, which is statement number `at`; `evaluated` is the part of it
@@ -201,8 +199,8 @@ class _CopyPropagation:
         for e in evaluated:
             mentions = _mentions(e)
             for name in used & mentions.keys():
-                self.level[name] += mentions[name]
-                self.last[name] = at
+                self.direct_uses[name] += mentions[name]
+                self.last_direct_use[name] = at
 
     def block(self) -> Block:
         """The block with movable values in place of names."""
@@ -219,26 +217,23 @@ class _CopyPropagation:
         return replace(self.block_in, stmts=tuple(stmts), results=results)
 
     def can_move(self, s: Assign, at: int) -> bool:
-        """Whether the value of statement number `at` may replace its name. In this order:
-
-        - not if the value reads a name that changes, or the name is pinned or unread;
-        - constants, lengths and names may always;
-        - not if it is too deep, has a use in a nested block (in a loop the work would be repeated),
-          or several uses and is not just a widening cast;
-        - not if a store before its last use may change what it loads.
-        """
-        if names_read(s.value) & self.changing or s.name in self.pinned or not self.uses[s.name]:
+        """Whether the value of `s`, statement number `at`, may replace the name at its uses."""
+        name, value = s.name, s.value
+        if name in self.pinned or not self.uses[name]:
             return False
-        if isinstance(s.value, Const | Dim | Var):
-            return True
-        if tree_depth(s.value) > _MAX_DEPTH:
+        if names_read(value) & self.changing:
+            return False  # at its use it might be another value
+        if isinstance(value, Const | Dim | Var):
+            return True  # costs nothing, wherever and however often it is used
+        if tree_depth(value) > _MAX_DEPTH:
             return False
-        if self.uses[s.name] != self.level[s.name]:
+        if self.uses[name] != self.direct_uses[name]:
+            return False  # a loop would repeat the work, a branch might skip its flags
+        if self.uses[name] > 1 and not _is_widening(value):
             return False
-        if self.uses[s.name] > 1 and not _is_widening(s.value):
-            return False
-        between = self.block_in.stmts[at + 1 : self.last[s.name]]
-        return not self.memory.crosses(s.value, between)
+        # a store before the last use must not change what the value loads
+        between = self.block_in.stmts[at + 1 : self.last_direct_use[name]]
+        return not self.memory.crosses(value, between)
 
 
 @memoized_per_node

@@ -63,11 +63,14 @@ _MAX_LOOP_DEPTH = 3
 
 
 def check_elimination(kernel: Kernel) -> Kernel:
-    """Remove comparisons and checks whose result is implied by integer facts.
+    """Remove comparisons and checks whose result follows from integer facts: the ranges of
+    integers, and the maximum differences of any two (`difference_bounds`), as far as the conditions
+    around the place tell them (`refine_facts`).
 
-    Runs only on kernels with a check or a ``while``; the position tests of other loops are decided
-    in `partition_loops`. The fixpoint is computed for innermost counted loops, and for ``while``
-    loops around up to two more levels (`_is_affordable`). Before::
+    Runs only on kernels with a check or a ``while``: the position tests of other loops are decided
+    in `partition_loops`, which costs less. What holds at the head of a loop is a fixpoint, which is
+    computed only for innermost counted loops, and for ``while`` loops around up to two more levels
+    (`_is_affordable`). Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):

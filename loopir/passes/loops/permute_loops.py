@@ -1,6 +1,7 @@
 """Loop permutation: the loops of a perfect nest are ordered for memory access and registers.
 
-The choice is made in `_best_order`, by the cost model in `analysis.loop_set`.
+`_best_order` decides, by the cost model in `analysis.loop_set`. A loop of the nest is parallel if
+it carries no dependence, sequential if it does.
 """
 from __future__ import annotations
 
@@ -130,38 +131,32 @@ def _match_perfect_nest(outer: Loop) -> _PerfectNest | None:
 def _best_order(
     nest: _PerfectNest, kernel: Kernel, outside: frozenset[str], reassociate: bool
 ) -> list[Loop] | None:
-    """The best order of the loops of `nest`, or None to keep it. This is where the order is
-    decided.
+    """The best order of the loops of `nest`, outermost first; None to keep the order. This is where
+    the order of loops is decided.
 
-    ``outside``: variables of the loops around the nest. Parallel loops carry no dependence;
-    sequential ones do. Cases, in the order tried:
+        c[i, j] += a[i, k] * b[k, j]      i k j → j i k: vectors along j, outermost since both other
+                                          loops share its loads; the sum over k innermost, where it
+                                          stays in a register
 
-    - more than one sequential loop, or one that is not a sum: kept;
-    - a sum with one parallel loop that shares no loads with loops outside: kept;
-    - a map (no sequential loop, no loops inside): the loop with the cheapest vectors goes innermost
-      (`_contiguous_loop_last`);
-    - a good vector loop outside the sums: it goes as far out as the loops in between share its
-      loads, and the sum's loop innermost;
-    - else the terms of the sum become lanes, if ``reassociate`` allows it and that is cheaper.
+    ``outside``: the variables of the loops around the nest.
     """
     parallel = [s for s in nest.loops if _is_parallel(nest.around(s), kernel)]
     sequential = [s for s in nest.loops if s not in parallel]
     if sequential and (len(sequential) > 1 or not _only_adds(nest, sequential[0])):
-        return None
+        return None  # the order of iterations that depend on each other must stay
     if sequential and len(parallel) < 2 and not _shares_loads(nest, outside):
-        return None
-    if not sequential and not nest.has_loops:
+        return None  # such as a matrix times a vector: nothing is loaded again
+    is_map = not sequential and not nest.has_loops
+    if is_map:
         return _contiguous_loop_last(nest, kernel)
     vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
-    if vector_loop is None:
-        sums_in_lanes = (
-            reassociate and sequential and _is_best_summed(nest, parallel, sequential[0], kernel)
-        )
-        return [*parallel, *sequential] if sums_in_lanes else None
-    return [
-        *_moved_outward(nest, vector_loop, [s for s in parallel if s is not vector_loop]),
-        *sequential,
-    ]
+    if vector_loop is not None:
+        others = [s for s in parallel if s is not vector_loop]
+        return [*_moved_outward(nest, vector_loop, others), *sequential]
+    # vectors of neighbouring sums do not pay; the terms of each sum may become lanes
+    if reassociate and sequential and _is_best_summed(nest, parallel, sequential[0], kernel):
+        return [*parallel, *sequential]
+    return None
 
 
 def _is_parallel(loop: Loop, kernel: Kernel) -> bool:

@@ -57,11 +57,13 @@ _PART = 16384
 
 
 def split_first_hit(s: Loop, kernel: Kernel, fresh: FreshNames) -> tuple[Stmt, ...] | None:
-    """The search `s` over blocks (as `vectorize_search` makes it) in rounds of parts; None if it is
-    no such loop, or what lies behind the hit must not be computed (`parallel_obstacle`).
+    """The search `s` over blocks (as `vectorize_search` makes it) in rounds of `PARTS_AT_ONCE`
+    parts, which several threads can run; None if it is no such loop, or what lies behind the hit
+    must not be computed (`parallel_obstacle`). `parallelize` calls it.
 
-    It has two accumulators: whether there was a hit, which ends it, and the start of the block,
-    which grows by a constant where there is none. So the start of a part is known. Before::
+    `s` has two accumulators: whether there was a hit, which ends it, and the start of the block,
+    which grows by a constant where there is none. So the start of a part is known beforehand.
+    Before::
 
         for block in loop(0, n, start=0, hit=False):
             some = …                                    of the elements from start to start + 256
@@ -132,12 +134,18 @@ def _advance_without_hit(start: Accum, hit: Accum, loop: Loop) -> int | None:
 def split_any(
     s: VecLoop, uses: Mapping[str, HReduce], kernel: Kernel, fresh: FreshNames
 ) -> tuple[tuple[Stmt, ...], dict[HReduce, Expr]] | None:
-    """The vector loop `s`, which ends after a group that decides the answer (``any``, ``all``), in
-    rounds of parts, and what takes the place of the horizontal reductions of its accumulators,
-    which are ``uses``; None if what lies behind the end must not be computed.
+    """The vector loop `s` of a search such as ``any`` or ``all``, which ends after the group that
+    decides the answer, in rounds of parts as in `split_first_hit`; and the expressions that replace
+    the horizontal reductions of its accumulators after it. None if what lies behind the end must
+    not be computed.
 
-    The accumulators may be reduced in any order. They start anew in each part, and a part ends as
-    `s` does.
+        for i in vec(0, n, …, some=False):            the rounds, each with a parallel loop over
+            some = step(some | …)                →    parts; total is the answer of all parts
+            until(hreduce("or", some))
+        y[()] = hreduce("or", some)                   y[()] = total
+
+    ``uses``: the horizontal reduction of each accumulator of `s`, by its name. The accumulators may
+    be reduced in any order, so they start anew in each part. `parallelize` calls it.
     """
     assert isinstance(s.range, Interval)
     assert s.until is not None

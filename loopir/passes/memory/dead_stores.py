@@ -17,9 +17,12 @@ __all__ = ["dead_stores", "without_dead_stores"]
 
 
 def dead_stores(kernel: Kernel) -> Kernel:
-    """Remove a store that a later one overwrites; where that one is masked, merge both.
+    """Remove a store that a later store of the same block overwrites, before anything may read the
+    element; where the later store is masked, merge both into one with a select.
 
-    The value is still computed, since that may raise a flag. Before::
+    If-conversion makes such pairs: of ``y[i] = a`` and ``if c: y[i] = b`` the second becomes a
+    masked store. The value of a removed store is still computed, since that may raise a float flag;
+    `simplify` removes it if not. `_StoreTracker.overwriting_store` decides. Before::
 
         def k(x: f64[::1], y: mut(f64[::1]), z: mut(f64[::1])):
             disjoint(x, y)
@@ -93,7 +96,13 @@ class _StoreTracker:
         return stmts if all(a is b for a, b in zip(new, stmts, strict=True)) else tuple(new)
 
     def overwriting_store(self, s: Store, rest: Sequence[Stmt]) -> int | None:
-        """The index in `rest` of the store that overwrites `s`, or is merged with it; else None."""
+        """The index in `rest`, the statements of the block after `s`, of the store that overwrites
+        `s` or is merged with it; None if there is none, or something may read the element before.
+
+        Only equal subscripts are compared, so they must have one value in both places: they read no
+        memory and no counter of appends. Both stores are merged only if no statement between writes
+        memory that `s` writes: the merged store stands at the place of the later one.
+        """
         is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if is_indexed_by_load or names_read(*s.index) & self.counts:
             return None

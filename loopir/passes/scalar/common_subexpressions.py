@@ -1,4 +1,9 @@
-"""Common subexpression elimination by value numbering, within a block and its nested blocks."""
+"""Common subexpression elimination by value numbering, within a block and its nested blocks.
+
+`_Naming` walks a block twice in the same order. The first walk numbers each value: expressions with
+the same number have the same value (`_ValueNumbering`); a store gives later loads of its array new
+numbers. The second gives a name to each number that occurs more than once.
+"""
 from __future__ import annotations
 
 from collections import Counter
@@ -41,10 +46,12 @@ ValueKey: TypeAlias = "tuple[Any, ...]"
 
 
 def common_subexpressions(kernel: Kernel) -> Kernel:
-    """Name values that are computed twice in a block, or in it and in nested blocks.
+    """Compute a value once that is computed twice in a block, or in it and in blocks nested in it;
+    it is named before its first use.
 
-    A load is the same value as long as no store in between may alias it. Subscripts are left as
-    they are, since analyses match them. Before::
+    Only if the block itself computes it: a value of a branch alone might never be needed, or raise
+    a flag that Python does not. A load is the same value as long as no store in between may alias
+    it. Subscripts are left as they are, since dependence tests read them as affine forms. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)

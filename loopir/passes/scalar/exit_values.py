@@ -18,9 +18,12 @@ __all__ = ["exit_values"]
 
 
 def exit_values(kernel: Kernel) -> Kernel:
-    """Compute accumulators whose step reads no accumulator after the loop, from its last iteration.
+    """Compute an accumulator that only remembers a value of the last iteration (`_is_last_value`)
+    after the loop, from that iteration. Without it the loop may be vectorised: an accumulator that
+    is no reduction stands in the way.
 
-    What may raise a floating-point flag is still computed in every iteration. Before::
+    A step that may raise a floating-point flag is still computed in every iteration, for the flag.
+    Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
@@ -46,36 +49,24 @@ def exit_values(kernel: Kernel) -> Kernel:
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` without such accumulators, followed by branches that compute their values."""
+        # which iteration is the last one is known only of a counted loop that runs to its end
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or has_early_exit(s):
             return s
         last_values = [a for a in s.accs if _is_last_value(a, s, memory)]
-        accs = tuple(a for a in s.accs if a not in last_values)
-        flag_raising = (
-            Assign(fresh.name(a.name), a.step) for a in last_values if may_raise_flags(a.step)
-        )
-        loop = replace(s, accs=accs, body=(*s.body, *flag_raising))
-        named_inits = {
-            a.name: Assign(fresh.name(a.name), a.init)
-            for a in last_values
-            if may_raise_flags(a.init)
-        }
-        restarted = (
-            replace(a, init=Var(named_inits[a.name].name, a.init.dtype))
-            if a.name in named_inits
-            else a
-            for a in last_values
-        )
-        return (
-            (*named_inits.values(), loop, *(_value_after_loop(a, s, fresh) for a in restarted))
-            if last_values
-            else s
-        )
+        return _with_values_after_loop(s, last_values, fresh) if last_values else s
 
     return map_statements(kernel, edit, Loop)
 
 
 def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
-    """Whether the step of the last iteration can be computed again after the loop."""
+    """Whether the step of `acc` in the last iteration can be computed after the loop instead:
+
+    - no iteration reads `acc`, so that only its last value matters;
+    - the step depends on the iteration's number and on assignments of the body (its backward
+      slice), not on other accumulators, nor on what branches, inner loops or appends bind: these
+      cannot be computed for one iteration alone;
+    - the loop writes no array that the step, its slice or the initial value read.
+    """
     others = (a.step for a in loop.accs if a is not acc)
     if acc.name in names_read(*loop.body, *others):
         return False
@@ -87,6 +78,32 @@ def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
     if names_read(acc.step, *assigns) & (changing - slice_names):
         return False
     return not memory.overlap(arrays_read((acc.step, acc.init, *assigns)), arrays_written((loop,)))
+
+
+def _with_values_after_loop(
+    s: Loop, last_values: list[Accum], fresh: FreshNames
+) -> tuple[Stmt, ...]:
+    """`s` without the accumulators `last_values`, and their values after it.
+
+    What may raise a flag is computed where Python computes it: an initial value before the loop, a
+    step in each iteration.
+    """
+    accs = tuple(a for a in s.accs if a not in last_values)
+    flag_raising_steps = (
+        Assign(fresh.name(a.name), a.step) for a in last_values if may_raise_flags(a.step)
+    )
+    loop = replace(s, accs=accs, body=(*s.body, *flag_raising_steps))
+    flag_raising_inits = {
+        a.name: Assign(fresh.name(a.name), a.init) for a in last_values if may_raise_flags(a.init)
+    }
+    with_named_inits = (
+        replace(a, init=Var(flag_raising_inits[a.name].name, a.init.dtype))
+        if a.name in flag_raising_inits
+        else a
+        for a in last_values
+    )
+    values = (_value_after_loop(a, s, fresh) for a in with_named_inits)
+    return *flag_raising_inits.values(), loop, *values
 
 
 def _bound_by_statements(loop: Loop) -> frozenset[str]:

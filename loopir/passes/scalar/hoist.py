@@ -34,10 +34,12 @@ __all__ = ["hoist"]
 
 
 def hoist(kernel: Kernel) -> Kernel:
-    """Move invariant expressions before their loop.
+    """Move invariant expressions before their loop: those that every iteration evaluates, and that
+    read no name that the loop binds and no array that it may write.
 
-    What may raise a floating-point flag or reads memory is computed only if the loop has an
-    iteration. Subscripts stay as they are, except for loads in them. Before::
+    What may raise a floating-point flag, or reads memory, is computed only if the loop has an
+    iteration (`_needs_iteration`). Subscripts stay as they are, since dependence tests read them as
+    affine forms of the loop's variable; only loads in them are hoisted. Before::
 
         def k(a: f64, b: f64, x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -85,8 +87,12 @@ def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt |
 
 
 def _needs_iteration(e: Expr) -> bool:
-    """Whether `e` must not be evaluated if the loop has no iteration: it may raise a flag, or load
-    out of bounds.
+    """Whether `e` must not be evaluated if the loop has no iteration, in which case Python does not
+    evaluate it: ``a / b`` may raise a flag, which would become a warning; ``x[0]`` may load out of
+    bounds, since the check that it is in bounds may be one for the iterations of the loop.
+
+    `_hoisted_loop` asks this of each invariant, and puts those for which it is true into a branch
+    on the loop having an iteration.
     """
     return may_raise_flags(e) or any(isinstance(n, Load) for n in walk(e))
 

@@ -99,21 +99,28 @@ def _extremum_of_branch(branch: If, y: Yield) -> Expr | None:
 
 
 def unpredictable_branches(loop: Loop, memory: AliasInfo) -> list[Stmt]:
-    """The branches of `loop` that are cheap and depend on array elements.
+    """The branches of the scalar `loop` that should become selects: a processor could not predict
+    them, and both sides are cheaper than a misprediction (`_is_cheap`).
 
-    Left out are those whose condition depends on their own float results, since that adds the
-    select's latency to the loop's critical path; extrema are exempt.
+        if x[i] > 0.0: t = s + x[i]      yes: the data decide
+        if h > 1.0: h = h - 1.0          no: the condition needs the float that the branch gives. A
+                                         select would make each iteration wait for the one before,
+                                         where a predicted branch goes on
+
+    An extremum (``if x[i] > m: m = x[i]``) is taken although its condition needs its own result: it
+    is one fast operation. `if_convert_scalar` and `fusion_profit` ask this.
     """
     stores, unpredictable = arrays_written(loop.body), list[Stmt]()
     for s in loop.body:
-        if isinstance(s, If) and _is_cheap(s):
-            conditions = [n.cond for n in walk(s) if isinstance(n, If)]
-            is_slow = {
-                y.name: y.then.dtype in FLOAT_DTYPES and _extremum_of_branch(s, y) is None
-                for y in s.yields
-            }
-            if depends_on_elements(loop, conditions, is_slow, stores, memory):
-                unpredictable.append(s)
+        if not isinstance(s, If) or not _is_cheap(s):
+            continue
+        conditions = [n.cond for n in walk(s) if isinstance(n, If)]
+        is_slow = {
+            y.name: y.then.dtype in FLOAT_DTYPES and _extremum_of_branch(s, y) is None
+            for y in s.yields
+        }
+        if depends_on_elements(loop, conditions, is_slow, stores, memory):
+            unpredictable.append(s)
     return unpredictable
 
 
@@ -121,11 +128,12 @@ def depends_on_elements(
     loop: Loop, conditions: Sequence[Expr], is_slow: Mapping[str, bool], stores: frozenset[str],
     memory: AliasInfo,
 ) -> bool:
-    """Whether `conditions` depend on elements that the loop does not write, and not slowly on the
-    names in `is_slow`.
+    """Whether `conditions` depend on array elements, which nobody can predict, but on none that the
+    loop writes, and do not wait for the names in `is_slow`.
 
-    `is_slow`: the names that the branch yields, with True where any dependence on them is slow
-    (floats); a dependence of a subscript on them is always slow.
+    ``is_slow``: the names that the branch or select itself gives. Where the conditions depend on
+    one of them, its computation is on the loop's critical path: too slow if it is marked True
+    (floats, with a latency of several cycles), or if a subscript depends on it (a load).
     """
     code = value_origins(loop, conditions)
     elements = arrays_read(code)

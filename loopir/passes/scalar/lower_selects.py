@@ -21,9 +21,12 @@ _COMPARISON_OPERANDS = {
 
 
 def lower_selects(kernel: Kernel) -> Kernel:
-    """Turn selects of accumulator values whose conditions depend on elements into bitwise blends.
+    """Turn a select of a value that the loop carries into a bitwise blend, where its condition
+    depends on array elements (`_selects_on_path`).
 
-    A C compiler would compile such a select to a branch, which is rarely predicted. Before::
+    A C compiler is free to compile ``c ? a : b`` to a branch, and does so here; of data such a
+    branch is often mispredicted. A blend, ``(a & m) | (b & ~m)``, it cannot turn into one. Near the
+    end of the pass list, since no other pass matches a blend. Before::
 
         def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
             for i in loop(0, x.shape[0], s=0, r=0):
@@ -81,8 +84,12 @@ def _with_blends(loop: Loop, memory: AliasInfo) -> Loop:
 
 
 def _selects_on_path(loop: Loop, name: str, step: Expr, memory: AliasInfo) -> set[Call]:
-    """Selects on the dependence path from the accumulator `name` to its `step` whose conditions
-    depend on elements (for floats: not on the accumulator).
+    """The selects on the dependence path from the accumulator `name` to its `step`, those that the
+    next iteration waits for, if their condition depends on array elements.
+
+    ``t = select(x[i] > 0.0, s + 1, 0); s = step(t)``: the select is on the path of s, and the
+    condition is data. Left out is a float select whose condition depends on the accumulator itself:
+    a blend would wait for the comparison, where a predicted branch goes on.
     """
     selects, stores = set(), arrays_written(loop.body)
     for n in (n for e in value_origins(loop, [step]) for n in walk(e)):

@@ -212,11 +212,13 @@ def _split_reduction(longer: Expr, shorter: Expr) -> tuple[str, Expr, Const] | N
 
 
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Turn branches into straight-line code, in loops that can be vectorised after that.
+    """Turn the branches of a loop into straight-line code, if it can be vectorised after that
+    (`vectorization_obstacle`); else the branches are kept, as they are cheaper in scalar code.
 
-    Both sides are evaluated in every iteration: loads are in bounds on both (lowering ensures
-    that), and operations that may raise a floating-point flag get harmless operands where their
-    side is not taken. Before::
+    Both sides are evaluated in every iteration. That is allowed, since lowering makes loads be in
+    bounds on both sides; and an operation that may raise a floating-point flag gets an operand on
+    which it raises none, where its side is not taken (`MaskedRewriter.call_without_flags`).
+    Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), total: mut(f64[()])):
             disjoint(x, out)
@@ -248,11 +250,9 @@ def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     def edit(s: Stmt) -> Stmt:
         """`s` flattened if it is a loop that is vectorised after that; else `s`."""
         flat = flatten_loop(s, kernel, fresh) if isinstance(s, Loop) else None
-        return (
-            s
-            if flat is None or vectorization_obstacle(flat, kernel, reassociate=reassociate)
-            else flat
-        )
+        if flat is None or vectorization_obstacle(flat, kernel, reassociate=reassociate):
+            return s
+        return flat
 
     return map_statements(kernel, edit, Loop)
 

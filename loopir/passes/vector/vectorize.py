@@ -81,11 +81,16 @@ class PredicatedLoop:
 
 
 def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedLoop | None:
-    """`loop` as a predicated one; None where a store, append, check or reduction has another mask
-    or none.
+    """`loop` as a predicated one, if all its effects have the same mask; else None.
 
-    None also where the unmasked body may raise flags for elements outside of the mask: a predicated
-    body computes nothing there, and the flags of Python's computation would be missed.
+        m = x[i] > 0.0                                 predicate m:
+        out[i] = where(m, exp(x[i]))            →          out[i] = exp(x[i])
+        s = step(s + select(m, x[i], 0.0))                 s = step(s + select(m, x[i], 0.0))
+
+    The body computes nothing where the mask is false. So a target may branch around it where no
+    lane is active (`legalize._with_skip_branch`); without a common mask nothing can be skipped.
+    None also where the body may raise a float flag outside of the mask, which Python would raise,
+    too.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
     if any(isinstance(s, Prefix) for s in loop.body):
@@ -170,7 +175,10 @@ loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is
 
 
 def is_short_fold(loop: Loop) -> bool:
-    """Whether the loop has at most `SHORT_FOLD` terms, which vector lanes would reorder."""
+    """Whether the loop surely has at most `SHORT_FOLD` terms and is a float fold, whose terms
+    vector lanes would add in another order. `vectorize` leaves such a loop scalar if it is in no
+    other loop: vectors save nothing there, and ``sum([0.1, 0.2, 0.3])`` has Python's bits.
+    """
     counted = counted_range(loop)
     count = None if counted is None else max_trips_of_strip(counted)
     return count is not None and count <= SHORT_FOLD and reorders_floats(loop)
@@ -270,12 +278,13 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 def loops_left_scalar(
     kernel: Kernel, *, reassociate: bool = True
 ) -> tuple[tuple[Loop, Rejection], ...]:
-    """The innermost counted loops of `kernel` that stay scalar, each with its reason (for the
-    report).
+    """The innermost counted loops of `kernel` that stay scalar, each with its reason. Reports show
+    them (`report_builder.scalar_loop_rejections`).
 
-    A loop with branches is judged after if-conversion. Omitted are ``while`` loops, which
-    are vectorised only along a loop around them (`vectorize_divergent`), loops in vector loops, and
-    loops that `vectorize_search` takes.
+    ``kernel`` is the one before `vectorize`, so each loop is asked for its obstacle, after
+    if-conversion of its branches. Left out are ``while`` loops, which are vectorised only along a
+    loop around them (`vectorize_divergent`), loops in vector loops, and loops that
+    `vectorize_search` takes.
     """
     fresh = FreshNames(kernel)
     vectors = (n for n in walk(kernel) if isinstance(n, VecLoop | PredLoop))
@@ -305,10 +314,16 @@ def vectorize_loop(
     unsigned_zeros: frozenset[str],
     varying: Uniformity | None = None,
 ) -> Iterator[Stmt]:
-    """`loop` as a vector loop, between assignments of its initial values and the final reductions.
+    """`loop`, which is legal, as a vector loop: the statements that replace it, in this order.
 
-    `unsigned_zeros`: names for which the sign of a zero is unobserved; `varying`: the uniformity
-    analysis of a loop with inner loops, None for an innermost loop.
+        for i in loop(0, n, s=a * b): …     →     s_0 = a * b                         its start
+                                                  for i in vec(0, n, …, s_1=-0.0): …  vector loop
+                                                  s = s_0 + hreduce("add", s_1)       reductions
+
+    The steps are told at the top of this file. Called by `vectorize`, and by `vectorize_outer` for
+    a loop around loops that has accumulators. ``unsigned_zeros``: names for which nothing observes
+    the sign of a zero; ``varying``: the uniformity analysis of a loop around loops, None for an
+    innermost loop.
     """
     loop, starts = _with_named_starts(loop, fresh)
     loop = insert_prefixes(loop, memory, fresh)
@@ -395,13 +410,14 @@ def _vector_exit(until: Expr, lane_names: dict[str, str], group: int | None) -> 
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The number of partial results of each reduction of the loop, the same on every target:
-    `GROUP_BYTES`, or `HEAVY_GROUP_BYTES` for a heavy body or one with a scan, divided by the size
-    of the widest value in the body.
+    """The number of partial results of each reduction of the loop, its group: term k is added to
+    partial result k % group. It depends on the loop alone, so that a sum has the same bits on every
+    target (the other steps that fix the order are told in `blocked_summation`).
 
-    Element k is added to partial result k % group, and `HReduce` adds these up. A long sum is cut
-    into blocks before (`blocked_summation`), whose results are added in the order of the blocks,
-    whichever thread has computed them (`parallelize`).
+        s += x[i], of f64      256 bytes // 8 = 32 partial sums: 4 registers of AVX-512, 8 of AVX2
+        a heavy body of f64    64 bytes // 8 = 8, since the body needs registers itself; or a scan
+
+    The size of the widest value in the body counts, since all its vectors have equally many lanes.
     """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]

@@ -401,32 +401,33 @@ def _names_in_other_steps(acc: Accum, accs: Iterable[Accum]) -> frozenset[str]:
 
 
 def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
-    """Whether iterations of `loop` may run in lanes, and are worth it. Tried in order:
+    """Whether the iterations of `loop`, whose body has one straight-line ``while``, may run in
+    lanes that leave the ``while`` at different times, and are worth it.
 
-    - the trip count is not known to be small;
-    - the condition of the ``while`` varies between lanes (else the lanes do not diverge);
-    - accesses have constant strides between lanes, and no two lanes store to one element;
-    - no store precedes a check, and loads stay in bounds;
-    - no dependence between iterations.
-
-    Flags are not tested here: `vectorize_divergent` does, by what the kernel reads and writes.
+    As `can_run_in_lockstep`, for control flow that diverges: a lane that has left the ``while``
+    goes on computing, so its loads must stay in bounds. Whether it may raise flags that Python does
+    not, `vectorize_divergent` tests, by what the kernel reads and writes.
     """
     if not isinstance(loop.range, Interval):
         return False
     count = constant_trip_count(loop.range)
     if count is not None and count < MIN_TRIPS:
         return False
+    # else no lanes diverge, and `vectorize_outer` takes the loop
     varying = Uniformity(loop)
     inner = next(s for s in loop.body if isinstance(s, While))
     assert isinstance(inner.cond, Var)
     if inner.cond.name not in varying.names:
         return False
+    # lanes are a constant stride apart in memory, and no two store to one element. A stride of
+    # None: not affine, or along several axes; (0, 0): all lanes touch one element
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
     strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
     if not _stores_after_checks(loop.body) or not lane_loads_in_bounds(loop, kernel, varying):
         return False
+    # no iteration depends on another
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 

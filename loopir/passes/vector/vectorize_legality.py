@@ -63,12 +63,17 @@ Condition: TypeAlias = "Callable[[_Candidate], Rejection | None]"
 def vectorization_obstacle(
     loop: Loop, kernel: Kernel, *, reassociate: bool = True
 ) -> Rejection | None:
-    """The first reason not to vectorise `loop` of `kernel`, as a Rejection; None where it is legal.
+    """The first reason not to vectorise the innermost `loop` of `kernel`, as a Rejection; None
+    where it is legal. This is the one place where that is decided, by the first of `CONDITIONS`
+    that fails.
 
-    This is the one place where legality of innermost loops is decided: the conditions in
-    `CONDITIONS` are tried in order (control flow, early exit, trip count, loop-carried scalars,
-    order of float reductions, subscripts, dependences). ``reassociate=False`` forbids float
-    reductions. Does not decide profitability, apart from `MIN_TRIPS`.
+        for i: y[i] = sqrt(x[i])           None
+        for i: y[i + 1] = y[i] * x[i]      VECTOR_DEPENDENCE, with both accesses as labels
+
+    `vectorize` and the passes that prepare loops for it ask this, and undo what they have prepared
+    if it does not help. ``reassociate=False`` forbids to change the order of float reductions.
+    Assumes that branches have been converted (`if_convert`): a branch is a reason. Does not decide
+    profitability, apart from `MIN_TRIPS`. Loops around other loops: `can_run_in_lockstep`.
     """
     return next(iter(_first_obstacle(loop, kernel_header(kernel), reassociate)), None)
 
@@ -103,18 +108,26 @@ _DESCRIPTIONS: dict[type[Stmt], str] = {
 
 
 def _check_early_exit(case: _Candidate) -> Rejection | None:
-    """A vector loop tests an early exit late: extra iterations must have no visible effect.
+    """A search, such as ``any(x > 0)``, may leave early; it carries nothing but its answer.
 
-    If they may raise a flag, the call is replayed in Python (`vectorize` makes the kernel strict).
+        for i in loop(0, n, some=False):        vectors test `until` after a whole group of
+            some = step(some | (x[i] > 0.0))    iterations, so some iterations run that Python
+            until(some)                         never runs: nobody must notice them
+
+    (`vectorize_search` takes searches that carry another value, such as the index of the hit.)
     """
     loop = case.loop
     if loop.until is None:
         return None
     if len(loop.accs) != 1 or any(not isinstance(s, Assign) for s in loop.body):
+        # another accumulator, or a store, would tell of the extra iterations
         reason = "the loop leaves early and does more than look for one thing"
     elif possible_flags(*loop.body, loop.accs[0].step) and not _can_replay(case.kernel):
+        # a flag of an extra iteration is wrong, so `vectorize` makes the kernel strict: Python runs
+        # the call again, if it finds its inputs unchanged
         reason = "the loop leaves early, and what it computes beyond might raise a warning"
     elif not _is_any_exit(loop):
+        # extra iterations could change the answer
         reason = "the loop leaves early on something else than a bool that has become certain"
     else:
         return None
@@ -154,14 +167,39 @@ def _check_trip_count(case: _Candidate) -> Rejection | None:
 
 
 def _check_carried(case: _Candidate) -> Rejection | None:
-    """Every accumulator must be a counter of appends, a prefix scan, or a reduction.
+    """What the loop carries from iteration to iteration must be
 
-    The rejections, in the order tried: one list is appended to twice; a counter of appends is read
-    or stepped elsewhere; an accumulator is no reduction; the overflow of a narrow sum is checked;
-    an extremum whose zero depends on the order takes its terms from another accumulator, or from
-    memory that the loop overwrites, so that it cannot be computed again.
+    - a counter of appends (a filter): the active lanes are appended side by side, and the counter
+      advances by their number. Each list has one append, or items of two appends would change their
+      order; nothing else reads the counter, which has no value for each lane (`_append_obstacle`);
+    - a running reduction, each of whose partial results is read: it becomes a prefix scan;
+    - or a reduction, which each lane may do for itself (`_reduction_obstacle`).
     """
-    loop, counts = case.loop, advanced_accums(case.loop)
+    loop, counts, memory = case.loop, advanced_accums(case.loop), AliasInfo(case.kernel)
+    if (rejection := _append_obstacle(loop, counts)) is not None:
+        return rejection
+    for acc in loop.accs:
+        if acc.name in counts:
+            continue
+        help = None
+        if (reduction := reduction_of(acc, loop)) is not None:
+            reason = _reduction_obstacle(reduction, loop, memory)
+        elif running_reduction_of(acc, loop, memory):
+            reason = None
+        elif (array := _array_filled_at(acc.name, loop)) is not None:
+            reason = f"where items of `{array}` are stored depends on the iteration before"
+            help = _FIXED_PLACES
+        else:
+            reason = f"`{acc.name}` depends on the iteration before in a way that is no fold"
+        if reason is not None:
+            return Rejection("VECTOR_CARRIED", reason, acc.span or loop.span, help=help)
+    return None
+
+
+def _append_obstacle(loop: Loop, counts: frozenset[str]) -> Rejection | None:
+    """Why the lanes of `loop` cannot append together, ``counts`` being its counters of appends;
+    None if they can, or there are no appends. See `_check_carried`.
+    """
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
         return Rejection("VECTOR_CARRIED", "one list is appended to in two places", appends[1].span)
@@ -169,30 +207,23 @@ def _check_carried(case: _Candidate) -> Rejection | None:
         if any(_mentions(n, name) for n in (*loop.body, *_changing_steps(loop))):
             text = f"`{name}` counts what has been appended, and is read on the way"
             return Rejection("VECTOR_CARRIED", text, loop.span)
-    for acc in loop.accs:
-        if acc.name in counts:
-            continue
-        reduction = reduction_of(acc, loop)
-        if reduction is None and running_reduction_of(acc, loop, AliasInfo(case.kernel)):
-            continue
-        if reduction is None and (array := _array_filled_at(acc.name, loop)) is not None:
-            text = f"where items of `{array}` are stored depends on the iteration before"
-            return Rejection("VECTOR_CARRIED", text, acc.span or loop.span, help=_FIXED_PLACES)
-        if reduction is None:
-            text = f"`{acc.name}` depends on the iteration before in a way that is no fold"
-        elif checks_narrow_overflow(acc, loop):
-            text = f"whether `{acc.name}` overflows on the way depends on the order"
-        elif not is_order_independent(reduction) and (
-            other := feeding_accumulator(reduction, loop)
-        ):
-            text = f"which zero stays in `{acc.name}` depends on `{other}`, iteration by iteration"
-        elif not is_order_independent(reduction) and not can_recompute(
-            reduction, loop, AliasInfo(case.kernel)
-        ):
-            text = f"the loop overwrites what `{acc.name}` is taken over"
-        else:
-            continue
-        return Rejection("VECTOR_CARRIED", text, acc.span or loop.span)
+    return None
+
+
+def _reduction_obstacle(reduction: Reduction, loop: Loop, memory: AliasInfo) -> str | None:
+    """Why the lanes must not reduce for themselves, and be combined after the loop; None if they
+    may. Which of several equal zeros an extremum keeps may depend on the order: then it is
+    computed again after the loop, in Python's order (`exact_extrema`), from what it was taken over.
+    """
+    name = reduction.acc.name
+    if checks_narrow_overflow(reduction.acc, loop):
+        return f"whether `{name}` overflows on the way depends on the order"
+    if is_order_independent(reduction):
+        return None
+    if other := feeding_accumulator(reduction, loop):
+        return f"which zero stays in `{name}` depends on `{other}`, iteration by iteration"
+    if not can_recompute(reduction, loop, memory):
+        return f"the loop overwrites what `{name}` is taken over"
     return None
 
 
@@ -294,3 +325,5 @@ CONDITIONS: tuple[Condition, ...] = (
     _check_subscripts,
     _check_dependence,
 )
+"""The conditions in the order tried. The first is that of the shape that the others assume; the
+first that fails is what a report shows."""

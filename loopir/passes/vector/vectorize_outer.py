@@ -102,17 +102,20 @@ def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -> frozenset[str]:
     """The variables of the loops, among `loop` and those in it, that should be vectorised: at most
-    one on each path from outside to inside.
+    one on each path from outside to inside. Empty if none can be.
 
-    An innermost loop is chosen if it can be vectorised. An outer one is chosen if its iterations
-    can run in lockstep, its accumulators are reductions of each lane, and the `LoopSet` cost of
-    vectors along it is less than that of the best choice inside it.
+        for i: for j: for k: s += a[i, k] * b[k, j]      {"j"}: along k only the sums could be
+                                                         lanes, along i the loads would be gathers
+
+    Decided bottom-up. An innermost loop is chosen if it can be vectorised. A loop around others is
+    chosen in place of the best choice inside it if all of this holds: its iterations can run in
+    lockstep; each lane can do its reductions for itself; and vectors along it have the lower
+    `LoopSet.cost`. `vectorize_outer` follows the choice; other passes ask what it will be.
     """
-    outer = frozenset((loop.var,))
+    this_loop = frozenset((loop.var,))
     if is_innermost(loop):
-        return (
-            frozenset() if vectorization_obstacle(loop, kernel, reassociate=reassociate) else outer
-        )
+        obstacle = vectorization_obstacle(loop, kernel, reassociate=reassociate)
+        return this_loop if obstacle is None else frozenset()
     of_inner_loops = [
         best_vector_loops(n, kernel, reassociate=reassociate) for n in inner_loops(loop)
     ]
@@ -121,7 +124,7 @@ def best_vector_loops(loop: Loop, kernel: Kernel, *, reassociate: bool = True) -
     if not is_legal or not all(_is_lane_reduction(a, loop, reassociate) for a in loop.accs):
         return inner_choice
     nest = loop_set(loop, kernel)
-    return outer if nest.cost(outer) < nest.cost(inner_choice) else inner_choice
+    return this_loop if nest.cost(this_loop) < nest.cost(inner_choice) else inner_choice
 
 
 @memoized_per_node
@@ -156,12 +159,16 @@ def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
 
 
 def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) -> bool:
-    """Whether iterations of `loop`, which contains loops, may run in lanes statement by statement.
+    """Whether iterations of `loop`, which contains loops, may run in lanes that execute each
+    statement together (in lockstep), as the threads of a warp on a GPU.
 
-    Requires a counted loop (`counted_range`) without accumulators; at least `min_trips` iterations,
-    unless the count is unknown; no check if the kernel stops at one; uniform control flow; constant
-    strides between lanes, and no two lanes that store to one element; and no dependence between
-    iterations.
+        for i in loop(0, n):                          lanes are rows i: each adds up its own row, in
+            for k in loop(0, m, s=0.0):               the order of the source. All lanes have the
+                s = step(s + a[i, k] * v[k])          same k, since the range of the inner loop does
+            y[i] = s                                  not depend on i
+
+    It must be a counted loop without accumulators, of at least `min_trips` iterations unless their
+    number is unknown. The conditions are in `_is_lockstep_legal`.
     """
     return _is_lockstep_legal(loop, kernel_header(kernel), min_trips)
 
@@ -177,16 +184,20 @@ def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
     trip_count = constant_trip_count(counted)
     if trip_count is not None and trip_count < min_trips:
         return False
+    # a check that stops the kernel: other lanes would have stored what Python has not yet
     if kernel.stops and any(isinstance(n, Check) for n in walk(loop)):
         return False
+    # all lanes execute the same statements
     varying = Uniformity(loop)
     if not all(_is_uniform_flow(s, varying) for s in loop.body):
         return False
+    # lanes are a constant stride apart in memory, and no two store to one element. A stride of
+    # None: not affine, or along several axes; (0, 0): all lanes touch one element
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
     strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
-    # None: not affine, or in several axes; (0, 0): all lanes touch one element
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
+    # no iteration depends on another
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 

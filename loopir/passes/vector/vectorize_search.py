@@ -25,10 +25,12 @@ BLOCK_ITERATIONS = 256
 
 
 def vectorize_search(kernel: Kernel) -> Kernel:
-    """Skip blocks in which the exit condition of a search is never true.
+    """Skip, in vectors, the blocks of a search in which its exit condition is never true; the
+    original loop starts at the block with the hit, if there is one.
 
-    At least one iteration is left to the original loop, which binds the names after the last one.
-    Before::
+    For searches that carry another value, such as the index of the hit, of which `vectorize` takes
+    none. At least one iteration is left to the original loop, whose last iteration binds the names
+    that are read after it. `search_condition` says which loops are searches. Before::
 
         def k(x: f64[::1], t: f64, at: mut(i64[()])):
             for i in loop(0, x.shape[0], left=False, k=-1):

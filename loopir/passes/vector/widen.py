@@ -67,11 +67,17 @@ class LaneAccesses(Protocol):
 
 
 class Widener:
-    """Widens the body of `loop`. Uniform values stay scalar until a vector needs them.
+    """Widens the body of `loop`: `stmt` for each kind of statement, `expr` for each kind of
+    expression. Uniform values stay scalar until a vector needs them.
 
-    ``vectors`` maps the scalars that are known to be vectors to the name of the vector: the
-    reductions of the loop; for a loop with inner loops, every varying name. Names whose value turns
-    out to be a vector are added. `strides` gives the lane strides of accesses.
+        x[i]       x[i:W]            a contiguous load: step 1 from lane to lane
+        x[2 * i]   x[2 * i:W:2]      a load of step 2 (the C printer decides how)
+        x[k]       x[k]              uniform: a scalar, broadcast where a vector needs it
+        i          ramp(i, 1, W)     i, i + 1, …, i + W - 1
+
+    ``vectors`` maps the names that are vectors to the name of the vector: the reductions of the
+    loop; for a loop with inner loops, every varying name. `stmt` adds the names whose value turns
+    out to be a vector. ``strides`` gives the axis and the step from lane to lane of each access.
     """
 
     def __init__(

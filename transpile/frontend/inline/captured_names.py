@@ -132,7 +132,17 @@ class CapturedNames:
         return [ast.Name(name, ast.Load()) for name in names]
 
     def rename_free_names(self, callee: Callee, expr: HostExpr) -> dict[str, str]:
-        """New names for the free names of `callee` that mean something else in the caller."""
+        """The new name for each free name of `callee` (globals, closure cells and builtins that its
+        body reads) that means something else in the caller, or nothing; `instantiate_body` renames
+        them.
+
+            # in helpers.py: SCALE = 2.0; def f(v): return np.abs(v) * SCALE
+            {"SCALE": "_SCALE"}      # `np` is the same in both modules, so it keeps its name
+
+        `_name_in_caller` decides for one name. `expr` evaluates to the callee at each call:
+        captured names are read through it, as ``f.__globals__['SCALE']``. A local function of the
+        caller has no function object, and its free names are names of the caller: they stay.
+        """
         function = callee.function
         if function is None:
             return {}

@@ -36,9 +36,14 @@ def plan_with_captures(plan: Plan, inlining: Inlining) -> Plan:
 
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
-    """`source` with the line and function of the helper that its operation was inlined from, if
-    any. The inliner noted these at the node (`callee_body._move_to_call`), and `note_warning`
-    copied them to ``source.inlined_at``.
+    """`source` with the line and the function that its warning has to name: those of the helper
+    that the operation was inlined from, if any, as Python would run it there.
+
+        def half(v): return v / 0.0    # line 2: the warning names this line
+        def f(x): y = half(x)          # line 4: that of the node after inlining
+
+    The inliner noted the place at the node (`callee_body._move_to_call`), and `note_warning` copied
+    it to ``source.inlined_at``. The stage ``capture`` calls this for all sources of a plan.
     """
     place = source.inlined_at
     if place is None:
@@ -55,10 +60,15 @@ def _contains(outer: Span | None, inner: Span | None) -> bool:
 
 
 def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
-    """`refused` with the names of the source, and a note that names the helper's line.
+    """`refused`, by any stage after inlining, in terms of what the user wrote. `pipeline` calls it.
 
-    A call that was not inlined is often what lowering refuses afterwards: then the reason why it
-    was not inlined replaces `refused`.
+        message   "`_a_1` is not a number"   →   "`a` is not a number"
+        note                                 →   "in `helper`, tools.py:7"
+
+    1. If a call at the refused place was not inlined, the reason for that replaces `refused`:
+       lowering refuses the call only because it is still there.
+    2. Fresh names in the message become the names of the source (``Inlining.source_names``).
+    3. For inlined code the note names the helper and its line, since the position is the call's.
     """
     place = refused.rejection.span
     earlier = (r for r in inlining.not_inlined if _contains(r.rejection.span, place))

@@ -326,13 +326,14 @@ def _select_result(
 
 
 def _inline_call(state: Inlining, call: ast.Call) -> LiftedExpression | None:
-    """`call` inlined, or None if it has no callee or its callee is refused. The refusal is
-    noted in ``not_inlined`` and not raised, since the call may stand where no execution reaches
-    it; one of `_REFUSES_CALLER` is raised.
+    """`call` inlined; None if it stays a call, since it has no callee or the callee was refused.
 
-    Refusals come from the choice of the callee (`_find_callee`, and `callees.callee_of` for its
-    source), from its arguments and locals (`instantiate_body`), from the budget
-    (`_spend_nodes`), and from recursion and ``return`` (`_inline_callee`).
+    All refusals of the inliner arrive here: of the choice of the callee (`_find_callee`, and
+    `callees.callee_of` for its source), of the arguments and locals (`instantiate_body`), of the
+    budget (`_spend_nodes`), of recursion and ``return`` (`_inline_callee`). A refusal is noted in
+    ``Inlining.not_inlined`` and not raised, as lowering may never see the call: its branch may be
+    removed, or a macro may expand it. `inline_origins.refusal_in_source` reports it if lowering
+    does refuse it. Limits (`_REFUSES_CALLER`) are raised: after them inlining would not end soon.
     """
     try:
         target = _find_callee(state, call)
@@ -347,41 +348,46 @@ def _inline_call(state: Inlining, call: ast.Call) -> LiftedExpression | None:
 
 
 def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | None:
-    """The Python function that `call` runs, and the expression that evaluates to it at
-    each call of the caller. None if there is none, and lowering takes the call.
+    """The Python function that `call` runs, and an expression that evaluates to this function at
+    each call of the caller; None if there is nothing to inline, and macros or lowering take the
+    call.
 
-    In this order:
+    The first of these that applies:
 
-    1. a lambda that is called where it stands; a local function of the caller
-    2. a method of an object that is an argument
-    3. a method of a random generator: a draw of an array has none, as macros make a loop of
-       scalar draws; a scalar draw runs the Python function that has the generator's algorithm
-    4. None for functions of NumPy, of `ops` and of core Python, for builtins, and for what a
-       user's macro expands
-    5. the Python function that the name is bound to in the module or closure; of a decorated
-       one (``fuse``) the original
+    1. A lambda that is called where it stands, or a local function: its source is in the caller.
+    2. A method of an object that is an argument (`method_called`).
+    3. A method of a random generator. One that draws a scalar runs the Python function that has the
+       generator's algorithm; one that draws an array is left for a macro, which makes a loop of
+       scalar draws.
+    4. Nothing for functions of NumPy, of `transpile.ops` and of core Python, for builtins, and for
+       calls that a user's macro expands: macros or lowering know them.
+    5. The function that the name is bound to, in the module or the closure. One that ``fuse``
+       decorates is inlined without its wrapper, so its options must give the same results as those
+       of the caller.
 
-    Raises Refused if the function's source cannot be used, or if it was fused with options
-    that change results.
+    Whether its body can be inlined is found later, by `_inline_callee`. Raises Refused where its
+    source cannot be used (`callee_of`), and where ``fuse`` has other options there.
     """
     func = call.func
-    if isinstance(func, ast.Lambda):
+    if isinstance(func, ast.Lambda):  # 1
         _define_local(state, name := state.fresh("lambda"), func)
         return state.local_functions[name], HostName(name)
     if isinstance(func, ast.Name) and func.id in state.local_functions:
         return state.local_functions[func.id], HostName(func.id)
-    method = method_called(func, state.fixed_types)
+    method = method_called(func, state.fixed_types)  # 2
     if method is not None:
         return _method_callee(state, method, call)
+    # 3
     if array_draw_of(call, partial(_generator_type, state), state.resolve) is not None:
         return None
     if (draw := _draw(state, func)) is not None:
         expr = HostAttribute(HostHelper("draws"), draw.runs.__name__)
         return _callee_of_function(state, draw.runs, call), expr
-    value = state.resolve(func)
+    value = state.resolve(func)  # 4
     is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
     if is_known_library_function or is_native(value) or _is_expanded_by_user(state, call):
         return None
+    # 5
     if isinstance(value, WrappedFunction) and not state.options.computes_as(value.options):
         message = f"`{ast.unparse(func)}` is fused with options of its own"
         refuse("LOWER_CALL", message, call)
@@ -446,9 +452,19 @@ def _is_expanded_by_user(state: Inlining, call: ast.Call) -> bool:
 def _inline_callee(
     state: Inlining, call: ast.Call, callee: Callee, expr: HostExpr
 ) -> LiftedExpression:
-    """The body of `callee`, and the value of its result. `expr` evaluates to the callee; that
-    it still does is guarded. Raises Refused where the recursion is too deep, or where a
-    ``return`` stands in a statement that cannot be structured.
+    """The statements that compute `call`, the body of `callee` among them, and the result as an
+    expression. `expr` evaluates to the function; `guard_function` guards that it stays the same.
+
+    The steps are those of the module's docstring: the body for these arguments
+    (`instantiate_body`), the calls in it (`_inline_block`), its ``return`` (`eliminate_return`).
+
+    Recursion is inlined, too, as it may end at compile time: of ``f(x, 3)`` that calls ``f(x, 2)``,
+    the branches that the constant excludes are removed. So it is refused (LOWER_RECURSION) only if
+
+    - `_MAX_DEPTH` calls of one function are open, one inside the other, or
+    - `_MAX_SAME_CONSTANTS` of them had the constants of this call: nothing comes nearer to the end.
+
+    Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.
     """
     constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
     entry = callee.key, tuple(c.value for c in constants if c is not None)

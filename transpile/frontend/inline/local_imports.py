@@ -83,11 +83,21 @@ class _NotLoaded(Exception):
 
 
 def loaded_imports(s: ast.stmt, place: ImportPlace) -> list[ImportedName] | None:
-    """What `s`, a statement of the body of a function, binds if it imports loaded modules.
+    """What the import statement `s` of a function's body binds, if Python would only look it up.
 
-    None for other statements, for modules that are not loaded and attributes that they do not
-    have, where a name is bound elsewhere, too, or occurs before, and where ``__import__`` is not
-    Python's own.
+        import numpy as np      →   [ImportedName("np", <sys.modules['numpy']>, np, guards)]
+        from math import sqrt   →   [ImportedName("sqrt", <….__dict__['sqrt']>, math.sqrt, guards)]
+
+    None, so that `s` stays and lowering refuses it, where
+
+    - `s` is another statement;
+    - ``__import__`` is not Python's own: it may do anything;
+    - a name is also bound elsewhere, or occurs before `s`: the name is replaced in the whole body,
+      and so must mean the imported object wherever it occurs (`_is_bound_once`);
+    - a module is not loaded, or lacks the attribute: to find it would run code (`_found`).
+
+    Used by the inliner for the caller and for each callee (`callee_body.capture_imports`), and by
+    outlining (`runtime.outline.region_facts`), which asks which statements need no Python.
     """
     if not isinstance(s, (ast.Import, ast.ImportFrom)):
         return None

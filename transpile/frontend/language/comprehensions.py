@@ -37,6 +37,11 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
             if _v > t:
                 _list.append(_v * 2)
         out = _list
+
+    Left alone are comprehensions with ``await``, ``yield`` or ``async for``, and equal rows, ``[[0]
+    * m for …]``, which lowering allocates at once (`is_repeated_rows`). A generator that a
+    reduction, a loop or a list consumes at once is expanded by the macro for its consumer, with the
+    same loops (`nested_loops`).
     """
     if not isinstance(node, ast.ListComp) or is_suspending(node) or is_repeated_rows(node, cx):
         return None
@@ -70,6 +75,9 @@ def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
 def is_repeated_rows(node: ast.expr, cx: Context) -> bool:
     """Whether `node` makes equal rows, each a new list of one repeated scalar: a comprehension such
     as ``[[0] * m for _ in range(n)]``, to any depth; also ``[s] * m``, which is one such row.
+
+    `list_comprehension` leaves these to lowering, which allocates them as one array with an axis
+    for each depth. The loop variable must not be read in the row: the rows could differ.
     """
     match node:
         case ast.ListComp(

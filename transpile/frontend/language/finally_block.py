@@ -31,9 +31,13 @@ def finally_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         x[i] = 0
         return _result
 
-    None if handlers of the ``try`` cannot be rewritten; for an exit in the block, which would
-    discard an exception; for an exit from within a ``try`` or ``with`` in it that stays one; and
-    while a helper is inlined into a ``try`` with handlers, which has to rewrite it.
+    None, so that lowering refuses the ``try``, where
+
+    - its handlers cannot be rewritten (`try_statement`);
+    - the block itself has an exit, which would discard an exception on its way out;
+    - a ``try`` or ``with`` that stays inside of it has an exit: nothing can be put before that one;
+    - a helper is being inlined into a ``try`` with handlers (``cx.handlers_around``): the block
+      must run before such a handler, so the ``try`` around rewrites both.
     """
     if not isinstance(node, ast.Try) or not node.finalbody or cx.handlers_around:
         return None

@@ -53,6 +53,10 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _i_3 in range(n):
             v = np.int64(_i_3)
             s = s + v
+
+    `iterables.stream_of` knows the iterables, their lengths and elements, and what Python would
+    raise. Not replaced are a loop over a list that its body resizes, as its length is not that at
+    the start (`loop_over_changing_list`), and ``reversed`` of an iterator, which Python refuses.
     """
     if not isinstance(node, ast.For):
         return None

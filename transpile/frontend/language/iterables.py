@@ -191,10 +191,17 @@ class Stream:
 
 
 def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
-    """The stream of the iterable `it`; None if it is none of the forms below.
+    """The stream of the iterable `it`: its length, and its element at an index. None if it is none
+    of the forms below, and the loop or comprehension over it stays as it is.
 
-    ``rebound``: names that are bound while the stream is read; expressions over them are bound to
-    fresh names in ``setup``.
+        enumerate(zip(x, y))   →   Stream(length=<min(len(x), len(y))>, at(i)=(i, (x[i], y[i])))
+
+    Arguments of ``zip``, ``enumerate``, ``reversed`` and ``iter`` are streams themselves; the
+    leaves are ranges, displays, arrays, lists, and lists of tuples.
+
+    ``rebound``: names that the loop binds. Python evaluates the iterable once, before the loop, but
+    its length and elements are computed in each iteration. So an expression that reads one of these
+    names is bound to a fresh name in ``setup``.
     """
     if not cx.is_builtin("len", "range", "min"):
         return None

@@ -57,6 +57,9 @@ def assert_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     →
         if not s > 0:
             assert False, 's'
+
+    Lowering makes a check of an ``if`` whose branch is ``assert False``. The message is kept for
+    Python alone: it may call anything. With ``python -O`` there are no assertions.
     """
     match node:
         case ast.Assert(test=test, msg=msg) if getattr(test, "value", True) is not False:

@@ -133,8 +133,8 @@ _RETURNED = "_returned"
 
 def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
     """Rewrites the body of `tree`, in place, so that each loop is left in one place, and the
-    function at its end. Statements after an exit run if it was not taken; results are computed at
-    the end. `tree` stays as it is if it cannot be structured::
+    function at its end (structured control flow): core Python has no other exits.
+    `transpile.expand` calls it before macros fire on statements.
 
         for i in range(n):
             if x[i] < 0:
@@ -162,6 +162,12 @@ def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
         if _returned:
             return i
         return s
+
+    An exit becomes a flag, and statements that it skips are put under ``if not flag``, or into the
+    other branch where that needs no test. The value of a ``return`` is computed at the end, from
+    the names that the exit left in place. A function without early returns, whose loops all have
+    one ``if …: break`` at most, stays as it is; so does one with an exit from a ``with`` or ``try``
+    (`NotStructured`), which lowering refuses.
     """
     try:
         if _returns_early(tree.body) or any(map(is_irregular_loop, ast.walk(tree))):

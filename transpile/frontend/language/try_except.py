@@ -98,6 +98,10 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             t = 0.0
         else:
             t = 1 / n
+
+    None, so that lowering refuses the ``try``, for a handler that reads the exception, which
+    compiled code does not make, and where a risk is unknown (`_Unsupported`). What follows a test
+    is its ``else`` branch; where that does not fit, a number tells which handler runs.
     """
     if not isinstance(node, ast.Try) or node.finalbody:
         return None
@@ -423,7 +427,16 @@ class _TryRewriter:
                 raise _Unsupported
 
     def _risks_of(self, e: ast.expr) -> Iterator[_Risk]:
-        """The risks of the expression `e`, in the order of evaluation."""
+        """The exceptions that evaluating `e` may raise, each with its condition, in the order of
+        evaluation: the tests of the first come first, as Python would raise the first.
+
+            x[i] / n   →   _Risk(<i < -len(x) or i >= len(x)>, IndexError),
+                           _Risk(<n == 0>, ZeroDivisionError)
+
+        Where no condition is known, `_require_uncaught` and `_require_number` raise _Unsupported,
+        but only if a handler catches the exception. A form that is not listed here may raise
+        anything.
+        """
         match e:
             case ast.Name(id=name):
                 if name in self.cx.may_be_unbound:

@@ -53,6 +53,10 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         _t_0 = _t
         _t_1 = _t_2
         s = _t_1 + _t_0
+
+    The items must be known (``cx.facts.items``: how many, and an expression for each), and the name
+    one that `tuple_types.unscalarizable_names` does not exclude. All values are computed before any
+    name is bound, as the new tuple may read items of the old one. `tuple_item` replaces the reads.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.scalarizable:

@@ -50,6 +50,9 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             j = _i_1
             s = s - x[j - 1]
             j = _i_1 - 1
+
+    The counter stays a name of its own, which has its last value after the loop. A loop over a
+    range can be fused and vectorised, since its number of iterations is known.
     """
     match node:
         case ast.While(

@@ -19,6 +19,11 @@ __all__ = ["bind_fresh", "bind_operand", "bind_unless_repeatable"]
 
 def bind_fresh(e: ast.expr, hint: str, cx: Context) -> ast.expr:
     """A fresh name, made of `hint`, that is bound to the value of `e` before the current statement.
+    Macros call it for an operand that their new code evaluates more than once, or later.
+
+        x[k + 1] += f    # bind_fresh(<k + 1>, "i", cx)    →    _i = k + 1, and the expression _i
+
+    The binding is expanded at once, so that the facts about the new name are known afterwards.
     """
     name = cx.fresh(hint)
     (binding,) = cx.code("NAME = E", NAME=name, E=e)

@@ -44,10 +44,23 @@ Rewrite: TypeAlias = Callable[[ast.expr], "LiftedExpression | None"]
 
 
 def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt] | None:
-    """A copy of `s` whose expressions are rewritten, outer ones before those in them, after the
-    statements that the rewrites need; in Python's order of evaluation. The blocks of `s` are not
-    visited. None if nothing was rewritten, or if `s` evaluates its expressions in a way that
-    lifting would change.
+    """`s` with its expressions rewritten by `rewrite`, after the statements that they need; None if
+    nothing was rewritten. `s` itself is not changed, and the blocks in it are not visited.
+
+        y = g(x) + f(x)        # rewrite: f(x) → _r, after the statements of f's body
+    →
+        _t = g(x)              # bound first: the body of f could change what g(x) returns
+        …                      # the body of f, which binds _r
+        y = _t + _r
+
+    An expression is rewritten before the expressions in it (`_Lifter.lift`). Then its operands are
+    lifted in the order in which Python evaluates them. An operand is bound to a name if statements
+    of a later operand could change its value (`_Lifter._fill_slots`). Operands that Python may not
+    evaluate (of ``and``, ``or``, ``if … else``) keep their condition (`_bool_op`, `_conditional`).
+    `_Lifter.statement` lists what is lifted out of each kind of statement, and of which kinds
+    nothing is.
+
+    The inliner passes a `rewrite` of calls; the driver of the macros one that tries the macros.
     """
     return _Lifter(cx, rewrite).statement(s)
 

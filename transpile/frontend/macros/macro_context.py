@@ -57,8 +57,18 @@ the macro does not fire.
 def statements_from(
     text: str, at: ast.AST, parts: Mapping[str, Part], *, internal: bool = False
 ) -> list[ast.stmt]:
-    """The statements of the template `text`, its holes filled with copies of `parts`, all new nodes
-    at the position of `at`. ``internal``: the loops of the template are marked as internal.
+    """The statements of the template `text`, with copies of `parts` in its holes (quasi-quotation).
+    Macros call it through `Context.code`, which passes the node that they replace as `at`.
+
+        "for I in range(N): BODY",  I="_i", N=<len(x)>, BODY=[<s = s + 1>]
+    →
+        for _i in range(len(x)):
+            s = s + 1
+
+    A hole is a capitalised name. A name or an expression fills it anywhere; statements fill it if
+    the hole is a statement itself. A capitalised name that `parts` lacks stays. All nodes of the
+    template get the position of `at`, so that messages name the source; the parts keep theirs.
+    ``internal``: the loops of `text` are one operation of the source, and no report names them.
     """
     module = copy_tree(_parsed(text))
     for node in walk_nodes(module):
@@ -227,8 +237,13 @@ class Context:
         return statements_from(text, self.at, parts)
 
     def internal_code(self, text: str, **parts: Part) -> list[ast.stmt]:
-        """As `code`, where the loops of `text` are a part of one operation of the source, such as
-        the lookup of a key: reports do not speak of them.
+        """As `code`, for loops that implement one operation of the source, such as the search for a
+        key: reports do not speak of them, as the user has no loop there.
+
+            counts[key] += 1    →    while used[slot] and keys[slot] != key: slot = ...
+
+        The nodes are marked (``Origin.internal``), lowering marks their spans (`Span.internal`),
+        and `remark_selection` and `report_builder` leave out what is at such spans.
         """
         return statements_from(text, self.at, parts, internal=True)
 
@@ -318,11 +333,15 @@ class Context:
         return self.facts.of(expr)
 
     def resolve(self, expr: ast.expr) -> object | None:
-        """The object that a name or dotted name refers to outside of the function. None for a local
-        name, unless it is a constant on every path; None if unknown.
+        """The object that a name or dotted name refers to outside of the function, such as the
+        function ``np.sum``, or 3 for a global ``K = 3``. None for a local name, unless it is a
+        constant on every path; None if unknown.
 
-        Data, such as a number, is guarded: a macro that has looked at its value may depend on it.
-        (Functions and classes are guarded where they are named at all, see `lower.binding_guards`.)
+        Macros ask it when they decide what a call or a constant means. What they have decided holds
+        only as long as the name is bound to that object. So data (`_DATA`, such as a number) is
+        guarded here: each call compares it. Functions and classes are guarded without this, where
+        the source names them (`lower.binding_guards`). Use `resolve_unguarded` where only the type
+        of the object matters.
         """
         value = self.resolve_unguarded(expr)
         if type(value) in _DATA:

@@ -204,7 +204,16 @@ class MacroIndex:
         self._rows_by_key: dict[_Key, _Rows] = _tables.setdefault(ids, {}) if all_declared else {}
 
     def candidates(self, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
-        """The macros that can fire on `node`, in order; all others would return None."""
+        """The macros that may fire on `node`, in the order of ``MACROS``; all others would return
+        None. The driver in `transpile.expand` calls them in turn, until one fires.
+
+            np.sum(x)   →   the key (Call, callee np.sum)
+                        →   array_reduction, reduction_identity, …: 14 of more than 100 macros
+
+        The key is all that declarations depend on but ``when``, so the macros that accept it are
+        looked up (`_rows`), and only their ``when`` conditions are evaluated, each at most once for
+        a node. User macros without a declaration come first, on every node.
+        """
         yield from self._on_every_node
         key = _key(node, cx)
         rows = self._rows_by_key.get(key)

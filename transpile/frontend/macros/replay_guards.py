@@ -22,9 +22,13 @@ __all__ = ["guarded", "unique_nodes"]
 def guarded(
     checks: Sequence[ast.expr], original: ast.stmt, lines: list[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """The replacement of the statement `original` by `lines`: a `ReplayIf` of which the kernel runs
-    `lines`; where one of `checks` is true at run time, the whole call is replayed as Python.
-    `lines` alone if there are no checks.
+    """The replacement of the statement `original` by `lines`, which are right only where none of
+    `checks` is true; the module's docstring has an example.
+
+    The result is one `ReplayIf`, or `lines` alone if there are no checks. Lowering makes of it a
+    guard or check of the kernel. Where the test is true, the call starts anew as Python. So the
+    `original` in the first branch is never compiled: it is there because core Python can be run,
+    and then must give Python's answer, too.
     """
     checks = unique_nodes(checks)
     if not checks:

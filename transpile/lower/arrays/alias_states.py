@@ -242,10 +242,19 @@ class NewAliasStates(Exception):
 
 @record(frozen=True, slots=True)
 class AliasGroup:
-    """Names of arrays that a loop rebinds, with their alias states.
+    """Names of arrays that a loop rebinds, with the alias states that they may have at the start of
+    an iteration. The loop carries no arrays, but which state is active: for n states n - 1 bool
+    accumulators, of which the first that is true decides (`conditions_of_flags`).
 
-    n states are carried in n - 1 bool accumulators, which tell the active one
-    (`conditions_of_flags`). Their names start with "#", which no Python name can.
+        a, b = x, y
+        for k in range(n):        array_names (a, b), states ((x, y), (y, x))
+            …                     one accumulator: starts as True, the first state; its step is
+            a, b = b, a           ``not`` itself
+
+    `loop_types._carried_groups` makes it with the states before the loop; where an iteration ends
+    in another state, `spread` raises NewAliasStates, and `_widen_groups` adds the state. Before the
+    loop, and at the end of an iteration, `spread` gives the values of the accumulators; at the
+    start of an iteration, and after the loop, `gather` gives the names their arrays.
     """
 
     array_names: tuple[str, ...]
@@ -276,10 +285,21 @@ class AliasGroup:
 
 
 def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
-    """A value that is one of several arrays, and for each of which `stmt` must be lowered; None
-    where there is none. An assignment of a name to a name needs no array. An allocation in a loop
-    depends on all live arrays if each array that it has made may still be in use: which of them is
-    free differs from path to path.
+    """Decides whether `stmt` must be lowered once for each of several arrays, and returns the value
+    that may be any of them, by which the caller splits it; None if `stmt` is lowered once.
+
+        b[i] = a[i]      a: x or y, by the path   →   if a_is: b[i] = x[i]   else: b[i] = y[i]
+
+    A load or store names one parameter of the kernel, so that each array needs its own code. Of a
+    statement that reads several such names, the first is returned, and `lower_statements` asks
+    again in each branch. The first case that applies decides:
+
+    - no name is one of several arrays: None;
+    - a name is assigned to a name: None, since the value is passed on as it is;
+    - an allocation in a loop, if each array that it has made may still be in use: the first of all
+      names that are one of several arrays. Which array is free, and can be used again, differs from
+      path to path (`storage_coalescing.reusable_storage`);
+    - else the first such name that `stmt` reads (`first_ambiguous_read`).
     """
     if not any(map(_is_ambiguous_array, ctx.b.env.values())):
         return None

@@ -62,23 +62,29 @@ def in_bounds_subscript(
     b: IRBuilder, array: ArrayRef, axis: int, n: Num, node: ast.AST
 ) -> _Subscript:
     """The subscript `n` of one axis, with a negative index wrapped, and the condition under which
-    it is in bounds (None: it is in bounds wherever the kernel runs).
+    it is in bounds (None: it is in bounds wherever the kernel runs). Loads, stores, rows and views
+    call it for each subscript.
 
-    The first of these that applies to the subscript decides; 1 to 4 are for affine ones. Negative
-    subscripts: 1 and 5 wrap them. One that is always negative, such as ``x[-1]``, gets the length
-    added before 2. Case 2 proves that there are none. In 3 and 4 the proof or the guard excludes
-    them; where the guard fails, Python runs the call, and wraps them.
+        for i in range(n): y[i] = x[i]     →   guards n <= len(x), n <= len(y); no test in the loop
+
+    The first of these that applies decides; 1 to 4 are for affine subscripts. Each costs less at
+    run time than the next one.
 
     1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
        guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
-       prove it in bounds: no check.
+       prove it in bounds: no check. (No guard can: how far they go is not known at entry.)
     3. The loops alone do not prove it in bounds, but the conditions around it do, given something
-       that is known at kernel entry: that is guarded, and the subscript clamped.
+       that is known at kernel entry: that is guarded. The subscript is clamped, since vector code
+       computes it also where those conditions do not hold.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
        does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
        from 0, which is case 5 (`_prove_or_guard_range`).
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
+
+    Negative subscripts: 1 and 5 wrap them as Python does. One that is always negative, such as
+    ``x[-1]``, gets the length added before 2. 2 proves that there are none; 3 and 4 exclude them by
+    the proof or the guard, and where the guard fails, Python runs the call.
 
     Raises Refused for a subscript that is no integer.
     """
@@ -105,8 +111,13 @@ def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
 def _affine_subscript(
     b: IRBuilder, subscript: LinearForm, length: Num, length_form: LinearForm, node: ast.AST
 ) -> _Subscript | None:
-    """Cases 1 to 4 of `in_bounds_subscript`; None where none of them applies. ``length_form`` is
-    the linear form of `length`.
+    """Cases 1 to 4 of `in_bounds_subscript`, in their order; None where none of them applies, and
+    the caller checks at the use (case 5). ``length_form`` is the linear form of `length`.
+
+    The margins are ``subscript`` and ``length - 1 - subscript``; the subscript is in bounds where
+    both are >= 0. A margin is proved by the intervals, the loops, and in case 2 the condition of a
+    ``while`` (`_is_proved_nonnegative`). A subscript that is always negative, such as ``x[-1]`` or
+    ``x[i - n]``, means ``length + subscript`` in Python: that is what the cases look at.
     """
     wrapped = _wrapped_param(b, subscript, length_form)  # case 1
     if wrapped is not None:
@@ -144,8 +155,12 @@ def _guard_nonnegative(b: IRBuilder, margin: LinearForm, node: ast.AST) -> None:
 
 
 def _wrapped_param(b: IRBuilder, subscript: LinearForm, length: LinearForm) -> Expr | None:
-    """``i + length if i < 0 else i`` for a subscript that is a parameter ``i``, if it is used as a
-    subscript only and the length is known at kernel entry; else None.
+    """Case 1 of `in_bounds_subscript`: ``i + length if i < 0 else i`` for the subscript of ``x[i]``
+    with a parameter ``i``, computed once, at kernel entry. None, and another case applies, unless
+
+    - the subscript is the parameter itself, and the length is known at kernel entry;
+    - the parameter is used as a subscript only (`subscript_only_params`). In ``range(i)`` or
+      ``x[i + k]`` it hardly is negative; the linear form ``i`` proves more than a ``select``.
     """
     (atom,) = subscript.terms if len(subscript.terms) == 1 else (None,)
     is_param = (
@@ -219,8 +234,11 @@ def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
 def _prove_or_guard_range(
     b: IRBuilder, subscript: LinearForm, length: LinearForm, node: ast.AST
 ) -> bool:
-    """Whether an affine subscript is in bounds in all iterations of the enclosing loops: proved, or
-    guarded at kernel entry. Adds the guards where the result is True.
+    """Case 4 of `in_bounds_subscript`: whether an affine subscript is in bounds in all iterations
+    of the enclosing loops, proved, or guarded at kernel entry. Adds the guards if it returns True.
+
+        for i in range(n): x[i + k]    lowest k, highest n - 1 + k    →   True, with the guards
+                                       k >= 0 and len(x) - n - k >= 0
 
     False, so that each use is checked, where such a guard would always or often fail:
 
@@ -248,7 +266,16 @@ def _prove_or_guard_range(
 
 
 def _checked_subscript(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tuple[Num, Expr]:
-    """Case 5 of `in_bounds_subscript`: the subscript with a negative one wrapped, checked here."""
+    """Case 5 of `in_bounds_subscript`: a subscript of which nothing is proved.
+
+        x[j]   →   at = j + len(x) if j < 0 else j
+                   inside = j >= -len(x) and j < len(x)
+                   check(inside)                            Python raises IndexError on replay
+                   x[at if inside else 0]                   the load itself (`_clamped_subscript`)
+
+    The load is clamped since it may run before the check, or in a lane whose check has failed. A
+    subscript that is never negative (`Num.range`) gets no wrap and no lower bound.
+    """
     raw = at = b.bind_or_reuse(cast(n.ir, "i64"), "at")
     in_bounds: Expr = Call("lt", (raw, length.ir), "bool")
     if n.range[0] < 0:

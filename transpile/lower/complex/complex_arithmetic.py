@@ -170,11 +170,18 @@ def apply_operator(
     *,
     ufunc: str = "",
 ) -> _Number:
-    """``x op y`` of two numbers, each of one type. ``ufunc``: the name of the NumPy function that
-    is called; "": the operator.
+    """``x op y`` of two numbers, real or complex, each of one type.
 
-    Raises Refused for operators that complex numbers do not have, and where the result type or the
-    formula depends on the data.
+        z * w    →   z.re * w.re - z.im * w.im,  z.re * w.im + z.im * w.re      (two expressions)
+
+    `lower_expressions.lower_binary` and augmented assignments call it for each operator, through
+    `for_each_case`; `complex_calls` for NumPy's functions on complex numbers. ``ufunc`` is then the
+    name of the NumPy function; "" for an operator.
+
+    Two real numbers go to `binary_operation`, powers to `_complex_power_operation`. The steps of
+    all else are numbered as in the module's docstring. Raises Refused for operators that complex
+    numbers do not have (``//``, ``%``, bit operations), and where the result type or the formula
+    depends on the data.
     """
     if isinstance(x, Num) and isinstance(y, Num):
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
@@ -183,9 +190,13 @@ def apply_operator(
     name, function, spelled = BINARY[op]
     if name not in COMPLEX_OPS:
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
+    # 1. The result type. NumPy uses the ufunc if it was called, and for an operand that is a 0-d
+    # array.
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
     ty, either_parts = _result_type(function, x, y, node)
+    # 2. The formula. A ufunc has another one for products than an operator of scalars, since it
+    # runs NumPy's loop over arrays; and it gives its warnings another name.
     if boxed or _uses_ufunc(x, y, ty):
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     elif name == "mul" and _product_depends_on_type(x, y):
@@ -194,6 +205,7 @@ def apply_operator(
     uses_array_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
     formula = "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
+    # 3. Checks where Python raises, sources of warnings where NumPy warns.
     if ty.weak:
         _require_old_complex_rules(x, y, name, node)
     if name == "div" and ty.weak:

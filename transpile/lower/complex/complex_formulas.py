@@ -1,8 +1,14 @@
 """Complex functions as formulas over real and imaginary parts, as Python, NumPy and libm.
 
 The formulas give the same bits as the library that they stand for, so their order of operations
-must not be changed. A formula applies operations through `ComplexSteps`, which remembers them:
-NumPy gives one warning for a whole complex operation, if one of its steps has raised an exception.
+must not be changed::
+
+    do = ComplexSteps(b)
+    re = do("sub", do("mul", a.re, c.re), do("mul", a.im, c.im))        # of a product, `_mul`
+    im = do("add", do("mul", a.re, c.im), do("mul", a.im, c.re))
+
+A formula applies real operations through `ComplexSteps`, which remembers them: NumPy gives one
+warning for a whole complex operation, if one of its steps has raised an exception.
 """
 
 from __future__ import annotations
@@ -235,7 +241,14 @@ def reciprocal(a: ComplexParts, do: ComplexSteps) -> ComplexParts:
 
 
 COMPLEX_OPS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
-"""The formula of each operation. "fused mul" is a product with fused multiply-adds."""
+"""The formula of each operation: ``formula(a, c, steps, python=...)`` gives the parts of the result
+from those of the operands `a` and `c`, and applies each real operation by ``steps``. ``python``:
+as Python computes it, else as NumPy does; only quotients differ.
+
+"fused mul" is the product with fused multiply-adds, by which NumPy's loops over arrays multiply on
+some machines; `complex_arithmetic.apply_operator` chooses between it and "mul". Powers have
+functions of their own (`complex_power` and the three below it).
+"""
 
 
 def _abs(e: Expr) -> Expr:

@@ -49,10 +49,15 @@ class NeedsComplexSplit(Exception):
 
 
 def split_complex_names(tree: ast.FunctionDef, names: Mapping[str, bool]) -> ast.FunctionDef:
-    """A copy of `tree` in which each of `names` is split; `tree` itself if there are none.
+    """A copy of `tree` in which each of `names` is split in two; `tree` itself if there are none.
 
-    ``names``: for each variable, whether it holds Python's complex numbers. A parameter that is
-    split is assigned to its two variables at the start of the body.
+        z += c           →    z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im) + c)
+        return abs(z)         return abs(ComplexNumber(z_re, z_im))
+
+    ``names``: for each variable, whether it holds Python's complex numbers, else NumPy's. A
+    parameter that is split is assigned to its two variables at the start of the body. Called by
+    `lower_function.lower`, before each attempt, with all complex names found so far
+    (`Discoveries.complex_names`).
     """
     if not names:
         return tree

@@ -68,9 +68,20 @@ class NeedsAppendCounter(Exception):
 
 
 def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> None:
-    """``name.append(item)`` in a loop. Raises NeedsAppendCounter where the list needs a counter of
-    items, UnknownListLength outside of loops and where no capacity is known, Refused where the item
-    has another type than the items before.
+    """Lowers ``name.append(item)`` in a loop to a store to the list's buffer.
+
+        for i in range(n):          one append in each iteration:  store x[i] at i; the length is n
+            v.append(x[i])     →    else:                          append x[i] at the counter #v
+
+    1. What is no append-only list made here is refused.
+    2. If the list has no counter (`appends_once`) and needs one, NeedsAppendCounter is raised, and
+       the function is lowered again.
+    3. The item decides the dtype of the buffer, or must have it: by its kind, a Python int or float
+       with a flag, a complex number, or a number of one type.
+    4. The buffer gets a capacity for the times that this statement may run (`_list_buffer`).
+
+    Raises UnknownListLength outside of loops and where that number is not known before the kernel,
+    and Refused where the item has another type than the items before.
     """
     b = ctx.b
     built = ctx.lists.builders.get(name)

@@ -43,10 +43,20 @@ _METHODS = ("append", "pop", "clear", "extend")
 
 def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -> dict[str, int]:
     """The dynamic lists in `tree`, each with the number of items of its tuples (0: its items are
-    numbers). ``unbounded``: append-only lists whose length no loop bounds; they are included.
+    numbers). `lower_function` asks before it lowers, and `expand_dynamic_lists` replaces them.
 
-    A dynamic list is resized by a method or ``+=``; it is always bound to list displays before it
-    is used; all its items are tuples of one length, or none is a tuple; and it does not escape.
+        stack = [(0, 1)]                          v = []
+        while stack:                              for i in range(n): v.append(x[i])
+            i, j = stack.pop()                    s = v[0]
+        →  {"stack": 2}                           →  {}: append-only, see `append_only_lists`
+
+    A list is dynamic if it is resized by a method or ``+=``, and
+
+    - it is not someone else's: no parameter, and bound to list displays before each use;
+    - all its items are tuples of one length, or none is a tuple: there is a buffer for each item;
+    - it is not append-only, which is faster (`_is_append_only`); those in ``unbounded`` are, but no
+      loop bounds their length;
+    - it does not escape: a buffer and a count are no list for other code.
     """
     found: dict[str, int] = {}
     parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}

@@ -49,13 +49,19 @@ MAX_SMALL_ITEMS = 16
 
 
 def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lowers ``name = value``, if `value` is a display such as ``[a, b, c]``, ``(a, b)`` or ``[a] *
-    4`` and `name` does not escape, and returns whether it is. By the types of the items, the array:
+    """Lowers ``name = value`` as an array, if `value` is a short display such as ``[a, b, c]``,
+    ``(a, b)`` or ``[a] * 4`` and `name` does not escape; returns whether it is. The lowering of
+    assignments calls it, before other forms of lists.
 
-    - of Python ints and floats: float64, with flags (`_bind_ints_and_floats`);
-    - of one dtype, of which some are Python's and some NumPy's, or may be after an assignment: with
+        v = [a, b]   →   array v of 2, allocated before the kernel;  v[0] = a;  v[1] = b
+
+    A Python int or float is not the same as NumPy's of that dtype, and an item must come back as
+    what it was. So the array has a second one, of bools ("flags"), where that depends on the item:
+
+    - Python ints and floats: float64 and flags (`_bind_ints_and_floats`);
+    - one dtype, where some items are Python's and some NumPy's, or may be so after an assignment:
       flags that tell which are Python's;
-    - of one type: without flags.
+    - one type: no flags.
 
     Raises Refused where the items have different dtypes, and where an item of a tuple is assigned.
     """

@@ -34,8 +34,12 @@ class NeedsItemFlags(Exception):
 
 
 class NeedsMixedList(Exception):
-    """Raised where the list argument `name`, of ints, gets floats: it must be read and written as a
-    list of both from the start, so that the function is compiled again (`ListType.is_mixed`).
+    """Raised by `require_item` where a float is stored in the list argument `name`, of ints::
+
+        x[i] = x[i] / 2        # x: list[int]. From here on it has ints and floats
+
+    All code before has taken the items for ints. So the stage ``lower`` catches this, and lowers
+    the function again with a type of that list that has both from the start (`ListType.is_mixed`).
     """
 
     def __init__(self, name: str) -> None:

@@ -30,8 +30,14 @@ __all__ = ["list_items_of", "take_list_items"]
 def take_list_items(
     ctx: Lowering, name: str, ty: ListType, node: ast.AST, *, captured: bool = False
 ) -> ArrayRef:
-    """The array with the items of the list `name`, an argument or a global (``captured``) of type
-    `ty`. Raises Refused where the list escapes, or no loop goes through it.
+    """The array that stands for the list `name` in the kernel, an argument or a global
+    (``captured``) of type `ty`: a new parameter, or the one that the list has already. Called by
+    lowering where the function uses the list. Its lengths are those of the array::
+
+        for i in range(len(x)): s += x[i]     →    for i in range(x_items.shape[0]): s += x_items[i]
+
+    Raises Refused where the list escapes, or no loop goes through it (`_new_list_items`): to
+    convert a long list takes longer than to read a few of its items.
     """
     b = ctx.b
     known = (k for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)

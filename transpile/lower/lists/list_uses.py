@@ -51,8 +51,14 @@ def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
 
 
 def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
-    """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; see
-    `_is_uncopied`.
+    """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; the lowering of
+    subscripts asks whether a slice is among them.
+
+        w = v[1:]                        w = v[1:]
+        s = w[0] + w[1]                  v[1] = 0          # Python's w keeps the old item
+        →  a view of v                   s = w[0]          →  a copy
+
+    `_is_uncopied` decides for one statement, with those that follow it in its block.
     """
     out: set[ast.Subscript] = set()
     for block in (block for s in walk_statements(tree) for block in child_blocks(s)):
@@ -71,11 +77,15 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
 def _is_uncopied(
     name: str, base: str, of: ast.expr, rest: Sequence[ast.stmt], tree: ast.FunctionDef
 ) -> bool:
-    """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, needs no copy:
-    `name` does not escape, none of its items is assigned, and from there to its last read neither
-    are those of the list. `rest`: the statements that follow. If not all reads of `name` are among
-    them, or the list may be an item of another list, larger parts of the tree must leave lists
-    unchanged.
+    """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, needs no copy,
+    since nobody could see that it is a view:
+
+    - `name` does not escape, and none of its items is assigned: it changes nothing;
+    - from there to its last read, `base` is not bound again, and no item of the list is assigned.
+
+    `rest` are the statements that follow in the block. If all reads of `name` are among them, only
+    the statements up to the last read count, else the whole `tree`. If the list may be an item of
+    another list, or have another name (`_may_be_row`), an assignment to an item of any list counts.
     """
     if escaping_uses(name, tree) or name in _item_stores([tree]):
         return False

@@ -2,8 +2,8 @@
 
 One round of the fixpoint of `loop_types.py`, for one name. A `LoopCarried` is the current guess of
 how the loop carries the name. `entry_value` gives the value that the guess implies at the start of
-an iteration; the body is lowered; and `refine_carried` returns the guess with what the value at
-the end of the iteration contradicts::
+an iteration; the body is lowered; and `refine_carried` returns the guess, corrected where the value
+at the end of the iteration contradicts it::
 
     s = 0                    # initial value: Python int
     k = 10                   # initial value: Python int
@@ -205,19 +205,26 @@ def refine_carried(
     back_edge: Num | Unbound,
     frame: LoopFrame,
 ) -> LoopCarried:
-    """`carry`, refined by one iteration; equal to `carry` where the guess was right.
+    """The guess `carry` of how `name` is carried, corrected by one lowered iteration; equal to
+    `carry` where it was right. Called once a round for each name, by `_carried_types_fixpoint`.
 
-    `init`: the value of `name` before the loop; `end`: at the end of an iteration; `back_edge`: at
-    its end if another one follows. The first case that applies decides:
+        k = 10                     init: the int 10
+        while k < n:               guess: an int accumulator ``k.``
+            k += 2                 end: ``k. + 2``  →  refined: the induction variable 10 + 2 * i
 
-    - unbound before the loop, and bound on some paths of the body: it may be unbound;
-    - unbound at the end: no change;
-    - unbound before the loop: the type of `end`;
+    `init`: the value before the loop; `end`: at the end of the iteration; `back_edge`: likewise, if
+    another iteration follows. The two differ only where the loop may exit early: types at the exit
+    do not matter for the next iteration. The first case that applies decides:
+
+    - unbound before the loop, and bound on some paths of the body: the value has the type that it
+      has where it is bound, and `LoopCarried.bound` tells whether it is;
+    - unbound at the end: nothing is learned;
+    - unbound before the loop: the type of `end`, since no other value is ever read;
     - guessed to be an induction variable: it stays one if `back_edge` is the next value of the
       progression, and becomes an accumulator if not;
-    - a constant was added to it: it is an induction variable;
-    - else an accumulator of the type that `_retype_carried` gives. An int stays in the safe range
-      if what an iteration adds is bounded, and a bound on the trip count keeps the sum in it.
+    - a constant was added to it: it is an induction variable (`_induction_step`);
+    - else an accumulator of the type that `_retype_carried` gives. ``fits_safe_range`` stays true
+      for an int if a bound on the trip count keeps it in the range (`trips_within_range`).
 
     Raises NewCarriedTypes, or Refused for a 0-d array and where the types cannot be carried.
     """
@@ -237,7 +244,7 @@ def refine_carried(
             fits_safe_range=SAFE_RANGE[0] <= end.interval[0] and end.interval[1] <= SAFE_RANGE[1],
         )
     if not isinstance(back_edge, Num) or back_edge.dtype != end.dtype:
-        back_edge = end
+        back_edge = end  # one accumulator holds both, so the dtype at the exit counts
     if carry.step is not None:
         start = induction_value(init, carry.step, LinearForm.of(frame.var))
         is_next = (
@@ -245,7 +252,7 @@ def refine_carried(
             and back_edge.linear - start == LinearForm({}, carry.step)
         )
         return carry if is_next else replace(carry, step=None)
-    is_counter = name in ctx.lists.counters
+    is_counter = name in ctx.lists.counters  # of a list: `Append` advances an accumulator
     max_trips = largest_trip_count(frame.node)
     step = None if is_counter else _induction_step(init, back_edge, carry.var, max_trips)
     if step is not None:
@@ -256,6 +263,7 @@ def refine_carried(
         bounded = growth is not None and trips_within_range(ctx, growth, init, frame) is not None
         return replace(carry, fits_safe_range=bounded)
     if carry.var.dtype == "i64" and carry.fits_safe_range and not is_counter:
+        # No linear form tells what was added: in the range for certain only if nothing was.
         return replace(carry, fits_safe_range=end.ir == carry.var)
     return carry
 
@@ -263,52 +271,47 @@ def refine_carried(
 def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, back_edge: Num, frame: LoopFrame
 ) -> LoopCarried:
-    """`carry` with the type of a name that is `init` before the loop, and `back_edge` at the end of
-    an iteration that another one follows.
+    """The guess `carry` with the type of a name that is `init` before the loop, and `back_edge` at
+    the end of an iteration that another one follows.
 
-    The first row that applies decides. The terms in it:
+    The first row of the table that applies decides. Its terms:
 
-    - either: a value that is a Python or a NumPy scalar, depending on the data; it has a ``weak``
-      and a ``strong`` type;
-    - the later type: that on the back edge;
-    - the type changes after the first iteration: `LoopCarried.changes_after_first`;
-    - NumPy for good after the first iteration: of either type on the back edge, but the first
-      iteration makes it NumPy's, and no later one makes it Python's (`_becomes_numpy_in_first`);
-    - new types: raises NewCarriedTypes, or Refused where they cannot be carried as a union.
+    - either: a value that is a Python or a NumPy scalar, depending on the data; `Num.weak` and
+      `Num.strong` are both set;
+    - the later type: that of `back_edge`;
+    - changes: `LoopCarried.changes_after_first`, the first iteration starts with the type of
+      `init`, all others with the later type;
+    - NumPy for good: `back_edge` is either, but the first iteration makes it NumPy's, and no later
+      one makes it Python's (`_becomes_numpy_in_first`);
+    - new types: `raise_new_types` asks for a union, or refuses where there can be none.
 
-    ==================================================  ========================================
-    before the loop → on the back edge                  carried as
-    ==================================================  ========================================
-    same types and dtype, not either                    that type
-    two different NumPy types                           new types
-    two different Python types, the start exactly       the later type; the type changes after
-    representable in the later one, no NumPy type       the first iteration
-    two different Python types otherwise                new types
-    Python → NumPy, or NumPy for good after the first   the later type; the type changes after
-    iteration                                           the first iteration
-    either, the start not exactly representable         new types
-    either otherwise                                    either, with a type flag
-    ==================================================  ========================================
+    ==  ==============================================  ========================================
+    #   `init` → `back_edge`                            carried as
+    ==  ==============================================  ========================================
+    1   same types and dtype, not either                that type
+    2   two different NumPy types                       new types
+    3   two different Python types, `init` exactly      the later type, changes
+        representable in the later one, no NumPy type
+    4   two different Python types otherwise            new types
+    5   Python → NumPy, or NumPy for good               the later type, changes
+    6   either, `init` not exactly representable        new types
+    7   either otherwise                                either, with a type flag
+    ==  ==============================================  ========================================
 
-    With a float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and becomes a
-    NumPy float64 in the first iteration: it is carried as a float64 that changes after it.
+    With a float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and is a NumPy
+    float64 after one iteration (row 5): a float64 accumulator that starts as 0.0, and changes.
     """
     node = frame.node
+    retyped = replace(carry, var=replace(carry.var, dtype=back_edge.dtype))
     if back_edge.types == init.types and not back_edge.either and back_edge.dtype == init.dtype:
-        return replace(
-            carry, var=replace(carry.var, dtype=back_edge.dtype), strong=back_edge.strong,
-            weak=back_edge.weak,
-        )
-    if init.strong and back_edge.strong and init.strong != back_edge.strong:
+        return replace(retyped, strong=back_edge.strong, weak=back_edge.weak)  # row 1
+    if init.strong and back_edge.strong and init.strong != back_edge.strong:  # row 2
         after = f"{back_edge.strong} after an iteration"
         message = f"`{name}` is {init.strong} before the loop and {after}"
         raise_new_types(ctx, name, (init, back_edge), message, node)
-    if init.weak and back_edge.weak and init.weak != back_edge.weak:
+    if init.weak and back_edge.weak and init.weak != back_edge.weak:  # rows 3 and 4
         if converts_exactly(init.ir, back_edge.dtype) and not init.strong and not back_edge.strong:
-            return replace(
-                carry, var=replace(carry.var, dtype=back_edge.dtype), weak=back_edge.weak,
-                changes_after_first=True,
-            )
+            return replace(retyped, weak=back_edge.weak, changes_after_first=True)
         message = f"the type of `{name}` changes in the loop"
         raise_new_types(ctx, name, (init, back_edge), message, node)
     strong, weak = back_edge.strong or init.strong, back_edge.weak or init.weak
@@ -318,21 +321,16 @@ def _retype_carried(
     becomes_numpy = init.weak and (
         not back_edge.weak or _becomes_numpy_in_first(init, back_edge, carry.var, is_python)
     )
-    if becomes_numpy:
+    if becomes_numpy:  # row 5
         return replace(
-            carry,
-            var=replace(carry.var, dtype=back_edge.dtype),
-            strong=strong,
-            weak=weak,
-            changes_after_first=True,
-            has_type_flag=False,
+            retyped, strong=strong, weak=weak, changes_after_first=True, has_type_flag=False,
             exact=start_is_exact,
         )
-    if not start_is_exact:
+    if not start_is_exact:  # row 6
         message = f"`{name}` may be a Python or a NumPy number, depending on the data"
         raise_new_types(ctx, name, (init, back_edge), message, node)
-    # In the round that adds the type flag, `back_edge.strong` is tried as the accumulator's dtype.
-    # It may be narrower than `back_edge.dtype`; the next round widens it again where it has to.
+    # Row 7. In the round that adds the type flag, `back_edge.strong` is tried as the accumulator's
+    # dtype. It may be narrower than `back_edge.dtype`; the next round widens it again if needed.
     dtype = back_edge.dtype
     if back_edge.strong and not carry.has_type_flag and converts_exactly(init.ir, back_edge.strong):
         dtype = back_edge.strong
@@ -387,12 +385,24 @@ def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
 def trips_within_range(
     ctx: Lowering, step: tuple[int, int], init: Num, frame: LoopFrame
 ) -> int | None:
-    """A trip count up to which an int accumulator stays in the safe range; None: there is none.
+    """A trip count up to which an int accumulator provably stays in `SAFE_RANGE`; None if it may
+    leave the range within each trip count that is tried.
 
-    The accumulator starts as `init`; an iteration adds a value in the interval `step`. Tried are
-    the largest possible trip count and `_SAFE_TRIPS`; inside another loop only the smaller one; for
-    a ``while``, whose trip count cannot be guarded, only the first. The caller adds a guard where
-    the trip count may exceed the result.
+        s = 0
+        for i in range(n):         an iteration adds 0 or 1, so that 0 <= s <= n <= 2**47:
+            if x[i] > 0:           the result is 2**47, the largest trip count that is possible,
+                s += 1             and ``s += 1`` needs no overflow check
+
+    `step`: the interval of what one iteration adds; `init`: the value before the loop. Tried are:
+
+    - for a ``while``, its largest possible trip count alone: how often it runs is not known before
+      it ends, so that no guard could bound it;
+    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: what this loop
+      adds in all is the step of the enclosing loop, which may run the longer the less that is;
+    - else the largest, then `_SAFE_TRIPS`.
+
+    `refine_carried` asks whether there is a result; `_with_final_range`, after the loop is lowered,
+    guards that the trip count does not exceed it, where it may.
     """
     lo, hi = min(0, step[0]), max(0, step[1])
     start = init.interval if init.linear is not None else INT64

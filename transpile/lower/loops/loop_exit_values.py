@@ -57,8 +57,17 @@ def search_stop_condition(
 def make_accumulators(
     ctx: Lowering, carry: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> list[Accum]:
-    """The accumulators of a carried name: its value, its type flag if it has one, and whether it is
-    bound if it may not be. A value that is never read, of an unbound name, starts as 0.
+    """The accumulators (header phis) of a carried name. Called by `loop_types._build_loop` for each
+    name that is no induction variable. They are, in this order:
+
+    - its value: starts as `init` in the accumulator's dtype, steps to `end`. Where the name is
+      unbound before the loop, or `init` does not convert, it starts as 0, which is never read;
+    - its type flag, if it needs one (`_has_type_flag`): whether the value is a Python scalar;
+    - whether it is bound, if it may be unbound after some iteration: starts as false.
+
+        m = 0                         m.   = 0.0,  step m_2
+        for i in range(n):            m.py = True, step m_py_2    (with a float64 array x)
+            if x[i] > m: m = x[i]
     """
     zero = Const(DTYPES[carry.var.dtype].numpy.type(0).item(), carry.var.dtype)
     start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
@@ -133,50 +142,49 @@ def value_after_loop(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Value:
-    """The value of a carried name after the loop; also records an upper bound of a maximum
-    (`_note_upper_bound`). The first case that applies decides. "Of either type": a Python or a
-    NumPy scalar, depending on the data, as the type flag tells (`loop_carried._retype_carried`).
+    """The value of a carried name after the loop, when it was `init` before it. Called by
+    `loop_types._build_loop` after `make_accumulators`; the module's docstring has an example.
 
-    - it may be unbound in the loop: so it may be after it, with the `bound` accumulator;
-    - unbound before the loop, and at the end of an iteration possibly unbound, too: what it is
-      there (`Unbound`);
-    - unbound before the loop, and bound by each iteration: `Unbound` with the condition that the
-      loop had an iteration, or simply the value if it surely had one;
-    - the loop may exit early and the name has a type flag: of either type, by its flag. The types
-      are those at the start of an iteration, which include the one before the loop, and those at
-      the exit: a ``while`` of no iteration leaves the name as it was;
-    - its type changes after the first iteration: a union, a scalar of either type, or `Unbound` if
-      there was no iteration: see `_value_after_type_change`;
-    - a maximum or minimum of either type: a NumPy scalar if an item has replaced the initial value,
-      that is, if the final value is greater (less); else of the type of the initial value;
-    - it has a type flag: of either type, by its flag;
-    - else it has the type and the value of the accumulator.
+    A loop may have no iteration: then the name keeps the type, or the lack of a value, from before
+    it. The first case that applies decides. "Either": a Python or a NumPy scalar, depending on the
+    data, as a bool tells (`Num.is_weak`).
+
+    1. it may be unbound in the loop: so it may be after it, as the `bound` accumulator tells;
+    2. it is unbound before the loop. Where it may be so at the end of an iteration, too, it is what
+       it is there. Else bound if the loop had an iteration (`LoopFrame.runs`);
+    3. the loop may exit early, and the name has a type flag: either, by its flag. It may have a
+       type from the start of an iteration, as after a ``while`` of none, or one from the exit;
+    4. its type changes after the first iteration: `_value_after_type_change`;
+    5. either, and a maximum (minimum): it is NumPy's if an item has replaced the initial value,
+       that is, if the final value is greater (less) than that: no flag is needed;
+    6. it has a type flag: either, by its flag;
+    7. else it has the type and the value of the accumulator.
     """
-    _note_upper_bound(ctx, carry, init, end)
+    _note_upper_bound(ctx, carry, init, end)  # for capacities: `capacity_bounds.upper_bound`
     n = Num(carry.var, carry.strong, carry.weak)
-    if carry.may_be_unbound:
+    if carry.may_be_unbound:  # 1
         value = end.value if isinstance(end, Unbound) else end
         n = _with_final_range(ctx, n, carry, None, value or Unbound(), frame)
         return Unbound(n, carry.bound)
-    if isinstance(init, Unbound):
+    if isinstance(init, Unbound):  # 2
         if isinstance(end, Unbound):
             return end
         n = replace(n, is_weak=carry.flag if carry.has_type_flag else None)
         n = _with_final_range(ctx, n, carry, None, end, frame)
         return n if frame.runs == TRUE else Unbound(n, frame.runs)
-    if frame.exits_early and _has_type_flag(ctx, carry, end, frame):
+    if frame.exits_early and _has_type_flag(ctx, carry, end, frame):  # 3
         assert isinstance(end, Num)
         strong, weak = carry.strong or end.strong, carry.weak or end.weak
         return Num(carry.var, strong, weak, carry.flag, exact=carry.exact and end.exact)
-    if carry.changes_after_first:
+    if carry.changes_after_first:  # 4
         return _value_after_type_change(ctx, carry, init, frame.runs)
     if carry.has_type_flag and isinstance(end, Num):
-        if _keeps_extremum(ctx, carry, end):
+        if _keeps_extremum(ctx, carry, end):  # 5
             assert isinstance(end.ir, Call)
             better = "gt" if end.ir.op == "max" else "lt"
             replaced = Call(better, (carry.var, cast(init.ir, carry.var.dtype)), "bool")
             return replace(n, is_weak=bool_op("and", init.weak_now, bool_op("not", replaced)))
-        return replace(n, is_weak=carry.flag)
+        return replace(n, is_weak=carry.flag)  # 6
     return _with_final_range(ctx, n, carry, init, end, frame)
 
 

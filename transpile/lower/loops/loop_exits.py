@@ -117,8 +117,13 @@ def induction_value_at_exit(
 
 def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> Var:
     """The ``until`` of a ``for`` that may exit early: a bool accumulator, appended to `accs`, that
-    is true after the iteration in which `exit_condition` holds. One of `accs` that has this step
-    serves already.
+    is true after the iteration in which `exit_condition` holds.
+
+        Loop i in 0..n, until left:  left = false; then left = exit_condition
+
+    `Loop.until` must be an accumulator, as it is read after the iteration. Where a name of the
+    source is one of `accs` with the same step (``found = x[i] == s; if found: break``), that
+    serves.
     """
     existing = next((a.name for a in accs if a.step == exit_condition), None)
     name = existing or ctx.b.name("left")
@@ -129,7 +134,12 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
 
 def continue_flag(ctx: Lowering, runs: Expr, exit_condition: Expr, accs: list[Accum]) -> Var:
     """The ``cond`` of a ``while``: a bool accumulator, appended to `accs`, that is true before each
-    iteration that runs. `runs`: whether the first one does; `exit_condition`: true in the last one.
+    iteration that runs.
+
+        While go:  go = runs; then go = not exit_condition
+
+    `runs` tells whether the first iteration runs; `exit_condition` is true in the last one, by the
+    ``break`` or as the test of the ``while`` fails.
     """
     go = Var(ctx.b.name("go"), "bool")
     accs.append(Accum(go.name, runs, bool_op("not", exit_condition)))
@@ -189,11 +199,20 @@ def emit_while(
 def lower_iteration(
     ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]
 ) -> tuple[Expr | None, dict[str, Value]]:
-    """Lowers one iteration of the loop `node`; `live` are the names that are live at its end.
+    """Lowers one iteration of the loop `node`, and finds when it is the last one. `loop_types.py`
+    calls it with the carried names bound to their values at the start of the iteration.
 
-    Returns the exit condition, a bool that is true in the last iteration (None: only the trip count
-    ends the loop), and the values of the names given that another iteration follows.
-    `IRBuilder.env` has their values at the end of any iteration.
+        for i in range(n):                 the statements of s + x[i]
+            s = s + x[i]            →      left = s > t                  # the exit condition
+            if s > t: break                if not left: the statements of s * 0.5
+            s = s * 0.5
+
+    `live` are the names that are read after the iteration: by the next one, or after the loop.
+
+    Returns the exit condition, a bool that is true in the last iteration (None if only the trip
+    count ends the loop), and the values of the names in case another iteration follows. After the
+    call `IRBuilder.env` has their values at the end of any iteration, the last one included: there,
+    statements after the ``break`` have not run.
     """
     b, index = ctx.b, break_index(node.body)
     loop_test = node.test if isinstance(node, ast.While) else None

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -52,6 +52,7 @@ from ..scalars.lower_expressions import lower_test
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
 from ..state.dispatch import lower_array
 from ..state.generated_names import is_generated
+from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import facts_from, in_iteration, in_while_iteration
 from ..state.symbol_values import (
@@ -206,21 +207,23 @@ _SettledTypes: TypeAlias = "tuple[Mapping[str, LoopCarried], _LoweredIteration |
 
 
 def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> None:
-    """Lowers the loop of `frame` and emits it; `live` are the names that are live after it.
+    """Lowers the loop of `frame` and emits it; `live` are the names that are live after it. Called
+    by `lower_loops` for each ``for`` and ``while``, when the trip count is lowered.
 
-    Carried are the names that the body assigns, if they are live after the loop or an iteration may
-    read them before it assigns them; and all counters of appends. The target of the loop is not
-    carried, unless the loop may exit early, where no trip count gives its last value.
-    Raises Refused where the carried types cannot be inferred.
+        for i in range(n):
+            t = x[i]             # t: assigned before it is read, and dead after the loop
+            s = s + t            # s: read before it is assigned  →  carried: ["s"]
+
+    A name that the body assigns is carried, if another iteration or the code after the loop may
+    read the value (`_carried_names`). Carried types are then inferred, with a group for each name
+    that needs several accumulators; where an iteration shows that a group lacks a type or an array,
+    it is widened, and the inference starts again. That ends, since `MAX_CASES` and
+    `MAX_ALIAS_STATES` bound the groups. Raises Refused where the types cannot be inferred.
     """
     node = frame.node
     assigned = names_assigned(node.body) | appended_counters(ctx, node.body)
     exposed = upward_exposed(node.body)
-    target = _loop_target(node)
-    needed = live | exposed | ctx.lists.counters
-    carried = sorted(assigned & needed - {target})
-    if frame.exits_early and target is not None and target in live:
-        carried.append(target)
+    carried = _carried_names(ctx, frame, assigned, exposed, live)
     groups = _carried_groups(ctx, carried, node)
     while True:
         inits = _initial_values(ctx, carried, groups, node)
@@ -233,6 +236,26 @@ def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> No
         else:
             break
     _build_loop(ctx, loop, iteration, assigned - set(carried))
+
+
+def _carried_names(
+    ctx: Lowering, frame: LoopFrame, assigned: frozenset[str], exposed: frozenset[str],
+    live: frozenset[str],
+) -> list[str]:
+    """The names that the loop of `frame` carries: of those that its body has `assigned`, the ones
+
+    - that an iteration may read before it assigns them (``exposed``), or that are ``live`` after
+      the loop;
+    - that count the items of a list: each ``append`` reads and advances its counter;
+    - but not the target of a ``for``, whose value follows from the number of the iteration. Where
+      the loop may exit early, no trip count gives its last value: then it is carried, if ``live``.
+    """
+    target = _loop_target(frame.node)
+    needed = live | exposed | ctx.lists.counters
+    carried = sorted(assigned & needed - {target})
+    if frame.exits_early and target is not None and target in live:
+        carried.append(target)
+    return carried
 
 
 @record(frozen=True, slots=True)
@@ -289,43 +312,66 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
 def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
     """The carried types of `loop`: the fixpoint of the first of `_initial_guesses` that has one.
 
-    Raises NewCarriedTypes where no guess has a fixpoint, and a union of types may have one; else
-    the first LOWER_JOIN refusal. Raises any other refusal of the body at once.
+        s = 0                    guess 1, s is a Python int:  after an iteration it is a float64
+        for i in range(n):       refined, s is a float64 that is a Python int at the start only:
+            s += x[i]            the end of the iteration agrees  →  settled
+
+    A type inference by abstract interpretation, whose transfer function is lowering itself. Called
+    by `lower_loop_body`, again each time that it has widened a group.
+
+    Where no guess has a fixpoint, raises what the first guess that failed has raised: of the
+    NewCarriedTypes, since a union of types may still have a fixpoint; else of the refusals.
+    Raises a refusal that does not depend on the guess at once (`_try_guess`).
     """
     b = ctx.b
-    # Of the guesses that fail, the first one tells why: not a memoized one, which is only a try.
-    refusal: Refused | None = None
-    new_types: NewCarriedTypes | None = None
+    failures: list[Refused | NewCarriedTypes] = []
     for guess in _initial_guesses(ctx, loop):
-        # A guess without unions holds for the loops inside, too. `forbidding_mattered` is collected
-        # for this guess alone, then passed on to the enclosing one, if that forbids unions as well:
-        # see `IRBuilder.allows_unions`.
-        outer_forbids, b.forbids_unions = b.forbids_unions, guess.forbids_unions
-        outer_mattered, b.forbidding_mattered = b.forbidding_mattered, False
-        try:
-            settled = _carried_types_fixpoint(
+        outcome = _try_guess(ctx, loop, guess)
+        if isinstance(outcome, tuple):
+            remember_settled(ctx, loop, outcome[0], forbids_unions=guess.forbids_unions)
+            return outcome
+        if not guess.memoized:  # a memoized guess is only a shortcut: its failure explains nothing
+            failures.append(outcome)
+    b.forbidding_mattered |= b.forbids_unions
+    raise next((f for f in failures if isinstance(f, NewCarriedTypes)), failures[0])
+
+
+def _try_guess(
+    ctx: Lowering, loop: CarriedLoop, guess: _Guess
+) -> _SettledTypes | Refused | NewCarriedTypes:
+    """The fixpoint that is reached from `guess`; or, where another guess may succeed, the exception
+    by which this one fails: the body needs a new union, or is refused since types do not join
+    (LOWER_JOIN). Any other refusal is raised, unless the types are from the memo: they may be more
+    general than needed.
+    """
+    try:
+        with _in_mode_of(guess, ctx.b) as outer_forbids:
+            return _carried_types_fixpoint(
                 ctx, loop, guess.carries, outer_forbids=outer_forbids
             )
-        except Refused as refused:
-            is_type_conflict = refused.rejection.code == "LOWER_JOIN"
-            if not (is_type_conflict or guess.memoized):
-                raise
-            if not guess.memoized:
-                refusal = refusal or refused
-        except NewCarriedTypes as new:
-            if not guess.memoized:
-                new_types = new_types or new
-        else:
-            remember_settled(ctx, loop, settled[0], forbids_unions=guess.forbids_unions)
-            return settled
-        finally:
-            b.forbids_unions = outer_forbids
-            b.forbidding_mattered = outer_mattered or (outer_forbids and b.forbidding_mattered)
-    b.forbidding_mattered |= b.forbids_unions
-    if new_types is not None:
-        raise new_types
-    assert refusal is not None
-    raise refusal
+    except Refused as refused:
+        if refused.rejection.code != "LOWER_JOIN" and not guess.memoized:
+            raise
+        return refused
+    except NewCarriedTypes as new:
+        return new
+
+
+@contextmanager
+def _in_mode_of(guess: _Guess, b: IRBuilder) -> Iterator[bool]:
+    """Its body lowers the loop with `guess`: without unions, if the guess forbids them, also in the
+    loops inside. Yields whether the guess of the enclosing loop forbids them.
+
+    `IRBuilder.forbidding_mattered` is collected for this guess alone. Afterwards the guess of the
+    enclosing loop inherits it, if that forbids unions as well.
+    """
+    outer_forbids, b.forbids_unions = b.forbids_unions, guess.forbids_unions
+    outer_mattered, b.forbidding_mattered = b.forbidding_mattered, False
+    try:
+        yield outer_forbids
+    finally:
+        b.forbids_unions = outer_forbids
+        b.forbidding_mattered = outer_mattered or (outer_forbids and b.forbidding_mattered)
 
 
 _MAX_ROUNDS = 6
@@ -335,12 +381,13 @@ _MAX_ROUNDS = 6
 def _carried_types_fixpoint(
     ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried], *, outer_forbids: bool
 ) -> _SettledTypes:
-    """The fixpoint that is reached from the guess `carries`. ``outer_forbids``: whether the guess
-    of the loop around forbids unions (``forbids_unions``).
+    """The fixpoint that is reached from the guess `carries`: the body is lowered, in a trial, and
+    each guess is refined by what the iteration shows, until no guess changes.
 
-    The last iteration, which was lowered with the settled types, is kept and returned if it is what
-    would be lowered in the mode of the loop around; else it is undone, and has to be lowered again.
-    Raises Refused where the types do not settle, or the body is refused.
+    The iteration of the last round was lowered with the settled types. It is kept and returned if
+    it is the same in the mode of the enclosing loop (``outer_forbids``: whether that forbids
+    unions); else it is undone, and the caller lowers it again. Raises Refused where the types do
+    not settle in `_MAX_ROUNDS`, or the body is refused.
     """
     for _ in range(_MAX_ROUNDS):
         with ctx.trial() as trial:
@@ -352,8 +399,8 @@ def _carried_types_fixpoint(
                 for n, c in iteration.carries.items()
             }
             settled = refined == iteration.carries
-            # It is what the loop around would get, if that forbids unions as this guess does, or
-            # if nothing in the body has asked.
+            # The same in the mode of the enclosing loop: that is this guess's mode, or nothing in
+            # the body has asked for the mode.
             is_valid_outside = (
                 ctx.b.forbids_unions == outer_forbids or not ctx.b.forbidding_mattered
             )

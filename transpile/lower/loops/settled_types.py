@@ -1,9 +1,14 @@
 """Memo of carried types: the types that a loop settled on, by the types of the values before it.
 
 A loop inside a loop is lowered once in each round of the outer one. Without the memo each of these
-takes several rounds, too, and the time grows exponentially with the depth of the nest. The types
-that a loop settles on depend on the types of the values that it reads, not on their expressions:
-these have other names in each round, so that they are left out of the key.
+takes several rounds, too, and the time grows exponentially with the depth of the nest::
+
+    for i in range(n):          # each round of this loop lowers the inner loop
+        for j in range(n):      # s is a Python int before it: several rounds, s becomes float64
+            s += x[i, j]        # in a later round it is a Python int again: that is tried first
+
+The types that a loop settles on depend on the types of the values that it reads, not on their
+expressions: these have other names in each round, so that they are left out of the key.
 """
 from __future__ import annotations
 
@@ -43,9 +48,11 @@ class _LoopKey:
 def settled_types(
     ctx: Lowering, loop: CarriedLoop, *, forbids_unions: bool
 ) -> Mapping[str, LoopCarried] | None:
-    """The types that `loop` settled on, for values of the same types and, if possible, of the same
-    intervals. For other intervals ints are assumed to stay in the safe range. None: it has not been
-    lowered for values of these types.
+    """The types that `loop` settled on when it was lowered before, for values of the same types
+    before it; None if it was not. `loop_types._initial_guesses` tries them as its first guess.
+
+    Of several such lowerings, one with the same intervals of ints is preferred. From another one
+    the types are taken, but not what depends on intervals (`_without_ranges`).
     """
     same = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=True))
     if same is not None:
@@ -58,8 +65,9 @@ def settled_types(
 
 
 def _without_ranges(carry: LoopCarried, init: Num | Unbound, max_trips: int) -> LoopCarried:
-    """`carry` without what it tells about the intervals of ints, for another value `init` before
-    the loop.
+    """`carry` as a guess for another value `init` before the loop: an int stays in the safe range,
+    and is an induction variable only if it cannot leave 64 bits from `init` on. The fixpoint
+    corrects the guess where it is wrong.
     """
     step = carry.step
     grows = step is not None and isinstance(init, Num) and progression_fits(init, step, max_trips)

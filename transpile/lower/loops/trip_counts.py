@@ -49,9 +49,18 @@ class RangeDomain:
 
 
 def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
-    """The domain of `call`, a call of ``range``. May emit checks, guards and assignments.
+    """The iterations of `call`, a call of ``range``: how many there are, and the element of each.
 
-    Raises Refused where the arguments are no ints, or the step is the constant 0.
+        range(2, n)  →  trips max(n - 2, 0), linear form n - 2, element 2 + k in iteration k
+
+    `lower_loops.lower_loop` calls it for a ``for``, `length_of_range` for ``len(range(...))``. It
+    may emit guards, checks and assignments, in this order:
+
+    - a step that only the call knows must not be 0, since Python raises there;
+    - a trip count must not exceed the length of any array in memory (`LENGTH`): analyses assume
+      that it does not, and int64 arithmetic on it cannot overflow then.
+
+    Raises Refused for arguments that are no ints, and for the constant step 0.
     """
     args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
@@ -61,23 +70,27 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     if not step.terms and step.constant == 0:
         refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
     b = ctx.b
-    if step.terms:
+    is_constant_step = not step.terms
+    if is_constant_step:
+        trips, trip_form = _constant_step_trips(ctx, start, stop, step.constant)
+    else:
         step_ir = _nonzero_step(ctx, step, call)
         trips = _variable_step_trips(ctx, start - stop, step_ir)
         trip_form = LinearForm.of(trips)
-    else:
-        trips, trip_form = _constant_step_trips(ctx, start, stop, step.constant)
     if max_value(b, trip_form) > LENGTH[1] or min_value(b, trip_form) < INT64[0]:
         _require_trip_limit(ctx, trips, call)
     trips = _nonnegative_trips(ctx, trips, trip_form)
-    if not step.terms:
+    if is_constant_step:
         return RangeDomain(trips, trip_form, lambda k: linear_num(b, start + k * step.constant))
+    # start + k * step is no linear form, so bounds of the element are given: all elements of a
+    # range lie between its start and its stop.
     element_bounds = (
         min(min_value(b, start), min_value(b, stop)),
         max(max_value(b, start), max_value(b, stop)),
     )
 
     def element_at(k: LinearForm) -> Num:
+        """``start + k * step``."""
         offset = Call("mul", (k.expr(), step_ir), "i64")
         element = b.bind(Call("add", (start.expr(), offset), "i64"), "at")
         return integer_num(b, element, element_bounds)
@@ -156,7 +169,7 @@ def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
 
 
 def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
-    """Leaves a loop to Python that has more iterations than an array in memory has elements."""
+    """Requires that a loop has at most as many iterations as an array in memory has elements."""
     require(
         ctx.b, Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )

@@ -86,11 +86,15 @@ def _only_literal(args: list[ast.expr]) -> object:
 
 
 def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
-    """The call `node`, in this order: the pair of parts of a split complex variable;
-    ``x.conjugate()``; ``len``; ``float`` of a string; a function with a rule in `CALLS`, or of
-    complex numbers.
+    """The call `node`. The first case that applies decides:
 
-    Raises Refused for other functions, for library functions, and for calls with keywords.
+    - ``z.conjugate()``, a method: it has no callee that could be looked up in a table;
+    - a function of a library such as LAPACK, or a call with keywords: refused;
+    - ``len``, and ``float`` of a string literal, whose arguments are no numbers;
+    - a call with a complex argument, or ``complex(...)``: `lower_complex_call`;
+    - else the rule in `CALLS`, applied to each case of arguments that are unions.
+
+    Raises Refused for a function without a rule, too.
     """
     if (method := lower_conjugate_method(ctx, node)) is not None:
         return method
@@ -343,4 +347,10 @@ CALLS: dict[object, CallRule] = {
     np.int64: _lower_numpy_int64,
     **{f: partial(_lower_numpy_float, dtype=f) for f in (np.float16, np.float32, np.float64)},
 }
-"""The function that lowers a call of each callee with real numbers."""
+"""The rule for each callee: ``rule(ctx, arguments, call)`` returns the result as a `Scalar`, given
+the arguments as real numbers. `lower_call` calls it.
+
+A function gets a row if it is one operation on scalars, or a few of them. The rows for ``math`` and
+for NumPy's ufuncs follow from the tables of `callable_ops.py`. A callee without a row is refused
+(LOWER_CALL), unless it is one of the exceptions in `lower_call`.
+"""

@@ -74,8 +74,10 @@ BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
     ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
     ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator: its operation, its Python function, and NumPy's name of it in warnings, for
-scalars; that for elements of arrays is without `SCALAR_PREFIX`.
+"""For each operator of ``ast``: the operation of Loop IR (`op_table.OPS`), the Python function that
+is run on samples to find the result type, and NumPy's name of the operation in warnings (``divide
+by zero encountered in scalar divide``). For elements of arrays NumPy says only ``divide``: without
+`SCALAR_PREFIX`, which `binary_operation` removes.
 """
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
@@ -91,18 +93,23 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """``x op y``; with ``ufunc``, by the ufunc of the operator, such as ``np.add``.
+    """Loop IR of ``x op y``, for the operator at `node`. ``ufunc``: it stands for an operation on
+    elements of arrays, or a call of ``np.add`` and the like, so that warnings name the ufunc.
 
     By the operands, in this order:
 
-    - ``+ - *`` of Python ints: `python_int_operation`;
-    - an operand is Python's or NumPy's, depending on the data, and so is the dtype of the result:
-      computed once in 64 bits (`dual_integer_operation`), or for both types
-      (`in_both_semantics`), or required to be NumPy's (`as_numpy_if_loops_ran`);
-    - powers (`power_operation`); shifts of Python ints (`_python_int_shift`); bools;
-    - floats (`_float_operation`); integers (`integer_operation`).
+    - ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
+      (`python_int_operation`);
+    - an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
+      of the result depends on it: one operation of 64 bits that is right for both
+      (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
+      NumPy's (`as_numpy_if_loops_ran`);
+    - powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
+      `_python_int_shift`);
+    - bools, on which NumPy's ``+`` is *or*; floats (`_float_operation`), and integers
+      (`integer_operation`), which record the warnings that NumPy would give.
 
-    Raises Refused where there is no result type.
+    Raises Refused where there is no result type, as for ``<<`` of floats.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled

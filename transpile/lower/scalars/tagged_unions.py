@@ -9,8 +9,7 @@ A union (`UnionValue`) has a case for each type, with a bool that holds where it
 exactly one does. An operation on a union is lowered once for each case (`for_each_case`), and the
 results are selected. A value that is a Python or a NumPy scalar (`Num.either`) is a lighter form of
 it, with one variable for both types, and is converted where an operation needs the cases
-(`union_cases`). A loop carries a union of n types in n accumulators and n - 1 bools that select the
-active one (`CarriedUnion`); generated names start with `#`, which no Python name can.
+(`union_cases`). A loop carries a union in several accumulators (`CarriedUnion`).
 """
 from __future__ import annotations
 
@@ -217,11 +216,18 @@ class NewCarriedTypes(Exception):
 
 @record(frozen=True, slots=True)
 class CarriedUnion:
-    """How a loop carries a name with several types.
+    """How a loop carries a name with several types, ``kinds``: in one accumulator for the value of
+    each type that is a number, and in bool accumulators that tell the active type. For n types
+    there are n - 1 bools, of which the first that is true decides (`conditions_of_flags`).
 
-    n types are lowered to an accumulator for the value of each type that is a number, and to n - 1
-    bool accumulators, which tell the active type (`conditions_of_flags`). Their names start with
-    "#", which no Python name can.
+        best = None                        accumulators ##best_f64, the value where it is a float,
+        for i in range(n):           →     and ###best_is_none, which starts as True
+            if x[i] > 0: best = x[i]       best: None where ###best_is_none, else ##best_f64
+
+    `loop_types._carried_groups` and `_widen_groups` make it. Before the loop, and at the end of an
+    iteration, `spread` takes the union apart into the values of the accumulators; at the start of
+    an iteration, and after the loop, `gather` makes the union of them. The accumulators have
+    generated names (`generated_names.py`).
     """
 
     name: str
@@ -270,9 +276,11 @@ class CarriedUnion:
         return {self.name: UnionValue(tuple(cases))}
 
     def _value(self, kind: CaseType) -> str:
+        """The accumulator for the value of the type `kind`, a number."""
         return union_value_name(self.name, _type_suffix(kind))
 
     def _flag(self, kind: CaseType) -> str:
+        """The bool accumulator that tells whether `kind` is the active type."""
         return union_flag_name(self.name, _type_suffix(kind))
 
 
@@ -287,10 +295,20 @@ def _type_suffix(kind: CaseType) -> str:
 def for_each_case(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, *operands: Scalar
 ) -> Scalar:
-    """``operate(*operands)``, lowered once for each combination of the types of unions among the
-    operands; the results are selected. ``operate`` takes numbers only.
+    """``operate(*operands)``, lowered once for each combination of the types of the unions among
+    the operands; the results are selected. ``operate`` takes numbers only; all operations on
+    scalars go through this function.
 
-    That a union is None or unbound is required not to be the case. Raises what `operate` raises.
+        y * 2        y: an int y_i where c, else a float y_f
+        →            select(c, y_i * 2, y_f * 2)      a float, or again a union: `select_scalar`
+
+    - A union that is None or unbound is no number: that case is required not to hold, since Python
+      raises there (`cases_with_number`).
+    - The operation of a case is computed also where another case holds. It must not raise there
+      (`used_only_where`), and what it would warn of does not count (`_computed_everywhere`).
+    - One union is resolved at a time; the recursion resolves the next one in each of its cases.
+
+    Raises what `operate` raises, and Refused where the results cannot be selected.
     """
     union = next((n for n in operands if isinstance(n, UnionValue)), None)
     if union is None:
@@ -365,8 +383,16 @@ def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPa
 
 
 def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
-    """``x if cond else y`` for scalars of any types: one value where the types can be joined, else
-    a union. Raises Refused where neither is possible.
+    """``x if cond else y`` for scalars of any types. The first that is possible:
+
+    - complex numbers, or one of them and a real number: their parts are selected;
+    - two numbers that one dtype holds: one value (`phi.join_values`), as ``select(c, x, 1.0)`` of
+      a float64 ``x``;
+    - a union of the types of both (`select_union`), as ``c: an int, not c: a float``; not in the
+      guesses of `loop_types` that forbid unions.
+
+    Raises Refused (LOWER_JOIN) where none is. Called for ``a if c else b``, ``and``, ``or``, and
+    the results of `for_each_case`.
     """
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):
         return select_complex(

@@ -173,16 +173,22 @@ def note_warning(
     *,
     certain: bool = True,
 ) -> None:
-    """Records a source: the operation `node`, of which NumPy warns where it raises `status`.
+    """Records in the plan what NumPy says where the operation `node` raises the floating-point
+    condition `status`: a `StatusSource`, with the message and the line of the warning::
 
-    The message is ``{term of status} encountered in {spelled}``, as in ``divide by zero encountered
-    in divide``; the line is that of `node`.
+        y[i] = a[i] / b[i]    # line 7, status "divide", spelled "divide"
+        →  StatusSource("divide", "divide by zero encountered in divide", 7, …)
 
-    ``spelled``: NumPy's name of the operation: "scalar divide" for scalars, "divide" for elements
-    of arrays (`binary_operation` removes `SCALAR_PREFIX`); None: the message is not known, so the
-    call must be replayed. ``raised``: a bool, whether it raises; used in a recording kernel.
-    ``certain``: a raised flag means that NumPy warns. An operation whose value may be unused is
-    recorded as silent, too, since the kernel computes it even where Python does not.
+    At run time `float_errors.judge_status` shows it if the kernel's status has that condition.
+
+    - ``spelled``: NumPy's name of the operation: "scalar divide" for scalars, "divide" for elements
+      of arrays. None: NumPy's message depends on more than the operation, so the call is replayed;
+    - ``raised``: Loop IR of type bool, whether the operation has raised; only a recording kernel
+      evaluates it;
+    - ``certain``: whether NumPy warns wherever the processor's flag is raised.
+
+    An operation whose value may be unused (`path.used_where`) is recorded as silent, too: the
+    kernel computes it even where Python does not, so its flag alone proves no warning.
     """
     if b.path.used_where is not None:
         b.warnings.silent.append(SilentException(status))

@@ -196,10 +196,13 @@ class BufferState:
 
 @record(frozen=True, slots=True)
 class BuilderSnapshot:
-    """The state of a builder at one moment, which `IRBuilder.restore` brings back.
+    """The state of a builder at one moment: `IRBuilder.snapshot` takes it, `restore` puts it back.
 
-    ``contents``: each container of the builder, with a copy of its contents. The other fields are
-    the fields of the same names of the builder, its path, its warnings and its buffers.
+    ``contents``: each container of the builder (`IRBuilder._containers`), with a copy of its items.
+    The same container is filled again, since other code holds references to it. All other
+    fields are assigned back to the fields of these names, of the builder, its ``path``, its
+    ``warnings`` or its ``buffers``. `IRBuilder.forbidding_mattered` is left out: the code that
+    starts a trial reads it afterwards, to learn what happened in the trial.
     """
 
     contents: tuple[tuple[_Container, _Container], ...]

@@ -25,7 +25,11 @@ tests take up to 9 for each statement; one takes up to half a millisecond.
 
 @record
 class LoweringBudget:
-    """How many statements may still be lowered."""
+    """How many statements may still be lowered (``left``).
+
+    For a function of 10 statements 1,700 may be lowered, that is, each 170 times, which takes less
+    than a second. `lower_statements` spends one for each statement that it lowers.
+    """
 
     left: int
 

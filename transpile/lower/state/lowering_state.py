@@ -119,7 +119,17 @@ class Lowering:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """As `IRBuilder.trial`; lists under construction are restored, too."""
+        """Undoes what its body lowers, unless the body sets ``keep`` of the trial.
+
+            with ctx.trial() as trial:
+                iteration = _lower_iteration_once(...)    # may emit, bind names, add parameters
+                trial.keep = types_are_settled            # False: as if nothing had been lowered
+
+        Put back are the builder (`IRBuilder.trial`) and the lists under construction (`lists`),
+        also if the body raises. Not undone: the memo ``settled_loops``; the ``budget``, so that
+        trials count; and the guards on names that were resolved (``guarded_objects``), since a
+        guard too many costs a comparison a call. `IRBuilder.attempt` undoes a refused body only.
+        """
         builders = self.lists.snapshot()
         with self.b.trial() as trial:
             try:

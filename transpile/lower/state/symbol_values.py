@@ -42,7 +42,11 @@ class AxisStride:
 
 @record(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter of the kernel, or a view of one.
+    """An array parameter of the kernel, or a view of one, which no code makes: an access to it is
+    an access to the parameter at other subscripts (`lower.arrays.strided_views`).
+
+        v = X[2:, 5]    →    ArrayRef("X", shape=(n - 2,), base_index=(AxisStride(0, start=2), 5))
+        v[i]            →    X[2 + i, 5]
 
     ``name``: the parameter. ``dtype``: of the elements, "c64" and "c128" included. ``unit``: the
     axis that has unit stride; None: unknown. ``shape``: the lengths of the array or the view.
@@ -147,9 +151,19 @@ class UnionCase:
 
 @record(frozen=True, slots=True)
 class UnionValue:
-    """A value whose type, or whose array, depends on the data. At run time the ``when`` of exactly
-    one case holds. ``as_float``: of a Python int or float, the number as a float64, which is exact;
-    None: unknown.
+    """A value whose type, or whose array, depends on the data: a tagged union, whose tag is a bool
+    for each case. At run time the ``when`` of exactly one case holds.
+
+        y = None                 cases of y after it:
+        if c:                        Num(x_at, strong="f64")   when c
+            y = x[i]                 Absent.NONE               when not c
+
+    The value of a case has no meaning where its ``when`` is false, and must not be used there.
+    ``as_float``: of a Python int or float, the number as a float64, which must be exact; it saves
+    an operation with a float from being lowered twice. None: not known.
+
+    `tagged_unions.py` makes unions of scalars and lowers operations on them, `alias_states.py`
+    unions of arrays.
     """
 
     cases: tuple[UnionCase, ...]

@@ -280,8 +280,14 @@ def _rectangular_lists(
     name: str, comprehension: ast.ListComp, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements that bind `name` to lists of lists of zeros of the final lengths, and store each
-    item by index. None where the comprehension is no nest with known trip counts, or its items are
-    not scalars of one type of `_ZERO_ITEMS`.
+    item by index; `rectangular_comprehension`, which calls it, has an example. So the rows are one
+    array with two axes, where a list that is appended to would need a count for each row.
+
+    None, so that the rows may become ragged (`infer_ragged_lists`), where
+
+    - the comprehension suspends, or binds names by a walrus, which more loops would bind, too;
+    - it is no nest whose trip counts are known before: rows could have different lengths;
+    - its items are no scalars of one type that has a zero (`_ZERO_ITEMS`).
     """
     facts_before = dict(cx.facts.known)
     try:

@@ -71,6 +71,9 @@ def array_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             u = np.empty(x.shape[0], np.float64)
             for _i in range(x.shape[0]):
                 u[_i] = np.add(np.multiply(x[_i], 2.0), y[_i])
+
+    The shape, the elements and the guard are those of the view of the value (`view_of`);
+    `_assign_new_array` makes the statements.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_elementwise(value, cx):
@@ -223,33 +226,32 @@ def store_elements(
     is_out: bool = False,
 ) -> list[ast.stmt] | None:
     """The guarded loop nest for the store `s`: sets the elements of `target` to those of `value`,
-    or to ``target op value``, where the mask `where` is true. The first `exact` axes of operands of
-    full rank must have equal lengths: they are not broadcast. ``is_out``: NumPy computes `value`
-    with ``out=target``.
+    or to ``target op value``, where the mask `where` is true. The macros for all stores call it:
+    `array_store`, `array_inplace`, `mask_store`, `ufunc_out` and others.
 
-    None where the store cannot be done element by element:
-    - the mask is not surely of bools, or an operand has no view or a higher rank than `target`;
-    - `target` is a subscript that makes a copy, unless it is a gather in which a loop stores in
-      NumPy's order (`stores_in_order`);
-    - NumPy converts the values in another way (`converts_elementwise`);
-    - the broadcast shape is not that of `target`.
+        x[1:] += y               →    for _i in …: x[_i + 1] = np.add(x[_i + 1], y[_i])
+        x[m] = y  (where=m)      →    for _i in …: if m[_i]: x[_i] = y[_i]
+
+    `exact`: the first so many axes of a value or mask must be as long as those of `target`, for it
+    is not broadcast. ``is_out``: NumPy computes `value` with ``out=target``.
+
+    None, so that NumPy does the store, where
+
+    - the store of an element depends on more than this element (`_is_stored_elementwise`);
+    - the value or the mask has no view, or more axes than `target`: NumPy raises;
+    - with `op`, NumPy's loop may round in another way (`augmented_element`).
+
     A value or mask that may read elements of `target` other than the one that is stored is copied
-    first. The loops are marked as atomic: NumPy stores nothing if it raises.
+    first (`_stored_operand`). The loops are marked as atomic: NumPy stores nothing if it raises.
     """
-    if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
-        return None
     target_fact, value_fact = cx.fact(target), cx.fact(value)
     ty = target_fact.array
-    is_one_value = value_fact.rank == 0 and op is None
-    if _stores_to_copy(target, is_one_value, cx):
-        return None
-    if ty is None or not converts_elementwise(target_fact, op, value_fact, cx):
-        result = cx.facts.operator_fact(op, target_fact, value_fact) if op else value_fact
-        note_unsafe_store(s, result, target_fact, is_update=op is not None)
+    if ty is None or not _is_stored_elementwise(s, target, value, op, where, cx):
         return None
     read = target
     if isinstance(target, ast.Subscript):
         read = ast.Subscript(target.value, target.slice, ast.Load())
+    # The places to store to, the values and the mask are views; they are combined by broadcasting.
     stored = view_of(read, cx)
     values = None if stored is None else _stored_operand(value, stored, target_fact.owner, cx)
     if stored is None or values is None:
@@ -267,14 +269,14 @@ def store_elements(
     broadcast = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
     test = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
     if list(map(tree_key, broadcast.shape)) != list(map(tree_key, stored.shape)):
-        return None
+        return None  # NumPy raises, unless a length turns out to be 1
     augmented = augmented_element(read, op, value, cx) if op else None
     if op and augmented is None:
         return None
     computed = ast.BinOp(read, op, value) if op else value
     if (op or is_out) and one_element_rounds_differently(computed, cx):
         if op and where is not None:
-            return None  # of which one element alone may be selected
+            return None  # the mask may select one element, and its number is not known before
         mismatches.append(cx.expr("N == 1", N=product_of(stored.shape, cx)))
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -290,6 +292,27 @@ def store_elements(
     lines = loop_nest(_constant_lengths(stored, values), body, cx, fortran_order)
     overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
     return guarded([*overflows, *broadcast.checks, *mismatches], s, lines, cx)
+
+
+def _is_stored_elementwise(
+    s: ast.stmt, target: ast.expr, value: ast.expr, op: ast.operator | None,
+    where: ast.expr | None, cx: Context,
+) -> bool:
+    """Whether NumPy's store of `value`, or of ``target op value``, to `target` under the mask
+    `where` is a store of each element by itself; `s` is the statement. If the conversion is the
+    reason that it is not, that is noted, for the report.
+    """
+    if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
+        return False  # indices, or NumPy raises
+    target_fact, value_fact = cx.fact(target), cx.fact(value)
+    is_one_value = value_fact.rank == 0 and op is None
+    if _stores_to_copy(target, is_one_value, cx):
+        return False
+    converts = converts_elementwise(target_fact, op, value_fact, cx)
+    if not converts:
+        result = cx.facts.operator_fact(op, target_fact, value_fact) if op else value_fact
+        note_unsafe_store(s, result, target_fact, is_update=op is not None)
+    return converts
 
 
 def _stores_to_copy(target: ast.expr, is_one_value: bool, cx: Context) -> bool:
@@ -350,8 +373,15 @@ def _constant_lengths(stored: View, values: View) -> list[ast.expr]:
 
 
 def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Context) -> bool:
-    """Whether the value at some subscripts may read an element of the array of `owner` other than
-    the one that is stored there. Decided by the text of the two expressions for generic subscripts.
+    """Whether a loop that stores `values` to `stored`, element by element, may read an element
+    after it was overwritten: then `_stored_operand` copies the values first, as NumPy does.
+
+        x[1:] = x[:-1]       # stores x[_0 + 1], reads x[_0]      → True
+        x[1:] = x[1:] * 2    # stores x[_0 + 1], reads x[_0 + 1]  → False: read, and then stored
+
+    Both expressions are made at subscripts ``_0``, ``_1``, … that stand for any element. A read of
+    an array that shares memory with the target, the array of `owner`, must have the same text as
+    the store. An array of unknown owner may share it, unless the target has no other reference.
     """
     unaliased = owner is not None and cx.facts.is_sole_reference(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
@@ -379,12 +409,17 @@ def converted_element(e: ast.expr, target: Fact, value: Fact, cx: Context) -> as
 
 
 def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx: Context) -> bool:
-    """Whether stores of single elements convert the result of ``target op value`` (of `value` where
-    `op` is None) as NumPy's array store does, for each type that it may have:
+    """Whether a store of one element converts the result of ``target op value`` (of `value` where
+    `op` is None) as NumPy converts it when it stores the whole array, for each type that it may
+    have. If not, `store_elements` leaves the statement to NumPy, which may raise.
 
-    - the same dtype, or float to float;
-    - without `op`: a Python scalar, an array of real numbers to one of real numbers, a safe cast;
-    - with `op`: integers that cast to the same kind.
+    - The same dtype needs no conversion; float to float rounds in both.
+    - Without `op`, NumPy casts as C does (``casting="unsafe"``): integers wrap, floats are cut off.
+      A Python scalar is checked to fit before (`scalar_overflow_checks`). A NumPy scalar needs a
+      safe cast: whether another one warns or raises depends on its value. A complex array cast
+      to a real one is not taken, as NumPy warns of the lost part.
+    - With `op`, NumPy raises unless the result has the same kind (``casting="same_kind"``):
+      integers may be cast to shorter ones.
     """
     ty = target.array
     types = value.types if op is None else cx.facts.operator_fact(op, target, value).types
@@ -419,6 +454,10 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _ in range(3):
             for _i_1 in range(n):
                 u[_i_1] = np.add(np.multiply(u[_i_1], 0.5), 1.0)
+
+    Then nobody can tell the old array from a new one. The value must read the array itself: what
+    does not is made anew, where it may (`reuse_filled_array`). A value that is not elementwise, as
+    ``X @ u``, is computed into another array first, since it reads elements more than once.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if (

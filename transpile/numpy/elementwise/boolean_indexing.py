@@ -64,6 +64,9 @@ def mask_compress(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 _n = _n + 1
         _a.resize(_n, refcheck=False)
         u = _a
+
+    Of ``np.flatnonzero(m)`` the selected elements are the indices. Vector code appends with a
+    compress store. In an expression, `mask_compress_temporary` does the same before the statement.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
@@ -122,6 +125,10 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             for _i_1 in range(x.shape[0]):
                 if np.less(y[_i_1], 0):
                     x[_i_1] = np.add(x[_i_1], 1)
+
+    The value is taken element by element, without its mask, if that is the mask of the target
+    (`_without_mask`); a row is stored to each selected row. Values in order, which must be counted,
+    are left to `mask_scatter`; what may fail to convert (`_conversion_cannot_fail`) to NumPy.
     """
     if (store := subscript_store(node)) is None:
         return None
@@ -129,13 +136,9 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     masked = masked_operand(target, cx)
     if masked is None:
         return None
-    unmasked = (
-        None if _may_broadcast(value, target.slice, cx) else _without_mask(value, target.slice, cx)
-    )
     rank, axes = cx.fact(masked.array).rank or 0, cx.fact(masked.mask).rank or 0
-    if unmasked is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
-        unmasked = value  # broadcast: each selected row becomes `value`
-    elif unmasked is None or (rank > axes and cx.fact(unmasked).rank):
+    unmasked = _unmasked_value(value, target.slice, op, rank, axes, cx)
+    if unmasked is None:
         return None
     if not _conversion_cannot_fail(unmasked, masked, cx):
         target_fact, stored = cx.fact(masked.array), cx.fact(unmasked)
@@ -145,13 +148,29 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
     def make() -> list[ast.stmt] | None:
         mask = masked.mask
-        if rank > axes:
+        if rank > axes:  # the mask selects rows: M[:, None] has the rank of the array
             mask = bind_operand(mask, cx, "m")
             new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{new_axes}]", M=mask)
         return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
 
     return cx.with_before(make)
+
+
+def _unmasked_value(
+    value: ast.expr, mask: ast.expr, op: ast.operator | None, rank: int, axes: int, cx: Context
+) -> ast.expr | None:
+    """The value of a store to ``x[mask]`` as an array that is read where `x` is stored, or a
+    scalar: ``y[mask] * 2`` → ``y * 2``. `x` has `rank` axes, of which `mask` selects among the
+    first `axes`. None for values that are stored in their order, one to each selected element.
+    """
+    value_rank = cx.fact(value).rank or 0
+    unmasked = None if _may_broadcast(value, mask, cx) else _without_mask(value, mask, cx)
+    if unmasked is None:
+        # a plain store, by which each selected row becomes `value`
+        return value if op is None and 0 < value_rank <= rank - axes else None
+    selects_rows = rank > axes
+    return None if selects_rows and cx.fact(unmasked).rank else unmasked
 
 
 def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:

@@ -145,8 +145,17 @@ _FormulaRule: TypeAlias = "Callable[[BoundArguments, Context, str], ElementFormu
 def formula_rule(
     text: str | None, *names: str, kinds: str = "fiub"
 ) -> _FormulaRule:
-    """The rule that makes the formula `text` of exactly the arguments `names`; None where an
-    operand has a dtype of another NumPy kind than `kinds`.
+    """The rule, for the column ``formula`` of the function table, that gives a call the formula
+    `text`.
+
+        fix_rule = formula_rule("NP.trunc(A)", "x", kinds="f")
+
+        np.fix(y)   →   ElementFormula("NP.trunc(A)", [y])     each element is np.trunc(y[i])
+
+    `names` are the parameters, in the order of the holes A, B, …; the call must give all of them,
+    and no other. The rule returns None, so that NumPy computes the call, where an operand has a
+    dtype of another NumPy kind than `kinds` ("f" floats, "i" and "u" ints, "b" bools): for these
+    the formula would be another function. `text` None: the result is a copy of the operand.
     """
 
     def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:

@@ -394,6 +394,10 @@ IDENTITIES: tuple[Identity, ...] = (
         result=_UNWRAPPED.replace("LEAST", "DISCONT"),
     ),
 )
+"""The definitions, by function in the alphabet; `Identity` explains the columns. A function may
+have several rows, for different arguments: the first whose conditions hold is applied
+(`call_identity`). These are ``requires``, ``rank``, ``kinds`` and ``same_shape``.
+"""
 
 
 _IDENTITIES_BY_NAME: dict[str, list[Identity]] = {}

@@ -107,9 +107,16 @@ _Axis = Callable[[ast.expr], ast.expr]
 
 
 def indexed_view(e: ast.expr, cx: Context) -> View | None:
-    """The view of `e`, if it is a view of another array: a call that `canonical_view` rewrites, a
-    subscript, ``x.T``, or a call of transpose, diagonal, broadcast_to or einsum ("ii->i"). None for
-    other expressions.
+    """The view of `e`, if it reads elements of another array at other subscripts and computes
+    nothing; one of `transpile.expand.VIEW_RULES`. None for other expressions.
+
+        X[1:, j]   →   shape (max(X.shape[0] - 1, 0),), at(i) = X[i + 1, j]
+        X.T        →   shape (X.shape[1], X.shape[0]),  at(i, j) = X[j, i]
+
+    By the form of `e`: a call that is another name for one of these (``np.flip``:
+    `canonical_view`); a subscript (`_subscript_view`, which sends index arrays to `gather_view`);
+    ``x.T``; and transpose, diagonal and broadcast_to, as a method or a function (`_view_call`), and
+    ``einsum("ii->i", X)``.
     """
     if (replacement := canonical_view(e, cx)) is not None:
         return view_of(replacement, cx)

@@ -61,6 +61,10 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
                 _acc_1 = np.maximum(_acc_1, x[_i_1])
                 _accumulate[_i_1] = _acc_1
         y = _accumulate
+
+    The column ``scan`` of the function's row (`function_table`) has the ufunc and the start. Where
+    that is None, as an extremum has no identity, the first element is the start. `_axis_loops` puts
+    the nest over the other axes around the loop.
     """
     return _expand_call(node, _SCANS, _scan_loop, cx)
 

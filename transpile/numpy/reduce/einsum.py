@@ -43,18 +43,21 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
             for _k in range(x.shape[0]):
                 _einsum = np.add(_einsum, np.multiply(x[_k], y[_k]))
         s = _einsum
+
+    ``tensordot`` is the einsum whose letters `_tensordot` makes. None, so that NumPy computes the
+    call, where the letters are not understood (`_operand_letters`); where an operand has another
+    rank than letters or another dtype than the result, since NumPy would cast it first; and for
+    complex numbers, bools and float16, which NumPy adds in other ways.
     """
     match node:
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *operands], keywords=[]) if (
             cx.is_numpy(func, "einsum")
         ):
-            text, stretched = (
-                _explicit_letters(text, [cx.fact(e).rank or 0 for e in operands]),
-                True,
-            )
+            text = _explicit_letters(text, [cx.fact(e).rank or 0 for e in operands])
+            broadcasts_unit_axes = True
         case ast.Call() if (product := _tensordot(node, cx)) is not None:
             text, *operands = product
-            stretched = False
+            broadcasts_unit_axes = False
         case _:
             return None
     parsed = _operand_letters(text, len(operands))
@@ -64,7 +67,8 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     if parsed is None or len(types) != 1:
         return None
     (result,) = types
-    for e, subscripts in zip(operands, parsed[0], strict=True):
+    operand_letters, result_letters = parsed
+    for e, subscripts in zip(operands, operand_letters, strict=True):
         ty = cx.fact(e).array
         if ty is None or (ty.rank, ty.dtype) != (len(subscripts), result.dtype):
             return None
@@ -72,7 +76,9 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     name = cx.fresh("einsum")
     cx.mark_steps()
-    return cx.bound_name(name, lambda: _einsum_loops(name, node, *parsed, operands, stretched, cx))
+    return cx.bound_name(name, lambda: _einsum_loops(
+        name, node, operand_letters, result_letters, operands, broadcasts_unit_axes, cx
+    ))
 
 
 def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
@@ -172,18 +178,19 @@ def _operand_letters(text: str, count: int) -> tuple[list[str], str] | None:
 
 def _einsum_loops(
     name: str, node: ast.expr, parts: Sequence[str], result: str, operands: Sequence[ast.expr],
-    stretched: bool, cx: Context,
+    broadcasts_unit_axes: bool, cx: Context,
 ) -> list[ast.stmt] | None:
     """Statements that bind `name` to the einsum of `operands` with the letters `parts`, whose
-    result has the letters `result`; `node` is replayed where lengths differ. `stretched`: an axis
-    of length 1 is broadcast. None where an operand has no view, or the memory order is not known.
+    result has the letters `result`; `node` is replayed where lengths differ.
+    ``broadcasts_unit_axes``: an axis of length 1 is stretched, as einsum does and tensordot does
+    not. None where an operand has no view, or the memory order is not known.
     """
     views = [v for e in operands if (v := view_of(e, cx)) is not None]
     result_type = cx.fact(node).array
     back = result_type is not None and result_type.rank > 1 and result_type.unit == 0
     if len(views) < len(operands) or not _layout_is_known(parts, result, views, result_type):
         return None
-    lengths, checks = _letter_lengths(parts, views, stretched, cx)
+    lengths, checks = _letter_lengths(parts, views, broadcasts_unit_axes, cx)
     (element_type,) = cx.fact(node).types
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     cx.mark_folds(element_type.dtype)

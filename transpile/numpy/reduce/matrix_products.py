@@ -55,6 +55,10 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
                     _acc = np.add(_acc, np.multiply(X[_k_1, _i], X[_k_1, _i_1]))
                 _dot_1[_i, _i_1] = _acc
         U = _dot_1
+
+    `_parse_product` tells which axes are summed, `_product_loops` makes the nest. NumPy calls BLAS,
+    which adds in another order and warns for the product as a whole: so the loops are marked as
+    folds and as steps of one operation (`Context.mark_folds`, `Context.mark_steps`).
     """
     product = _parse_product(node, cx)
     if product is None:
@@ -92,7 +96,12 @@ def _as_vector(e: ast.expr, cx: Context) -> bool:
 
 
 def _parse_product(node: ast.AST, cx: Context) -> _Product | None:
-    """The product that `node` computes, as an operator, function or method; None for others."""
+    """The product that `node` computes, as an operator, function or method; None for others.
+
+    ``dot`` sums over the last axis of `a` and the last but one of `b`, ``inner`` over the last of
+    both; ``@`` and ``matmul`` take further axes for those of stacks of matrices; ``vdot`` is taken
+    for vectors only, and conjugates `a`.
+    """
     match node:
         case ast.BinOp(left=a, op=ast.MatMult(), right=b):
             return _Product(a, b, stacked=True)

@@ -114,10 +114,13 @@ class OutlinedTree:
 def outline_regions(
     tree: ast.FunctionDef, facts: StatementFacts, dropped: Container[str] = ()
 ) -> OutlinedTree | None:
-    """`tree` with all that compiles and is worth it outlined into regions, without those whose
-    helpers are `dropped`.
+    """`tree`, a refused function, with calls in the place of its regions: runs of statements that
+    are legal and profitable to compile on their own. The module's docstring has an example, and the
+    conditions in order. None if there is no region, or if the program could see the difference
+    (`_is_observable`).
 
-    None if there is no such region, or if outlining would be observable.
+    ``facts``: what is known of each statement (`region_facts.RegionFacts`); ``dropped``: helpers
+    of regions that stay Python, as it was measured to be faster. `outline_function` calls this.
     """
     if _is_observable(tree):
         return None
@@ -212,8 +215,13 @@ class _RegionOutliner:
         return out + self._outline_run(run, bound_at_end, exits.next, exits, last=last)
 
     def _may_be_in_region(self, s: ast.stmt) -> bool:
-        """Whether `s` may be in a region: it compiles, as far as is known, has no node that must
-        stay, binds no name that another scope sees, and leaves no loop around it.
+        """Whether it is legal to move `s` into a region, that is, into another function:
+
+        - it compiles, as far as is known before the types of the call are;
+        - it has no node that means something else in another function, or cannot compile
+          (`_NEVER_OUTLINED`: ``yield``, ``del``, ``global``);
+        - it binds no name that another scope sees: a region returns values, it shares no variables;
+        - it has no ``break`` or ``continue`` of a loop around it.
         """
         return not (
             self._facts.must_stay_python(s)
@@ -302,9 +310,15 @@ class _RegionOutliner:
         return [*run]
 
     def _is_profitable(self, run: Sequence[ast.stmt]) -> bool:
-        """Whether `run` is worth a call: it has a loop that may do enough, or, outside of Python
-        loops, two operations on whole arrays, which can be fused. Loops of a run that is not are
-        added to ``too_short``, of which the report tells.
+        """Whether the statements `run` may save more time than a call of compiled code costs (some
+        200 ns): they have
+
+        - a loop, unless it is known to do too little (`region_work.most_operations`);
+        - or two operations on whole arrays, which can be fused. Not inside a Python loop: there the
+          call is made again and again, and the arrays may be small.
+
+        If not, their loops are added to ``too_short``, and the report says so. What is not known
+        here is measured at run time (`Dispatcher._without_slow_regions`).
         """
         looping = [s for s in run if any(isinstance(n, _LOOPS) for n in walk_nodes(s))]
         if looping and not self._facts.is_too_short(looping):

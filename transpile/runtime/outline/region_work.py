@@ -48,8 +48,14 @@ _LONG_OPERATORS = (ast.Pow, ast.LShift, ast.MatMult)
 def most_operations(
     run: Sequence[ast.stmt], before: Mapping[ast.stmt, Mapping[str, Fact]], cx: Context
 ) -> float:
-    """The largest number of operations of scalars that the statements `run` may do; infinite if it
-    is not known. `before`: the facts before each statement.
+    """An upper bound on the work of the statements `run`, in operations of Python's scalars (some
+    20 ns each); infinite if there is none, so that a region is refused only if it is surely short.
+
+    An expression counts its operations, those of NumPy's scalars `_NUMPY_WEIGHT` times; an ``if``
+    its longer branch; a ``for`` its body times the trip count, if that is a constant in the source.
+    Anything else, such as a ``while`` or a call of an unknown function, is infinite. ``before``:
+    the facts (types) before each statement. `RegionFacts.is_too_short` compares the bound with
+    `FEW_OPERATIONS`.
     """
     outer = cx.facts.known
     try:

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import random
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from example_counts import examples
 
-from loopir.analysis.parallelism import array_reductions, parallel_obstacle
+from loopir.analysis.affine import AffineForm
+from loopir.analysis.parallelism import _Bounds, _quotient, array_reductions, parallel_obstacle
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.lazy_dataclass import replace
@@ -25,6 +28,10 @@ INDEPENDENT = {
     "        y[i] = x[i]",
     "a block with a name": "for b in loop(range(0, n, 64)):\n    end = min(n, b + 64)\n"
     "    for i in vec(b, end, width=W, group=32):\n        y[i:W] = x[i:W]",
+    "a block in groups of four, and the rest": "for b in loop(range(0, n, 32)):\n"
+    "    end = min(b + 32, n)\n    for i in loop(range(b, end - 3, 4)):\n"
+    "        y[i] = x[i]\n        y[i + 3] = x[i]\n"
+    "    for i_1 in loop(b + max(end - b, 0) // 4 * 4, end):\n        y[i_1] = x[i_1]",
     "rows": "for i in loop(0, n):\n    for j in loop(0, m):\n        z[i, j] = z[i, j + 1]",
     "columns": "for j in vec(0, m, width=W, group=32):\n    for i in loop(1, n):\n"
     "        z[i, j:W] = z[i - 1, j:W]",
@@ -47,6 +54,9 @@ REFUSED = {
     "for i in loop(0, n):\n    y[i // 2] = x[i]": "element of `y`",
     "for i in loop(range(0, n - 4, 4)):\n    y[i + 4] = y[i]": "element of `y`",
     "for b in loop(range(0, n, 64)):\n    for i in loop(b, min(b + 65, n)):\n"
+    "        y[i] = x[i]": "element of `y`",
+    "for b in loop(range(0, n, 32)):\n    end = min(b + 32, n)\n"
+    "    for i in loop(b + (max(end - b, 0) - 1) // 4 * 4, end):\n"
     "        y[i] = x[i]": "element of `y`",
     "for i in vec(0, n, width=W, group=32):\n    y[i] = x[i + 1]": None,
     "for i in loop(0, n):\n    z[i, 0] = z[1, i]": "element of `z`",
@@ -105,10 +115,53 @@ def test_refused_with_the_reason(body: str) -> None:
         assert reason in (obstacle(body) or "")
 
 
+Form = dict[str, int]
+
+
+def bounds_of(lows: list[tuple[Form, int]], highs: list[tuple[Form, int]]) -> _Bounds:
+    forms = [[AffineForm(terms, constant) for terms, constant in side] for side in (lows, highs)]
+    return _Bounds(tuple(forms[0]), tuple(forms[1]))  # type: ignore[arg-type]  # names of variables
+
+
+@pytest.mark.parametrize(("k", "lows", "highs", "low", "high"), [
+    (4, [({}, -1)], [({}, 7)], [({}, -1)], [({}, 1)]),
+    (4, [({"b": 8}, -5)], [({"b": -4}, 3)], [({"b": 2}, -2)], [({"b": -1}, 0)]),
+    (3, [({"b": -6, "n": 3}, 1)], [({"n": 3}, -1)], [({"b": -2, "n": 1}, 0)], [({"n": 1}, -1)]),
+    (4, [({"b": 6}, 0), ({}, 9)], [({"b": 4, "n": -2}, 0)], [({}, 2)], []),
+    (1, [({"b": -3}, 2)], [], [({"b": -3}, 2)], []),
+])
+def test_bounds_of_a_quotient(
+    k: int, lows: Any, highs: Any, low: Any, high: Any
+) -> None:
+    """Rounded down as in Python; a bound of which `k` does not divide a coefficient is left out."""
+    assert _quotient(bounds_of(lows, highs), k) == bounds_of(low, high)
+
+
+def test_bounds_of_quotients_at_random() -> None:
+    """For all values of the variables and all numbers within the bounds."""
+    r, kept = random.Random(5), 0
+    for _ in range(300):
+        form, k = {v: r.randint(-3, 3) * r.choice((1, 2, 4)) for v in "bn"}, r.choice((1, 2, 3, 4))
+        constant, above = r.randint(-9, 9), r.randint(0, 5)
+        found = _quotient(bounds_of([(form, constant)], [(form, constant + above)]), k)
+        kept += bool(found.lows)
+        for b, n in product(range(-3, 4), repeat=2):
+            def value(f: Any, b: int = b, n: int = n) -> int:
+                of = {"b": b, "n": n}
+                return f.constant + sum(c * of[v] for v, c in f.terms.items())
+
+            least = value(AffineForm(form, constant))
+            for a in range(least, least + above + 1):
+                assert all(value(f) <= a // k for f in found.lows)
+                assert all(value(f) >= a // k for f in found.highs)
+    assert kept > 100
+
+
 def random_subscript(r: random.Random, names: list[str]) -> str:
     terms = [f"{r.choice((1, 1, 1, 2, 3, 4))} * {v}" for v in names if r.random() < 0.8]
     text = " + ".join([*terms, str(r.randint(0, 6))])
-    return f"min({text}, {r.randint(4, 60)})" if r.random() < 0.2 else text
+    text = f"min({text}, {r.randint(4, 60)})" if r.random() < 0.2 else text
+    return f"max({text}, 2) // {(k := r.choice((2, 4)))} * {k}" if r.random() < 0.1 else text
 
 
 def random_loop(r: random.Random) -> str:
@@ -129,7 +182,7 @@ def random_loop(r: random.Random) -> str:
 
 def test_no_false_proof_at_random() -> None:
     proved = 0
-    for seed in range(examples(400)):
+    for seed in range(examples(500)):
         body = random_loop(random.Random(seed))
         kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
         loop = kernel.body[-1]

@@ -189,6 +189,83 @@ def test_workers_sleep_between_calls() -> None:
         assert time.process_time() - before < 0.005
 
 
+APART = """
+import os, subprocess, sys, time
+import numpy as np
+from pool_harness import run_region
+
+def workers():
+    tasks = os.listdir("/proc/self/task")
+    names = {int(t): open(f"/proc/self/task/{t}/comm").read().strip() for t in tasks}
+    return [t for t, name in names.items() if name == "transpile"]
+
+def found():
+    return [os.sched_getaffinity(t) for t in workers()]
+
+def run(times=2, units=30e6):
+    for _ in range(times):
+        assert (run_region("sleep", 150, units=units).y == 1).all()
+
+cpus, tried = os.sched_getaffinity(0), 0
+first = {min(cpus)}
+run()
+while tried < 50 and all(first <= own for own in found()):
+    tried += 1
+    os.sched_setaffinity(0, first)
+    for t in workers():
+        os.sched_setaffinity(t, first)
+    os.sched_setaffinity(0, cpus)
+    run()
+print("kept apart" if tried < 50 else found())
+"""
+"""Workers are put on the caller's CPU, until one of them is kept off it."""
+
+MOVED = """
+run()
+for own in (cpus - first, first, cpus):
+    os.sched_setaffinity(0, own)
+    run()
+    if own == cpus:
+        run(5)
+    assert os.sched_getaffinity(0) == own
+    assert all(found()) and all(w <= cpus for w in found()), found()
+child = os.fork()
+if not child:
+    run()
+    os._exit(0 if found() and all(w == cpus for w in found()) else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+BUSY = """
+others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+end = time.monotonic() + 20
+while time.monotonic() < end and not all(w == cpus for w in found()):
+    run(units=10e6)
+for other in others:
+    other.kill()
+print(time.monotonic() < end)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux alone tells the CPUs")
+@pytest.mark.parametrize(("rest", "printed"), [
+    pytest.param(MOVED, "0", id="moved"),
+    pytest.param(BUSY, "True", id="busy", marks=pytest.mark.long),
+])
+def test_a_worker_that_was_woken_on_the_callers_cpu_is_kept_off_it(
+    rest: str, printed: str, tmp_path: Path
+) -> None:
+    """Else it would wait there until the caller has done all by itself, in each call. Also where
+    the caller is then moved to other CPUs; not in the child of a fork, nor as long as other
+    processes use the CPUs.
+    """
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one CPU")
+    program = tmp_path / "apart.py"
+    program.write_text(APART + rest)
+    assert run_program(program).stdout == f"kept apart\n{printed}\n"
+
+
 def test_a_fork_has_no_workers_and_starts_its_own() -> None:
     """In the child of a fork, of each kind, regions have the right answer."""
     with thread_pool.forced(3):
@@ -380,18 +457,17 @@ def test_the_interpreter_ends(running: bool, tmp_path: Path) -> None:
 
 
 KERNEL = """
-static void run(tp_region *r, int64_t first, int64_t last, int64_t *status)
+static int64_t run(const tp_array *a, const tp_scalar *s, void *c, int64_t first, int64_t last)
 {
-    for (int64_t i = first; i < last; i++) ((double *)r->arrays[0].data)[i] = i;
+    for (int64_t i = first; i < last; i++) ((double *)a[0].data)[i] = i;
+    return 0;
 }
 static float rate = 1;
+static const tp_loop loop = {run, &rate};
 int64_t tp_kernel(const tp_array *a, const tp_scalar *s)
 {
-    tp_region r = {run, a, s, 0, a[0].dims[0], 1, (double)a[0].dims[0], &rate, 0, 0, 0};
-    int64_t status = 0;
-    if (tp_run_region) return tp_run_region(&r);
-    run(&r, 0, r.last, &status);
-    return status;
+    const int64_t n = a[0].dims[0];
+    return tp_run_region ? tp_run_loop(&loop, a, s, 0, 0, n, 1, n) : run(a, s, 0, 0, n);
 }
 """
 

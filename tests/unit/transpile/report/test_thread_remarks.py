@@ -142,7 +142,7 @@ def test_the_elements_are_those_of_the_kernels_estimate() -> None:
     f, told = fuse(a_map), list[float]()
     x = np.ones(loop.threads_from)
     f(x, x.copy())
-    units = 6  # which word of a tp_region: run, arrays, scalars, first, last, grain, units
+    units = 7  # the word of a tp_region: loop, arrays, scalars, captured, first, last, grain, units
 
     @ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_double))
     def run(region: Any) -> int:

@@ -174,7 +174,7 @@ def test_the_faster_one_serves(entries: int, time: int, python: int, serves: str
     function = outlined(a=True)
     selection = OutlinedSelection(function, "LOWER_TYPE")
     for _ in range(8):
-        served, is_trial = selection.choice(40, is_used_up=False)
+        served, is_trial = selection.choice(40, False)
         if is_trial:
             function.regions[0].fused.calls += entries
             selection.add_time(40, served, time if served == "outlined" else python)

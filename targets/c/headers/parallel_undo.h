@@ -1,0 +1,52 @@
+/* Chunks of a loop that may stop: each saves the elements that it is going to store, until all chunks before it have ended, since a
+ * run in order would have stored them, too. So the memory is that of a few chunks, and stays in the cache; see c_regions.py. Where
+ * one chunk takes very long, the others save TP_MOST_SAVED bytes at most. */
+#ifndef TP_MOST_SAVED
+#define TP_MOST_SAVED ((int64_t)1 << 27)
+#endif
+#define TP_NO_ROOM ((int64_t)1 << 61)       /* status: there was no memory for that, or it would be too much */
+typedef struct tp_saved {                   /* of iterations first … last - 1; `bytes` for elements follow, aligned to 16 bytes */
+    struct tp_saved *next; int64_t first, last, bytes, has_ended, unused;
+} tp_saved;
+typedef struct {
+    tp_saved *begun, *spare;                /* of chunks that may have to be put back, in ascending order; of none */
+    int64_t ended;                          /* all chunks before this iteration have ended */
+    int64_t bytes;                          /* of all of these */
+    int32_t lock;
+} tp_undo;
+static inline void tp_lock(int32_t *lock) { while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)); }
+static inline void tp_unlock(int32_t *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
+/* Before a chunk: stores where to save its elements, NULL if it need not, since all chunks before it have ended. 0: no memory. */
+static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, int64_t last, int64_t bytes, tp_saved **room)
+{
+    for (*room = 0;; (*room)->bytes = bytes) {
+        tp_lock(&u->lock);
+        if (!*room && u->spare && u->spare->bytes >= bytes) *room = u->spare, u->spare = u->spare->next;
+        if (*room && u->ended == first) (*room)->next = u->spare, u->spare = *room, *room = 0;
+        int is_known = *room || u->ended == first, is_full = !is_known && (u->bytes += bytes) > TP_MOST_SAVED;
+        if (*room) {
+            tp_saved **place = &u->begun;
+            while (*place && (*place)->first < first) place = &(*place)->next;
+            (*room)->next = *place, (*room)->first = first, (*room)->last = last, (*room)->has_ended = 0, *place = *room;
+        }
+        tp_unlock(&u->lock);
+        if (is_known) return 1;
+        if (is_full || !(*room = __builtin_malloc(sizeof **room + bytes))) return 0;
+    }
+}
+/* After it, unless it was stopped. */
+static __attribute__((noinline)) void tp_end_chunk(tp_undo *u, tp_saved *room, int64_t last)
+{
+    tp_lock(&u->lock);
+    if (room) room->has_ended = 1;
+    else u->ended = last;
+    for (tp_saved *lowest; (lowest = u->begun) && lowest->has_ended && lowest->first == u->ended;) {
+        u->ended = lowest->last, u->begun = lowest->next;
+        lowest->next = u->spare, u->spare = lowest;
+    }
+    tp_unlock(&u->lock);
+}
+static inline void tp_free_saved(tp_saved *saved)
+{
+    for (tp_saved *next; saved; saved = next) next = saved->next, __builtin_free(saved);
+}
