@@ -283,7 +283,15 @@ class _Frame:
 
 
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
-    """The test of a guard, which returns its number, as a status (`GUARD_SHIFT`), if it fails."""
+    """The test of the guard `g`, a statement at the start of ``tp_kernel``. If it fails, the kernel
+    returns the guard's number, from 1, shifted by `GUARD_SHIFT`, before anything is written;
+    `op_table.FIRST_GUARD_STATUS` says what each status means.
+
+        guard(n >= 1)     →    if (!(n >= 1)) return 256;                               (number 0)
+        disjoint(x, y)    →    if (!tp_disjoint(&arrays[0], 2, 8, &arrays[1], 2, 8, 0)) return 512;
+
+    `emit_entry` calls this for each guard, in their order.
+    """
     failed = f"return {(number + 1) << GUARD_SHIFT};"
     match g:
         case ir.Guard(cond):
@@ -295,7 +303,10 @@ def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
 
 
 def _are_disjoint(a: str, b: str, or_same: bool, s: Scope) -> str:
-    """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array."""
+    """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array: a
+    call of a function of ``headers/abi.h``, with each array's descriptor, rank and element size.
+    Two one-dimensional arrays without gaps have a shorter test, of their address ranges alone.
+    """
     if all(s.arrays[x].rank == 1 and s.arrays[x].step(0) == 1 for x in (a, b)):
         (a, a_size), (b, b_size) = (_descriptor(x, s) for x in (a, b))
         return f"tp_disjoint_runs({a}, {a_size}, {b}, {b_size}, {int(or_same)})"

@@ -112,7 +112,10 @@ def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
 
 
 def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
-    """A name or an attribute of a module that does not exist, in the statement around `span`."""
+    """The rejection of a name or an attribute of a module that does not exist, in the smallest
+    statement around `span`: running it would raise NameError or AttributeError whatever the data
+    are. None if there is none.
+    """
     bound = _names_bound_anywhere(tree)
     for node in _expressions_at(tree, span):
         match node:
@@ -259,8 +262,13 @@ def _class_name(ty: Opaque | ObjectType) -> str:
 def _uncompiled_call(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
-    """A call that is not compiled, of which the refused expression is an argument, whose result is
-    the refused object, or to which the refused list or object is passed.
+    """The rejection of a call of an unknown function, if the refusal follows from it. The first
+    such call, by one of these ways, in this order:
+
+    - the refused expression is an argument of it: ``library(x[i])``;
+    - the refused object is its result: ``y = library(x)``, and then ``y[i]`` is refused;
+    - the refused list or object is passed to it, ``library(items)``: so it escapes, and its type
+      is not known any more.
     """
     assert rejection.span is not None
     calls = [n for n in walk_nodes(tree) if isinstance(n, ast.Call)]

@@ -236,8 +236,12 @@ def _loop_info(
     loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
     drawn: frozenset[str],
 ) -> LoopInfo:
-    """The LoopInfo of `loop`, which runs the user's loops at `origins`. `unfused_bytes`: what these
-    move per iteration without fusion; `drawn`: the states of random generators.
+    """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`.
+    Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
+    random numbers, has a note on that in place of numbers, which would count the search.
+
+    ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
+    arrays with the states of random generators.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1
@@ -402,7 +406,7 @@ def report_refused(
 
     Shown is for each of `rejections` its cause (`with_cause`), equal ones once. In detail it also
     shows the effects, such as ``print``, that would prevent fusion even if it compiled
-    (`effect_rejections`). A function that is compiled in part gets these from `report_regions`.
+    (`effect_rejections`). If regions of the function are compiled, `report_regions` adds them.
 
     ``source``: None where it is unavailable; ``stats``: of the calls so far.
     """
@@ -433,8 +437,8 @@ def report_regions(
     all regions have run, and each of them is accepted. Then the refusals of the whole function
     matter to nobody who looks for slow loops, and are only shown in detail.
 
-    ``not_run``: the loops of regions that have not run yet, so that the types are unknown. They
-    are shown as compiled when they run.
+    ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
+    report says of each that it is compiled when it runs.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
@@ -488,9 +492,9 @@ def join_reports(function: Callable[..., Any], reports: Sequence[Report], target
 
 
 def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """The rejections of all signatures of a function, each cause once: the first of each code and
-    place. One place may be refused for several signatures with other words, as in ``is a list of
-    strs`` and ``is a tuple``. A rejection without a place counts by its message.
+    """The rejections of all signatures of a function, without those that have the code and the
+    place of an earlier one: a place that is refused for several signatures has one cause, even if
+    the messages differ, since they name types. A rejection without a place counts by its message.
     """
     first: dict[object, Rejection] = {}
     for r in merge_equal(rejections):

@@ -124,10 +124,16 @@ def find_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     values: Arguments,
 ) -> Variant | None:
-    """The variant that an earlier process has compiled; None if there is none that applies to a
-    call with these arguments, or this machine cannot run code for `target`.
+    """The variant that an earlier process has compiled and stored (`store_variant`), loaded without
+    the compiler. `Dispatcher._variant_from_disk` asks before it compiles. None if there is none
 
-    Raises Refused if an earlier process has found out that the function is refused.
+    - for this source, these types, options and target, and this version (`_cache_key`), or whose
+      global names mean what they did then (`_variant_of_recipe`);
+    - that may be used here: this machine runs no code for ``target``, or the user has registered
+      macros, which shape kernels and which no key describes;
+    - that applies to a call with these ``values``.
+
+    Raises Refused if what is stored is a refusal, which still holds (`_raise_again`).
     """
     if target not in (t.full_name for t in runnable_targets()) or _has_user_macros():
         return None

@@ -142,10 +142,9 @@ class Dispatcher(WrappedFunction):
     # -- decisions
 
     def _select_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """The function to call, for a call that no row of the installed call fits; and the function
-        that has to be told the nanoseconds of the call, None if its time does not matter.
-
-        The stub ``miss`` of the installed call asks here. In this order:
+        """Decides what serves a call that no row of the installed call fits. Returns (the function
+        to call, a function that is then told its nanoseconds, or None if they do not matter) to the
+        stub ``miss`` of the installed call. In this order:
 
         1. no variant, but not refused: a thread compiles the signature (``background=True``), and
            no call waits for it. The original;
@@ -310,7 +309,7 @@ class Dispatcher(WrappedFunction):
            next one compiles again;
         4. the call has another signature: what `_select_callee` gives for it.
         """
-        # The signature tells which axes have length 1: GUARD_SHAPE. Other guards are about values.
+        # GUARD_SHAPE: an axis of length 1 is part of a type. Other guards are about values.
         may_be_other_signature = code in ("", "GUARD_SHAPE")
         actual = self._specialization(values) if may_be_other_signature else spec
         if code and actual is spec:
@@ -320,8 +319,9 @@ class Dispatcher(WrappedFunction):
         variant = actual.variant(values)
         if variant is failed:
             return self._python_after_failed_guard(actual, failed.mismatch(values), values)
-        is_rebound = variant is None and not failed.applies(values)
-        if is_rebound and (actual is spec or not needs_argument_check(spec.types)):
+        # For another signature, `applies` is about the names alone unless arguments are functions.
+        is_about_names = actual is spec or not needs_argument_check(spec.types)
+        if variant is None and is_about_names and not failed.applies(values):
             self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
         target, timed = self._select_callee(values)
@@ -583,8 +583,8 @@ class Dispatcher(WrappedFunction):
         return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec` if ``on_reject`` says so, once of each cause. Not if all
-        loops are compiled in regions, nor if running as Python raises.
+        """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is
+        "warn". Not if all loops are compiled in regions, nor if running as Python raises anyway.
         """
         code, outlined = rejection.code, spec.outlined
         is_fully_compiled = outlined is not None and not outlined.loops

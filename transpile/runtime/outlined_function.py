@@ -47,7 +47,7 @@ def outline_function(
 
         def f(x):                          def f(x):
             print(len(x))                      print(len(x))
-            s = 0.0                   →        return _tp_region_2_0(x)    # compiled on its own
+            s = 0.0                   →        return _tp_region_3_4(x)    # compiled on its own
             for v in x: s += v
             return s
 

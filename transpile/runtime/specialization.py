@@ -1,4 +1,11 @@
-"""Specializations: one per call signature, with its variants, its diagnostics and its counts."""
+"""Specializations: one per call signature, with its variants, its diagnostics and its counts.
+
+For each call that no compiled code takes at once, the dispatcher asks `SignatureResolver` for the
+signature, that is, the types of the arguments, and looks up the `Specialization` for it. That has
+one of three states: a variant (compiled code) that is right for what global names mean now; a
+rejection, so that Python serves the calls, perhaps with regions that are compiled (`outlined`); or
+neither, and the dispatcher compiles.
+"""
 from __future__ import annotations
 
 import sys
