@@ -365,7 +365,12 @@ def _helper_exprs(
 def _guard_if_unchanged(
     names: _NameMeanings, expr: HostExpr, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
-    """A guard on the current value of `expr`, if it still has the description `description`."""
+    """A guard that `expr`, such as the global name ``scale``, keeps the value that it has now; None
+    if that value is not what it was when the entry was stored, so that the entry is not used.
+
+    An entry cannot store the object itself, so it stores a description (`_description`): a number
+    by its value, a function by its code. Within a process the guard then compares by identity.
+    """
     try:
         value = _value_of(names, expr)
     except (LookupError, AttributeError, ValueError):
