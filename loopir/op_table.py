@@ -99,9 +99,10 @@ class Op:
     raises: tuple[str, ...] = ()
     """Float flags that it may raise. NumPy's warning for a flag that is not listed is lost."""
     safe: float = 1.0
-    """What replaces an operand where the result is not used: with it for the `masked_operands`, and
-    anything for the others, the operation raises no flag. `MaskedRewriter` puts it into inactive
-    lanes, `apply_op` into an expression that Python would not evaluate."""
+    """What replaces an operand where the result is not used: ``a / select(used, b, 1.0)``. With it
+    for the `masked_operands`, and anything for the others, the operation raises no flag.
+    `path_conditions.apply_op` puts it into expressions that Python does not evaluate,
+    `if_convert.MaskedRewriter` into inactive lanes of a branch."""
     masked_operands: tuple[int, ...] = (0,)
     """The operands that `safe` replaces where the result is not used."""
     masked_in_expressions: bool = True

@@ -169,8 +169,14 @@ _MOST_PLACES = 3
 
 
 def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool = False) -> str:
-    """One guard in words, or that it `failed`: by its code and the source text at it, else by the
-    names that it tests.
+    """One guard in words, with the user's names (`terms`); ``failed``: that it failed.
+
+        disjoint(x, y)                       →  `x` and `y` share no memory / share memory
+        guard(n <= len(x)) at ``x[i]``       →  `x[i]` is within its array / is outside of its array
+
+    Of a `Guard` the phrase for its code (`_PHRASES`) is said of the source text at its place; where
+    there is none, of the variables that its condition reads; of a name that the compiler made up,
+    "an intermediate value". The condition itself is not shown: it is stated in compiler's terms.
     """
     match guard:
         case Disjoint(a, b, or_same):

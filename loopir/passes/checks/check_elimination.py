@@ -1,8 +1,12 @@
 """Check elimination: comparisons and checks that follow from integer facts are removed.
 
-The counterpart of LLVM's ConstraintElimination and inductive range check elimination. Facts are
-`analysis.difference_bounds`, refined by conditions in `analysis.refine_facts`; at the head of a
-loop they are the fixpoint of join and widening.
+The counterpart of LLVM's ConstraintElimination and inductive range check elimination. `_Prover`
+walks forward over the kernel with the facts that hold at the current point
+(`analysis.difference_bounds`):
+
+- `_Prover.stmt` drops a check that the facts imply; `_Prover.expr` decides a comparison;
+- `_Prover.branch` adds what the condition of a branch implies (`analysis.refine_facts`);
+- `_Prover.fixpoint` finds the facts at the head of a loop, by join and widening.
 """
 from __future__ import annotations
 
@@ -165,6 +169,7 @@ class _Prover:
                 for n in assigned:
                     f.forget(Var(n, INDEX))
                 if isinstance(rewritten, Check) and is_implied(rewritten.cond, f):
+                    # The check always holds. What its condition computes may still raise a flag.
                     flags = filter(may_raise_flags, condition_terms(rewritten.cond))
                     return tuple(Assign(self.fresh.name("cond"), e, span=s.span) for e in flags)
                 return (rewritten,)

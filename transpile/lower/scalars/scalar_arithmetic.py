@@ -102,23 +102,29 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """Loop IR of ``x op y``, for the operator at `node`. ``ufunc``: it stands for an operation on
-    elements of arrays, or a call of ``np.add`` and the like, so that warnings name the ufunc.
+    """Loop IR of ``x op y`` for two real numbers; with ``ufunc``, as the operator's ufunc, such as
+    ``np.add``, computes it, so that warnings name that. `complex_arithmetic.apply_operator` calls
+    it, when unions have been resolved.
+
+        x[i] / k    (a float32 and a Python int)    →    div(x[i], f32(k)), a NumPy float32, with
+                                                         the sources of "scalar divide" warnings
 
     By the operands, in this order:
 
-    - ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
-      (`python_int_operation`);
-    - an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
-      of the result depends on it: one operation of 64 bits that is right for both
-      (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
-      NumPy's (`as_numpy_if_loops_ran`);
-    - powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
-      `_python_int_shift`);
-    - bools, on which NumPy's ``+`` is *or*; floats (`_float_operation`), and integers
-      (`integer_operation`), which record the warnings that NumPy would give.
+    1. ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
+       (`python_int_operation`);
+    2. an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
+       of the result depends on it: one operation of 64 bits that is right for both
+       (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
+       NumPy's (`as_numpy_if_loops_ran`);
+    3. powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
+       `_python_int_shift`);
+    4. else by the result type, which the NumPy in use gives (`result_type`): bools, on which
+       NumPy's ``+`` is *or*; floats (`_float_operation`), and integers (`integer_operation`), which
+       record the warnings that NumPy would give.
 
-    Raises Refused where there is no result type, as for ``<<`` of floats.
+    Raises Refused where there is no result type, as for ``<<`` of floats, and for operations on
+    bools that NumPy does not have.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
@@ -206,8 +212,14 @@ def _float_operation(
     spelled: str,
 ) -> Num:
     """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
-    converted to its dtype. Records the warnings of NumPy's floats; requires that Python does not
-    raise for a division of Python's floats by zero. Raises Refused for bit operations.
+    converted to its dtype. Called by `binary_operation`. ``spelled``: NumPy's name in warnings.
+
+        a / c    Python floats    check c != 0, since Python raises; then a / c
+        a / c    NumPy's scalars  a / c, with the sources "divide", "over", "invalid" of warnings
+
+    Python gives no warnings: what its floats raise is noted as silent (`note_silent`). An operation
+    whose operands are Python's or NumPy's, by the data, is both, and not ``certain`` to warn; nor
+    is the step of a reduction, which passes may reassociate. Raises Refused for bit operations.
     """
     if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
         refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
