@@ -73,11 +73,11 @@ def names_waited_for(
         )
         return objects if reads_memory or not (in_memory or objects <= local) else set()
 
-    leaves = [loop.test]
-    while isinstance(leaves[0], ast.BoolOp):
-        leaves[:1] = leaves[0].values
+    operands = [loop.test]  # those of the `and` and `or` with which the test begins
+    while isinstance(operands[0], ast.BoolOp):
+        operands[:1] = operands[0].values
     direct = (s.test for s in loop.body if isinstance(s, ast.If) and _leaves(s, breaks=True))
-    for test in (*leaves, *direct):
+    for test in (*operands, *direct):
         if names := waited_for(test, in_memory=True):
             return sorted(names)
     exits = [t for t in (loop.test, *_tests_of_exits(loop.body, breaks=True)) if _names_read(t)]

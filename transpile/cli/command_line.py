@@ -56,7 +56,9 @@ def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _parser() -> Parser:
-    """The parser of the command's own words."""
+    """The parser of the command's own words: one `add` for each option. Which options exclude each
+    other `_contradiction` says, what they do `_run_task`; ``docs/command.md`` describes them.
+    """
     parser = Parser(
         prog="transpile",
         description="Reports what became of the loops of every @fuse function in files. The files "
@@ -106,7 +108,10 @@ def _parser() -> Parser:
 def _contradiction(
     options: argparse.Namespace, script_args: Sequence[str] | None
 ) -> str | None:
-    """An error message for options that exclude each other, else None."""
+    """The error message for the first two options that exclude each other, which says what each is
+    for; None if all fit. `parse_command_line` asks, since argparse knows no such rules.
+    ``script_args``: the words after ``--``; None if there is no ``--``.
+    """
     tasks = {
         "a file": bool(options.files),
         "--explain": options.explain is not None,

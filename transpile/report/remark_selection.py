@@ -21,8 +21,8 @@ def fusion_remarks(
     """Divides the rejections of fusion in two lists: those that a report shows, and those that it
     shows only in detail (`Report.further`). Others are dropped. For each, in this order:
 
-    - dropped, if both loops are in one line (``a + b`` and its result, say) or implement one
-      operation (`Span.internal`): the user has no two loops there to change;
+    - dropped, if both loops are in one line (as those of ``a + b + c``, of arrays), or one of them
+      has no place, or implements an operation (`Span.internal`): the user has no two loops there;
     - shown, if the user wrote both loops (``written``: the places of the ``for`` and ``while``
       statements), joining them would have saved something (bytes moved, or an effect such as
       ``print`` is what prevents it), and no other reason for this pair is shown yet;

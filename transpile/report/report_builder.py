@@ -161,7 +161,8 @@ def _outermost(spans: Iterable[Span]) -> list[Span]:
 
 
 def scalar_loop_rejections(
-    kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool
+    kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool,
+    in_python_loop: bool = False,
 ) -> tuple[Rejection, ...]:
     """One rejection (VECTOR_…) for each loop of the report that has no vector lanes, with the
     reason that the vectoriser gives, in the user's names::
@@ -171,11 +172,14 @@ def scalar_loop_rejections(
     ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
     of the report. Nothing is said of those that are vector loops in the end, nor of those whose
     note already says that they go through a dict, a set or random numbers in turn.
+    ``in_python_loop``: see `report_compiled`.
     """
     scalar = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
     first_reasons: dict[Span, Rejection] = {}
     for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
         if loop.span is not None and loop.span in scalar:
+            if in_python_loop and reason.code == "VECTOR_REASSOCIATE":
+                reason = replace(reason, message=_ORDER_IS_KEPT, help=_HELP_FOR_ORDER)
             first_reasons.setdefault(loop.span, reason)  # a split loop has several
     return tuple(
         _scalar_loop_rejection(span, reason, terms) for span, reason in first_reasons.items()
@@ -307,16 +311,22 @@ def _flops_per_iteration(loop: LoopLike) -> int:
     return sum(DTYPES[n.dtype].kind == "f" for n in calls)
 
 
+_ORDER_IS_KEPT = "floats are summed in order, since Python runs the loop around this one"
+_HELP_FOR_ORDER = (
+    "sum the items of an array that is an argument of the function, or move what stays Python out "
+    "of the outer loop"
+)
 _COMPILED_WHEN_RUN = "compiled for the types that it runs with"
 
 
 def report_compiled(
     stages: Compilation, target: Target, stats: Mapping[str, object] | None = None,
     failures: GuardFailures | None = None, faster: FasterAsPython | None = None, *,
-    is_region: bool = False,
+    is_region: bool = False, in_python_loop: bool = False,
 ) -> Report:
     """The report on a function that compiles for `target`, or on the region of one. `faster`: the
-    calls of it that Python serves because it is faster.
+    calls of it that Python serves because it is faster. ``in_python_loop``: it is a region whose
+    sums keep their order for that reason (`runtime.outlined_function`).
     """
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
@@ -324,7 +334,8 @@ def report_compiled(
     drawn = stages.plan.generator_parts
     loops = loop_infos(legal, stages.scalar, target, written, drawn)
     scalar_rejections = scalar_loop_rejections(
-        _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
+        _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate,
+        in_python_loop=in_python_loop,
     )
     if stages.options.threads != 1:
         loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
@@ -395,7 +406,7 @@ def report_refused(
 
     Shown is for each of `rejections` its cause (`with_cause`), equal ones once. In detail it also
     shows the effects, such as ``print``, that would prevent fusion even if it compiled
-    (`effect_rejections`). A function that is compiled in part gets these from `report_regions`.
+    (`effect_rejections`). If regions of the function are compiled, `report_regions` adds them.
 
     ``source``: None where it is unavailable; ``stats``: of the calls so far.
     """
@@ -426,8 +437,8 @@ def report_regions(
     all regions have run, and each of them is accepted. Then the refusals of the whole function
     matter to nobody who looks for slow loops, and are only shown in detail.
 
-    ``not_run``: the loops of regions that have not run yet, so that the types are unknown. They
-    are shown as compiled when they run.
+    ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
+    report says of each that it is compiled when it runs.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
@@ -481,9 +492,9 @@ def join_reports(function: Callable[..., Any], reports: Sequence[Report], target
 
 
 def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """The rejections of all signatures of a function, each cause once: the first of each code and
-    place. One place may be refused for several signatures with other words, as in ``is a list of
-    strs`` and ``is a tuple``. A rejection without a place counts by its message.
+    """The rejections of all signatures of a function, without those that have the code and the
+    place of an earlier one: a place that is refused for several signatures has one cause, even if
+    the messages differ, since they name types. A rejection without a place counts by its message.
     """
     first: dict[object, Rejection] = {}
     for r in merge_equal(rejections):

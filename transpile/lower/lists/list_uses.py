@@ -54,9 +54,8 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
     """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; the lowering of
     subscripts asks whether a slice is among them.
 
-        w = v[1:]                        w = v[1:]
-        s = w[0] + w[1]                  v[1] = 0          # Python's w keeps the old item
-        →  a view of v                   s = w[0]          →  a copy
+        w = v[1:]; s = w[0] + w[1]            →  v[1:] can be a view of v
+        w = v[1:]; v[1] = 0; s = w[0]         →  v[1:] is a copy, which keeps the old item
 
     `_is_uncopied` decides for one statement, with those that follow it in its block.
     """
