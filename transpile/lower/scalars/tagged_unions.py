@@ -194,8 +194,14 @@ def feasible_cases(cases: Iterable[UnionCase], *facts: Expr | None) -> list[Unio
 
 
 def narrowed_unions(env: dict[str, Value], cond: Expr) -> dict[str, Value]:
-    """The unions in `env`, by name, narrowed to the cases that are possible where `cond` holds; a
-    single one is its value.
+    """The unions in `env`, by name, narrowed to the cases that are possible where `cond` holds
+    (flow typing); a single one is its value. They are put into ``env`` in a branch on `cond`.
+
+        if y is not None:        cond: not y_is_none
+            z = y + 1.0          y: the float alone, without a check
+
+    A case is impossible if its ``when`` is false given the conjuncts of `cond`
+    (`feasible_cases`). Names that are no union, or where no case is possible, are left out.
     """
     narrowed: dict[str, Value] = {}
     for name, v in env.items():
