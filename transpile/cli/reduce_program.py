@@ -35,9 +35,9 @@ def reduce_call(
     call: FailingCall, finding: Finding, *, seconds: float = SECONDS
 ) -> tuple[FailingCall, Finding]:
     """A smaller call that fails as `call` does, at the stage of `finding`, and the finding about
-    it. This is delta debugging: reductions are tried in rounds (`_Reducer.improve`), and a smaller call
-    is kept if it still fails in the same way (`Finding.key`), until a round changes nothing. The
-    result is minimal for these reductions; there may be smaller programs that fail.
+    it. This is delta debugging: reductions are tried in rounds (`_Reducer.improve`), and a smaller
+    call is kept if it still fails in the same way (`Finding.key`), until a round changes nothing.
+    The result is minimal for these reductions; there may be smaller programs that fail.
 
     ``seconds``: for one run of one program. ``transpile reduce`` calls this.
     """
