@@ -91,15 +91,15 @@ class Fact(NamedTuple):
 
     @property
     def is_int(self) -> bool:
-        """Whether it is a Python int on every path, as ``len(x)`` is; no bool, and no NumPy integer.
-        In lowering, the question is `typed_values.Num.python_int`.
+        """Whether it is a Python int on every path, as ``len(x)`` is; no bool, no NumPy integer. In
+        lowering, the question is `typed_values.Num.python_int`.
         """
         return self.types == INT_TYPES
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is on every path an integer of Python or NumPy, or an array of integers, as an
-        index may be; bools are none.
+        """Whether it is on every path an integer of Python or NumPy, or an array of integers, as
+        an index may be; bools are none.
         """
         return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
 
