@@ -20,6 +20,7 @@ __all__ = [
 
 KINDS = (
     "sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll", "saturate",
+    "delayed",
 )
 
 _TEXT = Path(__file__).with_name("pool_harness.c")
