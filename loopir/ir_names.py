@@ -53,7 +53,11 @@ __all__ = [
 
 
 def bound_names(*nodes: Node) -> frozenset[str]:
-    """Every name that is bound somewhere in `nodes`: assigned, yielded, accumulated or counted."""
+    """Every name that is bound somewhere in `nodes`, inside of loops and branches, too: assigned,
+    yielded by an `If`, accumulated by a loop, or a loop's variable.
+
+        for i in loop(0, n, s=0.0): t = x[i]; s = step(s + t)    →    {i, s, t}
+    """
     return _union_of([], [_bound_and_used(n)[0] for n in nodes])
 
 
@@ -143,8 +147,9 @@ def _rename(n: Any, names: Mapping[str, str]) -> Any:
 
 
 def names_read(*code: Node | None) -> frozenset[str]:
-    """Every scalar name that is read somewhere in `code`, including names that `code` binds; parts
-    that are None are skipped.
+    """Every scalar name that is read somewhere in `code`, including names that `code` itself binds:
+    free names are ``names_read(s) - bound_names(s)``. Arrays are no names: `mod_ref.arrays_read`.
+    Parts that are None, such as a loop without ``until``, are skipped.
     """
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
@@ -160,7 +165,11 @@ def multiply_bound_names(code: Node) -> frozenset[str]:
 
 
 class FreshNames:
-    """A supply of names that a kernel does not use yet.
+    """A supply of names that a kernel does not use yet. A pass makes one, and asks it for each name
+    that it adds; names that were given are not given again.
+
+        fresh.name("i")     →    "i", or "i_1" if the kernel has an i
+        fresh.copy(loop)    →    the loop with all names that it binds renamed, to run beside it
 
     ``keep_numbers``: a new name like ``i_3`` is ``i_3_1``; else it is ``i_4``.
     """

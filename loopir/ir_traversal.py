@@ -211,13 +211,20 @@ _NONE: frozenset[str] = frozenset()
 
 
 def is_innermost(loop: LoopLike) -> bool:
-    """Whether no loop is in `loop`."""
+    """Whether no loop, of any kind, is in `loop`, at any depth: neither in its body nor in a branch
+    of it.
+    """
     return not any(contains(c, LoopLike) for c in children(loop))
 
 
 def counted_range(loop: Loop) -> Interval | None:
-    """The range of a counted loop: it is an interval, and no ``until`` ends the loop before. None
-    for other loops. (A `Break` or `Return` in the body is not looked for: see `has_early_exit`.)
+    """The range of a counted loop, whose trip count its range alone gives; None for other loops.
+
+        for i in loop(0, n)                →    the interval [0, n)
+        for i in loop(0, n, until=done)    →    None: it may end before
+        for i in loop(range(0, n, 64))     →    None: a range with a step is no interval
+
+    A `Break` or `Return` in the body is not looked for: `has_early_exit` does that, by a walk.
     """
     return loop.range if isinstance(loop.range, Interval) and loop.until is None else None
 

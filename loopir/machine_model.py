@@ -92,8 +92,16 @@ def register_tiles(
 def best_register_tile(
     machine: Machine, sums_per_element: int, max_row_count: int | None = None
 ) -> RegisterTile:
-    """The tile with the fewest cycles for one vector of the result (`RegisterTile.cost`), with the
-    rows that remain after full tiles.
+    """The tile with the fewest cycles for one vector of the result (`RegisterTile.cost`).
+
+        16 registers, latency 4, 2 pipes, one sum an element: 6 rows x 2 columns. Its 12 sums, 2
+        loads and a broadcast fit in registers; a step takes (12 additions + 8 loads) / 2 pipes = 10
+        cycles for 12 vectors of results
+
+    Each sum waits for itself, so a tile must have enough of them to fill the pipes meanwhile; and
+    a larger tile shares each load among more sums. Counted with it are the rows that remain after
+    full tiles, if `max_row_count` tells how many rows there are. ``sums_per_element``: how many
+    sums the loop has for one element of the result. `jam` takes the rows, `block_cache` both.
     """
     return register_tiles(machine, sums_per_element, max_row_count)[0]
 
@@ -122,8 +130,8 @@ def _tiles(
 
 
 def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element: int) -> float:
-    """Cycles of one step of a tile's sums: its additions and loads, or the latency of the last
-    step.
+    """Cycles of one step of a tile's sums: its additions and loads, spread over the pipes; or, if
+    that is less, the latency of the addition for which the next step waits.
     """
     return max(
         (rows * vectors * sums_per_element + rows + vectors) / machine.pipes, machine.latency
@@ -131,9 +139,11 @@ def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element
 
 
 def strip_length(cache: int, bytes_per_iteration: int) -> int:
-    """How many iterations, of which each uses `bytes_per_iteration` bytes (of a panel, say), fill
-    an eighth of `cache`, as a power of two.
+    """The length of a strip: how many iterations, each of which uses `bytes_per_iteration` bytes
+    (of a panel, say), fill an eighth of a cache of `cache` bytes, as a power of two, at least 1.
 
-    An eighth stays resident while other data streams through.
+        strip_length(512 << 10, 64) == 1024       65,536 bytes, 64 for each iteration
+
+    An eighth stays in the cache while other data streams through it.
     """
     return 1 << (max(cache // 8 // bytes_per_iteration, 1).bit_length() - 1)

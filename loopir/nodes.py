@@ -129,7 +129,11 @@ class Ramp(Spanned):
 
 @record(frozen=True, slots=True)
 class HReduce(Spanned):
-    """A horizontal reduction by halving: lane ``k`` combines with ``k + h``, for h = lanes/2, …, 1.
+    """A horizontal reduction by halving: the scalar that is left when lane ``k`` has been combined
+    with lane ``k + h``, for h = lanes/2, lanes/4, …, 1.
+
+        hreduce("add", v) of 4 lanes: (v[0] + v[2]) + (v[1] + v[3])
+
     This order is the same for every target and register width, and so are the bits of a sum.
     """
     op: str

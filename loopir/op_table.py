@@ -31,7 +31,9 @@ STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "rep
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
 
 CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
-"""Bits of a status that say, beside ``replay``, what the check was about that failed."""
+"""Bits of a status that say, beside ``replay``, what kind of check failed (`check_status` gives
+them). `float_errors` makes the code of the replay of them: without one, it is GUARD_RAISES.
+"""
 
 GUARD_SHIFT = 8
 """A failed guard's status is its number, counted from 1, shifted left by this many bits."""
@@ -97,9 +99,10 @@ class Op:
     raises: tuple[str, ...] = ()
     """Float flags that it may raise. NumPy's warning for a flag that is not listed is lost."""
     safe: float = 1.0
-    """What replaces an operand where the result is not used: with it for the `masked_operands`, and
-    anything for the others, the operation raises no flag. `MaskedRewriter` puts it into inactive
-    lanes, `apply_op` into an expression that Python would not evaluate."""
+    """What replaces an operand where the result is not used: ``a / select(used, b, 1.0)``. With it
+    for the `masked_operands`, and anything for the others, the operation raises no flag.
+    `path_conditions.apply_op` puts it into expressions that Python does not evaluate,
+    `if_convert.MaskedRewriter` into inactive lanes of a branch."""
     masked_operands: tuple[int, ...] = (0,)
     """The operands that `safe` replaces where the result is not used."""
     masked_in_expressions: bool = True

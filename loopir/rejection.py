@@ -25,6 +25,11 @@ class Label:
 class Rejection:
     """Why something was not fused, not vectorised, not compiled, or handed back to Python.
 
+        Rejection("LOWER_TYPE", "`s` is a str, and no number", span of ``s``, help="…")
+
+    Fusion and the passes return it, `refuse` raises it in `Refused`, the runtime keeps it in the
+    specialization; `refusal_causes` and `remark_selection` choose what a report shows.
+
     ``code`` is a key of ``transpile.codes.CODES``. ``span`` is the primary location, under which
     ``message`` is shown (None where there is none, e.g. a missing compiler); ``labels`` are further
     locations. The labels of a ``VECTOR_*`` rejection are the elements that the message names, in

@@ -1,11 +1,17 @@
-"""Costs of parallel regions in nanoseconds: from which work on threads pay, for C and reports."""
+"""Costs of parallel regions in nanoseconds: from which work on threads pay, for C and reports.
+
+The work of a region is its additions (`loopir.analysis.work_estimate`) times the nanoseconds that
+an addition takes. The numbers are the same for all machines: how long it takes to wake a thread
+differs less between them than between two moments on one of them.
+"""
 from __future__ import annotations
 
 __all__ = ["FIRST_RATE", "PAYS_ASLEEP", "PAYS_AWAKE", "WORTH"]
 
 FIRST_RATE = 1.0
-"""Nanoseconds of an addition, until calls were measured: rather too many, since the pool measures
-the calls that seem worth it, and no others."""
+"""Nanoseconds of an addition, before the first call of a region was measured. Rather too many: the
+pool measures the calls that seem worth its help, and corrects the number then; calls that do not
+seem worth it are never measured."""
 
 WORTH = 2000.0
 """Work from which a kernel asks the pool: ``TP_WORTH`` in kernels."""

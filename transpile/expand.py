@@ -314,8 +314,9 @@ class _Driver:
         return out
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
-        """`s` expanded: its replacement, expanded in turn, or `s` with its blocks expanded. Updates
-        the facts to those after `s`.
+        """`s` expanded until no macro fires on it: the replacement by the first macro that fires,
+        expanded in turn (`block`), or else `s` with its blocks expanded (`_descend`). Updates the
+        facts to those after `s`.
         """
         facts = self.cx.facts
         before, rebound = dict(facts.known), facts.bind_within(s)

@@ -1,8 +1,13 @@
 """Host expressions: what Python evaluates at each call, outside of the kernel, as typed nodes.
 
-Lowering makes them for the arrays of a call and for what guards ask; they are frozen, hashable and
-pickled with the kernel interface. `native_call` turns them to rows for the C entry.
-`python_wrapper` alone prints them as Python.
+Lowering makes them for the arrays of a call and for what guards ask::
+
+    np.zeros(len(x) + 1)
+    →   HostCall(HostAttribute(HostHelper("np"), "zeros"),
+                 (HostOp("add", (HostCall(HostName("len"), (HostName("x"),)), HostConst(1))),))
+
+They are frozen, hashable and pickled with the kernel interface. `native_call` turns them to rows
+for the C entry. `python_wrapper` alone prints them as Python.
 """
 from __future__ import annotations
 
@@ -117,6 +122,10 @@ HostExpr: TypeAlias = (
     HostConst | HostName | HostHelper | HostCapacity | HostAttribute | HostItem | HostSlice
     | HostCall | HostOp | HostDisplay
 )
+"""What Python, or the C entry, evaluates before the kernel starts. `Allocated.expr` makes an array,
+`IdentityGuard.expr` reads what a guard compares. `from_ast` makes it of Python's syntax tree,
+`host_expressions.host_expression` of an expression of Loop IR; `host_source` prints it.
+"""
 
 _BINARY: dict[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "floordiv": ast.FloorDiv,

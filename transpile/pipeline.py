@@ -464,7 +464,10 @@ STAGES: tuple[Stage, ...] = (
         reason="wraps the kernel so that it takes the arguments of the Python function",
     ),
 )
-"""All stages, in the order in which they run."""
+"""All stages, in the order in which they run; each row's ``reason`` says what it is for, and
+`run_stages` runs them. A new stage is a row here, and a function from one `Compilation` to the
+next; whatever shows, checks, times or bisects stages goes through this table.
+"""
 
 PORTABLE = "decide_copies"
 """The last stage that does not depend on the target, but for the sizes in `Machine`."""

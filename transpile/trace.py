@@ -58,8 +58,14 @@ def text_of_form(form: str, state: Compilation) -> str:
 
 @contextmanager
 def tracing(settings: Knobs) -> Iterator[Observer]:
-    """An observer for `run_stages`. At the end, also if a stage failed, prints and writes what the
-    settings ask for.
+    """An observer for `run_stages`, which is told of each stage and records its time and text::
+
+        with tracing(settings) as observe:
+            state = run_stages(state, observe=observe)
+
+    At the end, also if a stage has raised, it prints to stderr what ``TRANSPILE_DEBUG`` asks for,
+    and writes all texts to the folder of ``TRANSPILE_DUMP`` (`_Trace.output`). A stage whose text
+    is that of the stage before it is not shown.
     """
     trace = _Trace()
     macros = MacroTrace() if "macros" in settings.debug or settings.dump else None

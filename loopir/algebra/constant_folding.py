@@ -101,7 +101,9 @@ def max_trips_of_remainder(r: Interval) -> int | None:
 
 
 def constant_trip_count(r: Interval) -> int | None:
-    """The trip count of an interval with constant bounds, else None."""
+    """The trip count of an interval whose bounds are constants, else None: ``[2, 5)`` → 3. The
+    quick question; `loop_set.constant_max_trips` gives an upper bound for others.
+    """
     if isinstance(r.lo, Const) and isinstance(r.hi, Const):
         return max(0, int(r.hi.value) - int(r.lo.value))
     return None

@@ -39,7 +39,16 @@ def call_may_raise(e: Call) -> bool:
 
 
 def possible_flags(*code: Node) -> frozenset[str]:
-    """The float-flag classes that `code` may raise."""
+    """The float-flag classes that `code` may raise: "divide", "over", "under", "invalid".
+
+        x / y        (floats)     →    {"divide", "over", "under", "invalid"}
+        i64(x) + 1   (x a float)  →    {"invalid", "over", "under"}, by the conversion
+        i + 1                     →    {}: integer operations raise no flag
+
+    By the column ``raises`` of each operation (`op_table.Op`), not by values: ``x / 2.0`` may raise
+    all four. Passes ask before they drop, move or duplicate code; a memo in each node makes it
+    cheap.
+    """
     return frozenset[str]().union(*map(_flags_within, code))
 
 
@@ -95,5 +104,10 @@ def replay_checks(*code: Node) -> Iterator[Check]:
 
 
 def may_replay(*code: Node) -> bool:
-    """Whether running `code` may end the kernel."""
+    """Whether running `code` may end the kernel: it has a check, of code "replay", that may fail.
+
+    A pass must not move a visible store before such code: the replay would run on a changed array.
+    A check of another code, such as "over", only raises a flag. (Guards are tested before the
+    kernel runs, and are no part of `code`.)
+    """
     return any(True for _ in replay_checks(*code))

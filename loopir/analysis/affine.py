@@ -243,11 +243,14 @@ def linearize(
     leaf: Callable[[Expr], AffineForm[A] | None],
     splits: Callable[[Call], bool] = is_linear_call,
 ) -> AffineForm[A] | None:
-    """The form of the integer `e`.
+    """The affine form of the integer `e`: the one decomposition, for passes and for lowering.
 
-    Calls for which `splits` is true are decomposed into the forms of their operands. Every other
-    expression, and a call whose operands give no form, becomes ``leaf(e)``; None where that is
-    None.
+        2 * (i + 1) - n // 2    with ``leaf`` = `AffineForm.of`    →    2·i - 1·(n // 2) + 2
+
+    Sums, differences, negations, casts and products with a constant are decomposed into the forms
+    of their operands, if ``splits`` allows the call: a caller excludes those that may overflow.
+    Every other expression, and a call whose operands give no form, becomes ``leaf(e)``: an atom
+    that the caller chooses; or None, and then the whole form is None.
     """
     if isinstance(e, Const) and DTYPES[e.dtype].kind in "iu":
         return AffineForm({}, int(e.value))

@@ -18,19 +18,26 @@ __all__ = ["added_arrays", "adds_floats"]
 
 
 def added_arrays(loop: Node, kernel: Kernel) -> frozenset[str]:
-    """The arrays of `kernel` to which the scalar `loop` only adds integers: it has no other access
-    to their memory, and no check. They are contiguous and of rank 1, so that tables are.
+    """The arrays of `kernel` to which the scalar `loop` only adds integers (`_only_adds`), so that
+    its iterations are independent but for the order of additions, which does not matter.
+
+    Each is contiguous and of rank 1, so that a thread's own table is an array of as many elements;
+    and no other array that the loop accesses shares its memory. None if the loop has a check: after
+    a failure the additions of later iterations would have to be undone. `parallel_obstacle` asks
+    this; `c_regions` makes the tables.
     """
     if not isinstance(loop, Loop) or any(isinstance(n, Check | Bits) for n in walk(loop)):
         return frozenset()
     nodes = [*walk(loop)]
-    others = {n.array for n in nodes if isinstance(n, Load | Store)}
+    accessed = {n.array for n in nodes if isinstance(n, Load | Store)}
     aliases, found = alias_table(kernel), set[str]()
     for p in kernel.params:
-        if p.name not in others or p.rank != 1 or p.unit != 0 or DTYPES[p.dtype].kind not in "iu":
+        is_table_like = p.rank == 1 and p.unit == 0 and DTYPES[p.dtype].kind in "iu"
+        if p.name not in accessed or not is_table_like:
             continue
-        apart = (aliases.relation(p.name, x) is Alias.DISJOINT for x in others - {p.name})
-        if _only_adds(nodes, p.name) and all(apart):
+        others = accessed - {p.name}
+        are_apart = all(aliases.relation(p.name, x) is Alias.DISJOINT for x in others)
+        if _only_adds(nodes, p.name) and are_apart:
             found.add(p.name)
     return frozenset(found)
 

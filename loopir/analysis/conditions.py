@@ -42,11 +42,15 @@ def implied_terms(
 ) -> Iterator[tuple[Expr, bool]]:
     """Terms with the truth value that each has where `cond` holds (or fails, unless ``holds``).
 
-    ``a and not b`` that holds gives (a, True), (b, False). ``value_of`` gives the value of a name,
-    or None. ``refuted``, if given, tells whether an expression is known to be false: a disjunction
-    with such a side decides the other, and so does a conjunction that fails. It is called after the
-    terms before have been yielded, so that it may use them. A disjunction that decides nothing is
-    yielded as a term, but not if ``refuted`` is given.
+        a and not b    that holds               →    (a, True), (b, False)
+        a or b         that fails               →    (a, False), (b, False)
+        a or b         that holds, a refuted    →    (b, True)
+
+    ``value_of`` gives the value of a name, or None. ``refuted``, if given, tells whether an
+    expression is known to be false: a disjunction with such a side decides the other, and so does a
+    conjunction that fails. It is called after the terms before have been yielded, so that it may
+    use them. A disjunction that decides nothing is yielded as a term, but not if ``refuted`` is
+    given.
     """
     value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
     match cond:
@@ -76,7 +80,14 @@ def implied_comparisons(
     refuted: Callable[[Expr], bool] | None = None,
 ) -> Iterator[tuple[str, Expr, Expr]]:
     """Comparisons ``(op, p, q)`` of integers that all hold where `cond` holds (or fails, unless
-    ``holds``).
+    ``holds``): all facts about integers that a condition gives.
+
+        i >= 0 and not (i >= n)    that holds    →    ("ge", i, 0), ("lt", i, n)
+        i < n or c                 that fails    →    ("ge", i, n)
+
+    Comparisons of floats are left out: on a NaN ``<`` and ``>=`` are both false, so that a negated
+    one implies nothing. ``value_of`` and ``refuted`` are those of `implied_terms`. Passes use it by
+    `refine_facts.assume_condition`, lowering by `path_conditions.facts_from`.
     """
     for term, value in implied_terms(cond, holds, value_of, refuted):
         match term:

@@ -104,7 +104,11 @@ def alias_table(kernel: Kernel) -> AliasTable:
 
 
 def may_alias(kernel: Kernel, a: str, b: str) -> bool:
-    """Whether arrays `a` and `b` may have an element in common."""
+    """Whether arrays `a` and `b` of `kernel` may have an element in common: they are one array, or
+    the guard between them allows it (``Disjoint(a, b, or_same=True)``). A pair without a guard is
+    disjoint, or neither array is written: lowering has added a guard for each pair that may
+    conflict (`assemble_plan.alias_guards`). For many queries on one kernel use `mod_ref.AliasInfo`.
+    """
     return alias_relation(kernel, a, b) is not Alias.DISJOINT
 
 

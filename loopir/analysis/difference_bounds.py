@@ -1,7 +1,13 @@
 """Difference bounds: the range of each integer, and the maximum difference of any two.
 
-The facts hold at one program point. LLVM's counterpart is ConstraintElimination's constraint
-system. `refine_facts` adds what conditions imply; the pass `check_elimination` uses both.
+The facts hold at one program point, and are those of difference bound matrices (DBM, the zone
+domain of abstract interpretation; A. Miné, PADO 2001), kept sparse; LLVM's counterpart is the
+constraint system of ConstraintElimination::
+
+    while lo < hi:                       # lo - hi <= -1
+        mid = (lo + hi) // 2             # lo - mid <= 0, mid - hi <= -1: so x[mid] is in bounds
+
+`refine_facts` adds what conditions imply; the pass `check_elimination` uses both.
 """
 from __future__ import annotations
 
@@ -39,12 +45,17 @@ _Relation: TypeAlias = tuple[AffineForm[Term], AffineForm[Term], int]
 
 
 class IntegerFacts:
-    """The integer facts at one point.
+    """The integer facts at one point of a kernel. A *term* is a name, or a length such as
+    ``x.shape[0]``, as text.
 
-    ``ranges``: of names and lengths. ``max_differences[x][y]``: an upper bound of ``x - y``, for
-    64-bit integers; a row is not changed but replaced, since copies share it. ``values``: the
-    expression that a name is bound to, as long as the names in it are not rebound; ``named``: the
-    inverse.
+    ``ranges``: the least and the greatest value of terms. ``max_differences[x][y]``: an upper bound
+    of ``x - y``, for 64-bit integers; a row is not changed but replaced, since copies share it.
+    ``values``: the expression that a name is bound to, as long as the names in it are not rebound;
+    ``named``: the inverse.
+
+    Queries: `range_of` of an expression, `max_difference` and `difference_range` of two. Updates,
+    in place: `bind` for an assignment, `forget` for an unknown one, `add_difference` and `narrow`
+    for what a condition implies. Differences are not closed: a query finds the shortest path.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Interval analysis: bounds of an integer, from the dtypes and operations it is computed with.
 
-`result_bounds` has one row for each operation; `expression_bounds` applies it to an expression,
-given the bounds of its operands. What is known of names comes from the caller: passes use
-`Intervals`, difference bounds ``span``, lowering `ValueRanges`.
+`result_bounds` has one row for each operation (`_ROWS`); `expression_bounds` applies it to an
+expression, given the bounds of its operands. What is known of names comes from the caller: passes
+use `Intervals`, difference bounds `IntegerFacts.range_of`, lowering `value_ranges.interval_of`.
 """
 from __future__ import annotations
 
@@ -68,10 +68,16 @@ def expression_bounds(
     e: Expr, operand_bounds: Callable[[Expr], Bounds], unbounded: Container[str] = ()
 ) -> Bounds:
     """The interval of the integer or bool `e`, if each operand lies within
-    ``operand_bounds(operand)``.
+    ``operand_bounds(operand)``. One level of interval arithmetic: the caller's function recurses.
 
-    A result that may overflow may be any number of the dtype. Operations in ``unbounded`` are those
-    of Python's integers: for them the caller makes sure that results do not overflow.
+        a + b    u8 in 0 … 255 each, cast to i64    →    0 … 510
+        a + b    two i64s of which nothing is known →    all i64s, since the sum may wrap around
+        x.shape[0]                                  →    0 … 2**47 (`LENGTH`)
+
+    A result that may leave its dtype wraps around, so it may be any number of the dtype. Not for
+    operations in ``unbounded``: their results are Python's integers, of which the caller proves or
+    checks that they fit (lowering). Then the interval is that of the exact result. A float that is
+    converted, a load, and an operation without a row may be any number of the dtype, too.
     """
     limits = dtype_bounds(e.dtype)
     match e:

@@ -38,8 +38,15 @@ class PositionTest:
 
 
 def position_tests(loop: Loop) -> list[PositionTest]:
-    """The comparisons in `loop` that have one result from, or up to, a certain iteration, or in all
-    iterations but one; with that iteration (`PositionTest`).
+    """The comparisons in `loop` of its variable with an invariant, each with the iterations in
+    which it has one result, the interior; and that result.
+
+        i > 0         PositionTest(i > 0, then=True, bound=1, low=True): True from iteration 1 on
+        i < n - 1     PositionTest(i < n - 1, then=True, bound=n - 1, low=False): True before it
+        i == k        PositionTest(i == k, then=False, bound=k, low=None): False in all but one
+
+    Of a branch, the interior is where the larger side runs (`_TestFinder._candidates`). Both sides
+    of a comparison must be affine. `partition_loops` uses this. Empty unless the loop is counted.
     """
     return _TestFinder(loop).tests() if counted_range(loop) is not None else []
 

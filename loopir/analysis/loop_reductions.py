@@ -70,7 +70,17 @@ class Reduction:
 
 
 def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
-    """The reduction that `acc` is in `loop`; None if it is none, or if other code reads it."""
+    """The reduction that `acc` is in `loop`, so that its iterations may be reassociated; None if it
+    is none.
+
+        for i in loop(0, n, s=0.0): s = step(s + x[i])                →    add of x[i]
+        for i in loop(0, n, s=0.0): y[i] = s; s = step(s + x[i])      →    None: each partial sum
+                                                                          is read, a scan
+
+    Conditions: nothing else in the loop reads the accumulator, but the overflow checks of its own
+    steps; its step has one of the forms of `match_reduction`; and the value that is added does not
+    depend on it, as in ``s + s * x[i]``. Passes that split, vectorise or distribute loops ask it.
+    """
     name = acc.name
     other_steps = [a.step for a in loop.accs if a is not acc]
     other_statements = [s for s in loop.body if s not in overflow_checks_of(acc, loop)]

@@ -77,12 +77,14 @@ def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
 
 
 def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | None:
-    """An upper bound of the trip count over `r`, if affine arithmetic on its ends gives a constant;
-    else None. The most general of such bounds; `passes.loop_splitting.max_trips_of_strip` is the
-    quick one for strips.
+    """A constant upper bound of the trip count over `r`, if affine arithmetic on its ends gives
+    one; else None. The most general of such bounds, for passes that unroll or jam short loops;
+    `passes.loop_splitting.max_trips_of_strip` is the quick one for strips.
 
-    `definitions` gives the values of names in the bounds: ``[0, end)`` with ``end = min(n, 1)`` has
-    at most 1 iteration.
+        [i, min(i + 64, n))    →    64
+        [0, end)               →    1, if `definitions` has end = min(n, 1)
+
+    `definitions` gives the values of names in the bounds.
     """
     difference = _max_difference(r.hi, r.lo, definitions)
     return None if difference is None else max(difference, 0)

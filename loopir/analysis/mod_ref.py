@@ -65,7 +65,14 @@ class AliasInfo:
         return any(self.shared(a, b) for a in some for b in others)
 
     def crosses(self, value: Expr, code: Iterable[Node]) -> bool:
-        """Whether `code` may write an element that `value` loads."""
+        """Whether `code` may write an element that `value` loads: then `value` must not be computed
+        after `code` instead of before it, or the other way round.
+
+            value x[i] + 1, code y[i] = 0.0    →    whether x and y may overlap (`shared`)
+
+        Elements are not told apart, so that ``x[i]`` crosses a store to ``x[i + 1]``. Passes that
+        move loads ask it: `propagate_copies`, `carry_indexed`, `prefix_scans`.
+        """
         arrays = arrays_read((value,))
         return bool(arrays) and self.overlap(arrays, arrays_written(code))
 

@@ -31,7 +31,14 @@ _MAX_DIFFERENCE = 1 << 62  # larger differences are not recorded
 
 
 def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
-    """Add to `f` what follows from `cond` being true (or false, with ``holds=False``)."""
+    """Add to `f` what follows from `cond` being true (or false, with ``holds=False``).
+
+        i + 1 < n    true, and i in 0 … 99    →    i - n <= -2, n >= 2
+
+    Each comparison that `cond` implies (`implied_comparisons`) becomes a bound of a difference
+    (`_assume_comparison`). Names are expanded to their values; a side of an ``or`` that `f` refutes
+    decides the other one. `check_elimination` calls it for branches, guards and checks that hold.
+    """
 
     def value_of(name: str) -> Expr | None:
         return f.values.get(name)

@@ -31,11 +31,13 @@ def stores_to_undo(loop: Splittable, kernel: Kernel) -> tuple[Store, ...]:
 
 
 def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
-    """Why the elements that an iteration of the parallel `loop` stores cannot be told before it
-    runs; None if they can: each store is made in each iteration, and its subscripts depend on the
-    loop's variable and on what the loop does not change.
+    """Why the stores of the parallel `loop` cannot be undone if a check fails, for the report; None
+    if they can be: before a chunk of iterations runs, the elements that it is going to store are
+    saved, in a loop over its iterations alone. So each iteration must make each store, once, at
+    subscripts that depend on the loop's variable and on what the loop does not change.
 
     Assumes that `parallel_obstacle` found none: no two iterations touch one of these elements.
+    `parallelize` asks this of a loop with checks; `c_regions` makes the code that saves and undoes.
     """
     if isinstance(loop, PredLoop):
         return "it may raise, and stores under a condition"
@@ -43,16 +45,17 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         return "it may raise, and end before its last iteration"
     if isinstance(loop.range, RangeDesc) and loop.range.step < 0:
         return "it may raise, and runs backwards"
-    computed = bound_names(loop) - {loop.var}
-    top = {id(s) for s in loop.body}
     if reduced := array_reductions(loop, kernel):
+        # an element to which several iterations add: its old value is not one of an iteration
         return f"it may raise, and adds to elements of `{min(reduced)}`"
+    computed_in_body = bound_names(loop) - {loop.var}
+    made_each_time = {id(s) for s in loop.body}
     for store in stores_to_undo(loop, kernel):
-        if id(store) not in top:
+        if id(store) not in made_each_time:
             return f"it may raise, and stores to `{store.array}` in an inner loop or a branch"
         if store.mask is not None:
             return f"it may raise, and stores to `{store.array}` under a condition"
-        is_read = any(contains(e, Load) or e.lanes != 1 for e in store.index)
-        if is_read or not computed.isdisjoint(names_read(*store.index)):
+        reads_memory = any(contains(e, Load) or e.lanes != 1 for e in store.index)
+        if reads_memory or not computed_in_body.isdisjoint(names_read(*store.index)):
             return f"it may raise, and computes at which place it stores to `{store.array}`"
     return None

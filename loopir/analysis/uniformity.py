@@ -25,16 +25,24 @@ __all__ = ["Uniformity", "first_lane_code"]
 
 
 class Uniformity:
-    """The names in `loop` that vary with its variable, and the strides of accesses between lanes.
+    """The names in `loop` that vary with its variable, and the strides of accesses between lanes:
+    two iterations of `loop` side by side have different values of a name that varies.
 
-    ``names``: the varying names; ``values``: varying integer names with their values, which replace
-    them in subscripts, so that a subscript reads only the loop variable and uniform names.
+        for i in loop(0, n):                   i varies
+            row = 2 * i                        row varies: values {row: 2 * i}
+            for k in loop(0, m, s=0.0):        k is uniform: its range does not depend on i
+                s = step(s + x[row, k] * w[k])     s varies; the lanes of x[row, k] lie along
+                                                   axis 0, 2 apart; w[k] is uniform: (0, 0)
+
+    ``names``: the varying names, without the loop variable; ``values``: varying integer names with
+    their values, which replace them in subscripts, so that a subscript reads only the loop variable
+    and uniform names. `varies` asks for expressions, `lane_axis_and_stride` for accesses.
     `analysis.access.LoopSubscripts` gives the same for an innermost loop.
     """
 
     def __init__(self, loop: Loop) -> None:
         self.var = loop.var
-        self.names: frozenset[str] = frozenset()
+        self.names: frozenset[str] = frozenset()  # the least fixpoint: grows until it is stable
         nodes = [n for s in loop.body for n in walk_statements(s)]
         reads = [(name, names_read(*values, n.cond if isinstance(n, If) else None))
                  for n in nodes for name, values in own_bindings(n)]
@@ -86,7 +94,12 @@ class Uniformity:
 
 
 def first_lane_code(n: Any) -> Any:
-    """`n` as the scalar code that lane 0 runs: scalar analyses apply to it."""
+    """`n`, any node that may contain vectors, as the scalar code that lane 0 runs: scalar analyses
+    apply to it. `jam`, `block_cache` and others call it for nests that are vectorised inside.
+
+        for i in vector(0, n, 8): y[ramp(i)] = x[ramp(i)] * broadcast(a)
+        →   for i in loop(0, n, 8): y[i] = x[i] * a
+    """
     n = map_children(n, first_lane_code)
     match n:
         case Broadcast(value):

@@ -60,7 +60,12 @@ class InnerWork:
 
 
 def work_of(n: Splittable) -> Work:
-    """The work of one run of the body of `n`."""
+    """The work of one run of the body of the parallel loop `n`: of the example above, `Work(1,
+    (InnerWork(the loop over j, trips=None, Work(11)),))`, since the loop's bounds tell n.
+
+    The code of the loop multiplies it out at run time (`c_regions`), `elements_worth` for a report;
+    `units` does so with guesses.
+    """
     return _work(n.body, bound_names(n) | {n.var})
 
 
@@ -81,12 +86,13 @@ def _trips(part: InnerWork) -> float:
 
 
 def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
-    """After how many elements of `listed`, which is the loop `n` or in it, `n` has done `amount` of
-    work, rounded up to two digits. Those of the loops in `listed` count, where it has some.
+    """From how many elements on the parallel loop `n` does `amount` of work, in additions, rounded
+    up to two digits: a report tells from how many elements on threads pay.
 
-    The number of iterations of a loop whose bounds are not known is guessed; that matters little,
-    unless the loops around it do much themselves. Of a while loop, and of what is in it, the
-    elements of the loop around it count.
+    ``listed``: the loop whose line of the report says so, `n` or a loop in it. Elements are the
+    iterations of all loops from `n` down to `listed`, and to the innermost loop in it that does the
+    most, multiplied; not of ``while`` loops. A trip count that is not known is guessed, which
+    matters little: a longer inner loop does more work, and has as many more elements.
     """
     work = work_of(n)
     chain = [part for part in _chain(work, listed) if not isinstance(part.loop, While)]

@@ -37,7 +37,12 @@ def affine_bindings(kernel: Kernel) -> AffineBindings:
 
 
 def perfect_nest(loop: Loop) -> list[Loop]:
-    """`loop` and the loops perfectly nested in it, outermost first."""
+    """`loop` and the loops perfectly nested in it, outermost first. A loop is perfectly nested if
+    it is the only statement of the body around it.
+
+        for i: for j: y[i, j] = 0.0             →    [the loop over i, the loop over j]
+        for i: (t = x[i]; for j: y[i, j] = t)   →    [the loop over i]
+    """
     match loop.body:
         case (Loop() as inner,):
             return [loop, *perfect_nest(inner)]

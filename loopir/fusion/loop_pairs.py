@@ -276,11 +276,17 @@ def fusion_rejection(
     conflict: Conflict | None = None,
     help: str | None = None,
 ) -> Rejection:
-    """A rejection at the second loop, which cannot be joined with the first because of `why`.
+    """The rejection that says why the loops of `p` are not joined, placed at the second one::
 
-    The bytes that fusion would save are added to `help`. A `conflict` adds labels on its accesses,
-    and a note with the smallest case that goes wrong. In a brief pair the rejection has none of
-    these: they take longer to make than the decision.
+        cannot join the loop at line 5: they run over different ranges, which no guard makes equal
+
+    ``why``: the part after the colon. A `conflict` adds labels on its two accesses, and a note with
+    the smallest case that goes wrong (`witness_note`). The help, if any, says how many bytes fusion
+    would save. ``Rejection.first`` is the place of the first loop: the report shows one rejection
+    for each pair of places.
+
+    Of a brief pair, of which only the decision is asked (`LoopPair.brief`), the rejection has just
+    code and reason: the rest takes longer to make than the decision.
     """
     if p.brief:
         return Rejection(code, why, p.second.span)

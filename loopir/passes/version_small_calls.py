@@ -35,12 +35,12 @@ _MANY_ITERATIONS = 64
 def version_small_calls(
     fused: Kernel, optimised: Kernel, sizes: Collection[str], libm: Collection[str] = ()
 ) -> Kernel:
-    """`optimised`, the result of all passes on `fused`, with scalar code that keeps the order of
-    folds for calls of at most `LARGEST_SMALL_CALL` elements of the arrays in `sizes` and values of
-    the integers in it. The same object if that cannot be done, or would take too long. ``libm``: as
-    for `exact_up_to`.
+    """`optimised`, the result of all passes on `fused`, in two versions: scalar code that keeps the
+    order of folds, for small calls, and `optimised`. `optimised` itself if there is no such code,
+    or if it would take too long to compile.
 
-    Before::
+    A call is small if the elements of the arrays in ``sizes`` and the integers in it add up to at
+    most `LARGEST_SMALL_CALL` (`_is_small`). ``libm``: as for `exact_up_to`. Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -67,8 +67,8 @@ def version_small_calls(
     if _is_large(optimised):
         return optimised
     ordered = _in_order(fused)
-    is_exact = exact_up_to(ordered, (), libm) is None
-    if not is_exact or _is_large(ordered) or _has_other_header(ordered, optimised):
+    has_pythons_bits = exact_up_to(ordered, (), libm) is None
+    if not has_pythons_bits or _is_large(ordered) or _has_other_header(ordered, optimised):
         return optimised
     if contains(ordered, Local | Bits):
         return optimised

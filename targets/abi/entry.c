@@ -91,8 +91,10 @@ static int has_unordered_strides(const ndarray *a, int unit)
  *
  * - the class, dtype and rank, and NumPy's flags: aligned, writeable if the kernel writes it;
  * - the strides for which the kernel was compiled, in bytes (0: any). The stride of an axis of length 1 is never used;
- * - if an axis must have unit stride: the others are in C or Fortran order, as NumPy keeps any other order in its results;
- * - if none may have it (`strided`): none has, as there is a faster kernel for such arrays, unless their order is another one;
+ * - if the kernel was compiled for an axis of unit stride: the other axes are in C or Fortran order. NumPy keeps any other order in
+ *   its results, which the kernel does not;
+ * - if it was compiled for an array without such an axis (`strided`): there is none, or the axes are in another order. Else the
+ *   array has another type, for which there is a faster kernel;
  * - if the kernel writes it: no two elements share bytes, since a store would change both.
  *
  * The last four are about strides, and strides of an empty array do not matter. */

@@ -30,8 +30,12 @@ static const int is_gil_kept = 1;
 
 
 def connect_natively(library: SharedLibrary, trampoline: Trampoline) -> int:
-    """Connect the kernel in `library` to `signals.c`, and to the thread pool. Returns the address
-    where it stores the exception of a signal handler; 0 if the kernel has no signal checks.
+    """Connect the kernel in `library`, which has just been opened, to what it calls in long loops:
+    the function of `signals.c` in the `trampoline`, and the thread pool. Returns the address where
+    the kernel keeps the exception of a signal handler (``tp_raised``), which `entry.c` raises after
+    the kernel; 0 if the kernel has no signal checks, as its loops are short.
+
+    `load_kernel` calls this; `connect_portably` where there is no trampoline.
     """
     connect(library, trampoline.bind_pool, trampoline.bind_context)
     if not _connect(library, trampoline.goes_on):

@@ -222,8 +222,9 @@ static int is_default_current(const parameter_list *p, int i)
     return named && capi.get(named, p->keywords[i]) == p->defaults[i];
 }
 
-/* Binds positional and keyword arguments and defaults to parameters. 0 where that fails, or a default is another by now: Python
- * then does it. */
+/* Binds the positional and keyword arguments of a call, and defaults, to the parameters: `given` has one object for each, borrowed.
+ * 0 where the arguments do not fit, as in a call with a wrong keyword, or where a default has been replaced since (`__defaults__` of
+ * a function may be assigned): the Python wrapper then binds them, or raises TypeError. */
 static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;

@@ -25,7 +25,15 @@ def reduction_name(op: str, registers: int, kind: str) -> str:
 
 
 def define_reduction(name: str, target: Target) -> str | None:
-    """The definition of a reduction or of the shuffle that it uses; None for any other name."""
+    """The C function that a name such as ``tp_fold_add_4_f64x8`` means (`reduction_name`), or one
+    for a shuffle that it uses; None for any other name. `emit_c.definitions` calls it for each name
+    in the text of a kernel.
+
+        tp_fold_add_2_f64x4(p): r0 = p[0] + p[1]                     whole registers, by halving
+                                r0 = r0 + its halves swapped         then lanes: h = 2
+                                r0 = r0 + its pairs swapped          h = 1
+                                return r0[0]
+    """
     if m := _SWAP.fullmatch(name):
         return _swap(int(m[1]), m[2])
     if not (m := _REDUCTION_NAME.fullmatch(name)):

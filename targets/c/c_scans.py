@@ -221,17 +221,28 @@ def _combine(op: str, v: Vec, a: str, b: str, target: Target) -> str:
 
 
 def define_prefix(name: str, target: Target) -> str | None:
-    """The definition of the scan function of one register; None for any other name."""
+    """The C function that a name such as ``tp_prefix_add_f64x4`` means, the scan of the lanes of
+    one register; None for any other name. `emit_c.definitions` calls it for each name in a kernel.
+
+        a0, a1, a2, a3                           the argument
+        a0, a0 + a1, a2, a2 + a3                 half = 1: lane 0 into lane 1, 2 into 3
+        …, …, (a0 + a1) + a2, (a0 + a1) + …      half = 2: lane 1 into lanes 2 and 3
+
+    Lanes of left halves are combined with the neutral element, which changes nothing, or, where x
+    op x is x, with themselves.
+    """
     m = _PREFIX_NAME.fullmatch(name)
     v = parse_vector_type(m[2]) if m else None
     if m is None or v is None:
         return None
-    op, none = m[1], neutral_element(m[1], v.dtype)
-    filler = "a" if OPS[op].idempotent else "none"
-    lines = [] if OPS[op].idempotent else [f"V none = tp_splat_V({none.value if none else 0});"]
+    op, neutral = m[1], neutral_element(m[1], v.dtype)
+    is_idempotent = OPS[op].idempotent
+    declared = f"V none = tp_splat_V({neutral.value if neutral else 0});"
+    lines, filler = ([], "a") if is_idempotent else ([declared], "none")
+    offset = 0 if is_idempotent else v.lanes  # of the filler's lanes, in the shuffle's numbering
     half = 1
     while half < v.lanes:
-        lanes = ", ".join(map(str, left_half_lanes(v.lanes, half, 0 if filler == "a" else v.lanes)))
+        lanes = ", ".join(map(str, left_half_lanes(v.lanes, half, offset)))
         left = f"TP_SHUFFLE({v.of('i').name}, a, {filler}, {lanes})"
         lines.append(f"a = {strip_parens(vector_op(op, v, (left, 'a'), target))};")
         half *= 2

@@ -38,7 +38,13 @@ _DEFINED_NAME = re.compile(
 
 
 def definitions(text: str, target: Target) -> str:
-    """The definitions of all types and functions that `text` uses, transitively."""
+    """The definitions of all types and functions that `text` uses, and of those that these use in
+    turn: types first, each function after those that it calls.
+
+    They are found by their names alone: ``tp_exp_f64x8`` says which function on which type it is,
+    and `_define` asks the modules that can define it. So code that prints a use has nothing to
+    register. What stands in ``abi.h`` and other headers matches no such name, or has no definition.
+    """
     by_name: dict[str, str] = {}
     for name in _DEFINED_NAME.findall(text):
         _collect(name, target, by_name)
@@ -94,11 +100,16 @@ def _typedef(name: str) -> str:
 
 
 def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
-    """The C translation unit of a legal kernel, with the entry point ``tp_kernel`` (see abi.h).
-    ``threads``: how many its parallel loops may use; 0: no bound.
+    """The C translation unit of a legal kernel::
 
-    The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << GUARD_SHIFT``
-    when guard i failed, before anything was written.
+        headers, types and functions that the rest uses                  translation_unit
+        static int64_t tp_body(arrays, scalars) { the loops }            emit_body
+        int64_t tp_kernel(arrays, scalars) { guards, tp_body, flags }    emit_entry
+
+    ``tp_kernel`` is the entry point; its arguments are described in ``abi.h``. It returns a status:
+    0, bits of ``op_table.STATUS``, or ``(i + 1) << GUARD_SHIFT`` if guard i failed, before anything
+    was written. ``threads``: how many its parallel loops may use; 0: no bound. The stage ``emit``
+    calls `kernel_selection.emit_translation_unit`, which puts a hand-written kernel beside it.
     """
     text = emit_body(kernel, target, threads=threads) + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
@@ -140,7 +151,18 @@ def emit_body(
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
-    """The function ``tp_kernel``: guards, then ``tp_body``, then the hardware's float flags."""
+    """The function ``tp_kernel``, by which a kernel is called, with the kernel's array parameters
+    in their order as ``arrays``, and the others as ``scalars``. It returns the status::
+
+        if (!(n == m)) return 256;                      guard 0: its number from 1, << GUARD_SHIFT
+        if (!tp_disjoint(&arrays[0], …)) return 512;    guard 1
+        tp_flags_clear();
+        int64_t status = tp_body(arrays, scalars);      bits of failed checks
+        return status | tp_flags();                     bits of the float flags that were raised
+
+    The flags are left out if no operation of the kernel can raise one; code that puts arrays back
+    is added in a kernel that stops (`_undo_code`). `marked`: with comments of the source lines.
+    """
     frame = _Frame(kernel_header(kernel), target, marked)
     lines = [
         line for k, g in enumerate(kernel.guards)
@@ -176,7 +198,7 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            is_same = f"!tp_disjoint({_array_arguments(g.a, s)}, {_array_arguments(g.b, s)}, 0)"
+            is_same = f"!{_are_disjoint(g.a, g.b, False, s)}"
             for name in (g.a, g.b):
                 conditions.setdefault(name, []).append(is_same)
     return {
@@ -283,19 +305,43 @@ class _Frame:
 
 
 def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
-    """The test of a guard, which returns its number, as a status (`GUARD_SHIFT`), if it fails."""
+    """The test of the guard `g`, a statement at the start of ``tp_kernel``. If it fails, the kernel
+    returns the guard's number, from 1, shifted by `GUARD_SHIFT`, before anything is written;
+    `op_table.FIRST_GUARD_STATUS` says what each status means.
+
+        guard(n >= 1)     →    if (!(n >= 1)) return 256;                               (number 0)
+        disjoint(x, y)    →    if (!tp_disjoint(&arrays[0], 2, 8, &arrays[1], 2, 8, 0)) return 512;
+
+    `emit_entry` calls this for each guard, in their order.
+    """
     failed = f"return {(number + 1) << GUARD_SHIFT};"
     match g:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
-            arguments = ", ".join(_array_arguments(x, s) for x in (a, b))
-            return [f"if (!tp_disjoint({arguments}, {int(or_same)})) {failed}"]
+            return [f"if (!{_are_disjoint(a, b, or_same, s)}) {failed}"]
         case _:
             return assert_never(g)
 
 
+def _are_disjoint(a: str, b: str, or_same: bool, s: Scope) -> str:
+    """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array: a
+    call of a function of ``headers/abi.h``, with each array's descriptor, rank and element size.
+    Two one-dimensional arrays without gaps have a shorter test, of their address ranges alone.
+    """
+    if all(s.arrays[x].rank == 1 and s.arrays[x].step(0) == 1 for x in (a, b)):
+        (a, a_size), (b, b_size) = (_descriptor(x, s) for x in (a, b))
+        return f"tp_disjoint_runs({a}, {a_size}, {b}, {b_size}, {int(or_same)})"
+    return f"tp_disjoint({_array_arguments(a, s)}, {_array_arguments(b, s)}, {int(or_same)})"
+
+
+def _descriptor(array: str, s: Scope) -> tuple[str, int]:
+    """The address of an array's `tp_array`, in C, and the bytes of an element."""
+    index = list(s.arrays).index(array)
+    return f"&arrays[{index}]", DTYPES[s.arrays[array].dtype].bytes
+
+
 def _array_arguments(array: str, s: Scope) -> str:
     """The C arguments that describe an array: its descriptor, rank and element size."""
-    p = s.arrays[array]
-    return f"&arrays[{list(s.arrays).index(array)}], {p.rank}, {DTYPES[p.dtype].bytes}"
+    address, size = _descriptor(array, s)
+    return f"{address}, {s.arrays[array].rank}, {size}"

@@ -15,17 +15,32 @@ __all__ = ["MemoryExtent", "disjoint_check"]
 
 @record(frozen=True, slots=True)
 class MemoryExtent:
-    """Values: address of the first element, lowest address, end address; whether empty; layout."""
+    """Which bytes an array occupies, as names of MLIR values (``index``; ``empty``: ``i1``)."""
 
     first: str
+    """The address of the first element."""
     low: str
+    """The lowest address; below ``first`` for a negative stride."""
     high: str
+    """The address after the last byte."""
     empty: str
+    """Whether some length is 0."""
     layout: tuple[str, ...]
+    """The length of each axis, then the stride of each axis, in elements."""
 
 
 def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> str:
-    """The condition `g`: no common byte, or the same array if allowed. `extents` caches extents."""
+    """The guard `g` as MLIR; returns the name of an ``i1`` value that is true where it holds. The
+    same test as ``tp_disjoint`` of the C target (``targets/c/headers/abi.h``). It holds if
+
+    - the address ranges do not overlap: ``a.high <= b.low`` or ``b.high <= a.low``;
+    - one of the arrays is empty;
+    - they lie in each other's gaps, as two fields of one array of records (`_interleaved`);
+    - ``g.or_same``, and they have the same address, lengths and strides.
+
+    `extents` caches the address range of each array. It is computed at the head of the function, so
+    that each guard can use it. Called by `emit_mlir` for each Disjoint guard.
+    """
     for name in (g.a, g.b):
         if name not in extents:
             with w.at_head():

@@ -37,7 +37,12 @@ def access_path(e: ast.expr) -> AccessPath | None:
 
 def access_path_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | None:
     """The type of the member of an argument that the access path `e` reads; None if `e` is no path,
-    is only a name, or reads no known member. ``types``: those of the parameters.
+    is only a name, or reads no known member.
+
+        self.grid[0]   # the signature has: self, a Grid; its grid, a tuple of arrays  →  f64 array
+
+    ``types``: those of the parameters. Only members that the signature has are known
+    (`ObjectType`).
     """
     name, keys = access_path(e) or ("", ())
     ty = types.get(name)

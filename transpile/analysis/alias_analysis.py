@@ -23,14 +23,25 @@ _OUTSIDE = ""
 
 
 def owners_may_alias(owner: str | None, other: str | None) -> bool:
-    """Whether arrays with these owners (`Fact.owner`) may share memory. An owner of None is not
-    known: it may be any array, except a new one, whose owner is "".
+    """Whether arrays with these owners (`Fact.owner`) may share memory, for macros that have facts
+    of both: ``x[1:]`` and ``x[:-1]``, with the owner "x", may; ``x[1:]`` and ``y``, of two
+    parameters, are guarded to be disjoint. An owner of None is not known: it may be any array,
+    except a new one, whose owner is "".
     """
     return owner == other or (None in (owner, other) and "" not in (owner, other))
 
 
 class AliasAnalysis:
-    """Which names of `tree` may share memory, as disjoint sets of names (union-find).
+    """Which names of `tree` may stand for arrays that share memory, as disjoint sets of names
+    (union-find).
+
+        a = x[1:]          {x, a} with all arguments and globals: they may share memory already
+        b = a + 1.0        {b}: an operator makes a new array (`is_new`)
+        c = g(b)           {b, c}: an unknown function may return its argument
+
+    The order of statements does not count: two names are in one set if any assignment may make them
+    share an array. `is_never_written_after` is the question of the inference of lists of arrays;
+    `escape_analysis` asks `is_new`.
 
     ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
     """

@@ -22,12 +22,19 @@ _NO_NAMES: NameSet = frozenset()
 
 
 def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> NameSet | None:
-    """The names that are surely bound after `s`, given those before it; None if control never
-    reaches the end of `s`. A loop may run no iteration, so that its body does not count.
+    """The names that are surely bound after `s`, given those before it (``bound``); None if control
+    never reaches the end of `s`. The transfer function of the analysis.
 
-    ``completes``: assume that no statement in a ``try`` or ``with`` raises. That holds for a
-    function that is compiled whole: where a statement would raise, the call is replayed as Python,
-    or a test comes before the statement.
+        if c: y = 1                       y is not: only one branch binds it
+        if c: y = 1
+        else: raise ValueError            y is: the other branch does not get to the end
+        for i in x: y = i                 neither i nor y: the loop may run no iteration
+        while (y := f()) > 0: z = y       y is, by the test, which is evaluated at least once
+
+    Asked by `outline_regions`, for the names that a compiled region must return, and by
+    `_collect_in_block` here. ``completes``: assume that no statement in a ``try`` or ``with``
+    raises. That holds for a function that is compiled whole: where a statement would raise, the
+    call is replayed as Python, or a test comes before the statement.
     """
     match s:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
@@ -165,7 +172,13 @@ class _WithoutDeletions(ast.NodeTransformer):
 
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
-    """The local names of `tree` that may be read before they are bound."""
+    """The local names of `tree` that may be read before they are bound, where Python raises
+    UnboundLocalError: ``y`` in ``if c: y = 1`` followed by ``return y``.
+
+    `Context` asks it for the macros: such a name must keep its place, so that lowering can require
+    that it is bound. ``known`` at the start are the parameters; then each statement is visited with
+    the names that are surely bound before it (`assigned_after`).
+    """
     parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
     return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}
 

@@ -203,13 +203,30 @@ def names_assigned(nodes: Iterable[ast.AST]) -> NameSet:
 
 
 def upward_exposed(block: Iterable[ast.AST]) -> NameSet:
-    """The names that `block` may read before it has surely bound them."""
+    """The names that `block` may read before it has surely bound them: those that are live at its
+    start, if nothing is live at its end.
+
+        t = a + b            a and b; not t, which is bound first
+        if c: u = 1          c
+        s = s + u            s and u: a path reads u without a binding in the block
+
+    `loop_types` asks it which names a loop carries, `expand` which arguments a function reads.
+    """
     return _names_of_block(block).exposed
 
 
 def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
-    """The live names before each statement of `block`, and last those after it, for the names that
-    are live at its ``exits``.
+    """The live names before each statement of `block`, and last those after it: names whose value
+    may still be read. ``exits`` has the names that are live where control may leave the block to:
+    the next statement, behind the loop (``break``), its head (``continue``), an exception handler.
+
+        y = x * 2        live before: {x, z}
+        if y > 0:        live before: {y, z}
+            break        (at_break {z})
+        s = y            live before: {y};   after it, for exits.next {s}: {s}
+
+    Backwards: live before a statement is what it reads first, and what is live after it and it does
+    not surely bind. Asked by `outline_regions`, for the names that a region takes and returns.
     """
     out = [exits.next]
     for s in reversed(block):

@@ -84,7 +84,7 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
 
         np.zeros((n, m))        "shape"         2: the length of the display
         np.zeros_like(x)        "like"          the rank of x; None if the call gives a shape
-        np.cumsum(x)            "vector"        1, if x is a vector; an axis could be given else
+        np.cumsum(x)            "vector"        1, if x is a vector and there are no keywords
         np.sum(x)               "fold"          0, if x is a vector and there are no keywords
 
     The rule in the middle is the column ``rank`` of the function's row (`numpy.function_table.Row`
@@ -259,8 +259,8 @@ class ShapeFacts(Probe):
                 return None if gives_shape(target, e) else self._lengths(like)
             case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
                 return self._display_shape(display)
-            case [of, *_] if rule == "convert":
-                return self._lengths(of)
+            case [converted, *_] if rule == "convert":
+                return self._lengths(converted)
             case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
                 return self.shape_of_product(left, right)
             case args if rule == "elementwise" or self._is_elementwise_ufunc(target, e):

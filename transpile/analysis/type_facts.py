@@ -37,7 +37,17 @@ INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
 
 
 class Fact(NamedTuple):
-    """What is known of the value of an expression, on every path."""
+    """What is known of the value of an expression, on every path. Macros ask for it by
+    ``cx.fact(node)``; `expression_facts` computes it for an expression, `flow_facts` for names.
+
+        x[i] + 1          x a float32 array     rank 0, kinds {float32}
+        s                 0 or 0.5, by a path   rank 0, kinds {int, float}: `is_int` is False
+        np.sqrt(x)[1:]                          rank 1, kinds {float32 array}, owner ""
+
+    The properties ask one question each. Is it an int? `is_int`: of Python's. `is_integer`: of
+    Python's or NumPy's, and no array. `is_integral`: that, or an array of integers. `types` are the
+    types without constants, `array` the one type of an array.
+    """
 
     rank: int | None
     """The rank of an array, 1 for a list, 0 for a scalar (not for a 0-d array); None: unknown, or
@@ -159,9 +169,11 @@ Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 
 class HashTable(NamedTuple):
-    """A dict or set as flat lists: a hash table with open addressing. The strings are the names of
+    """A dict or set as flat lists: a hash table with open addressing. The fields have the names of
     the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
     ``is_present`` is one key; see `containers.hash_tables`.
+
+        d = {}; d[9] = 0.5; d[2] = 1.5     keys [9, 2], values [0.5, 1.5], slots [-1, 0, 1, -1, …]
     """
 
     kind: Kind

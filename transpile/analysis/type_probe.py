@@ -59,7 +59,13 @@ def bounded_sample(function: object, sample: Sample) -> Sample:
 
 
 def may_be_probed(function: object) -> bool:
-    """Whether `function` may be called on samples: it computes a result and has no other effect."""
+    """Whether `function` may be called on samples at compile time: it computes a result whose type
+    depends on the operands' types alone, and has no other effect.
+
+    A function with a row in NumPy's table: as the row says (``typed``). One without: if it is a
+    ufunc, a dtype, of ``math`` or ``ops``, or one of a few builtins. A function of the user's
+    never: it may do anything.
+    """
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # the ufunc
     row = function_row(function)
@@ -84,11 +90,15 @@ def _method(name: str) -> Callable[..., Any]:
 def probe_types(
     operation: Callable[..., Any], operands: Iterable[Iterable[Sample]], *names: str
 ) -> Types:
-    """The types of ``operation(*operands)``, for all combinations of the operands' samples. The
-    last operands are keyword arguments called `names`. Empty where one of the types is not known.
+    """The types of ``operation(*operands)``, for all combinations of the operands' samples: an
+    operand has several where its type depends on the path. The last operands are keyword arguments
+    called `names`.
 
-    For the front end. Lowering, whose operands are scalars, uses `typed_values.probe_result`; both
-    probe by `result_types.result_type`.
+        np.add, [[float32 array], [int, float64 scalar]]    →    {float32 array, float64 array}
+
+    Empty (unknown) where one combination has no type, or there are more than `_MAX_COMBINATIONS`.
+    For facts of the front end (`type_facts.probe_fact`). Lowering, whose operands are scalars, uses
+    `typed_values.probe_result`; both probe by `result_types.result_type`.
     """
     types: set[ArrayType | ScalarType] = set()
     for count, samples in enumerate(itertools.product(*operands)):

@@ -38,10 +38,20 @@ def names_waited_for(
     loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
     members: Container[str] = (),
 ) -> list[str]:
-    """The names whose change elsewhere a loop waits for, sorted; none if it does not wait.
+    """The names whose change elsewhere the loop `loop` waits for, sorted; none if it does not wait.
+    The lowering of ``while`` asks, and refuses a loop that waits: a kernel might never see the
+    change.
+
+        while flag[0] == 0: n += 1           →  ["flag"]: memory, which no iteration changes
+        while STOP is False: x[0] += 1       →  ["STOP"]: a global name, which is the only exit
+        while flag[0] == 0: flag = g(flag)   →  []
+
+    1. One test that reads memory is enough, of the ``while`` or of an ``if`` that leaves it.
+    2. A test that reads global names waits only if all other exits wait, too: most globals are
+       constants, as the limit in ``while n < LIMIT and x[n] > 0``.
 
     ``resolve``: what a name or dotted name means outside of the function; None: it is local.
-    ``members``: local names that stand for attributes and items of objects.
+    ``members``: local names that stand for attributes and items of objects, which are memory.
     """
     sources = _sources(loop)
     changed = _changed(loop, function, resolve)
@@ -63,11 +73,11 @@ def names_waited_for(
         )
         return objects if reads_memory or not (in_memory or objects <= local) else set()
 
-    leaves = [loop.test]
-    while isinstance(leaves[0], ast.BoolOp):
-        leaves[:1] = leaves[0].values
+    operands = [loop.test]  # those of the `and` and `or` with which the test begins
+    while isinstance(operands[0], ast.BoolOp):
+        operands[:1] = operands[0].values
     direct = (s.test for s in loop.body if isinstance(s, ast.If) and _leaves(s, breaks=True))
-    for test in (*leaves, *direct):
+    for test in (*operands, *direct):
         if names := waited_for(test, in_memory=True):
             return sorted(names)
     exits = [t for t in (loop.test, *_tests_of_exits(loop.body, breaks=True)) if _names_read(t)]

@@ -86,16 +86,22 @@ def _dotted(name: ast.expr) -> bool:
 
 
 def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
-    """A type for each parameter of `function`, whose source is `tree`. The first of these decides
-    (``--types`` comes before them all: `file_cases`):
+    """A type for each parameter of `function`, whose source is `tree`, for a report without a
+    call::
+
+        def f(x, n: int, scale=1.0):                         n: int         by its annotation
+            for i in range(n): x[i, 0] *= scale       →      scale: float   by its default
+                                                             x: f64[:, :]   by its uses, assumed
+
+    The first of these decides (``--types`` comes before them all: `file_cases`):
 
     - its annotation; for ``self``, the class; a class of numbers and arrays alone counts, too;
     - the type of its default, if that is a scalar;
-    - its uses in the body: an object (``objects`` of the result) if it is a ``self`` or ``cls`` of
-      unknown class, if an attribute is read that no array has, or if it is only called or passed on
-      as an object (`ParameterUses.is_object`); else a guess (`_type_by_uses`). Guessed ones are
-      ``assumed``, as are those whose annotation leaves the dtype open. A parameter that the body
-      does not use is an object, too, but in neither list.
+    - it is an object that no compiled code takes, in ``objects`` of the result: a ``self`` or
+      ``cls`` of unknown class, or used as neither arrays nor numbers are
+      (`ParameterUses.is_object`);
+    - its uses in the body: a guess (`_type_by_uses`), ``assumed`` in the result, as are those
+      whose annotation leaves the dtype open. A parameter that is not used is in neither list.
     """
     hints = _evaluated_hints(function)
     uses = ParameterUses(tree, function.__globals__)

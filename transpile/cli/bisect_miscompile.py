@@ -71,14 +71,20 @@ class Finding:
 def find_difference(
     call: FailingCall, *, watch: Collection[str] | None = None, seconds: float = SECONDS
 ) -> Finding | None:
-    """The first stage of `call` whose output differs from Python's; None where none does.
+    """The first stage of `call` that is wrong: the program that it makes gives another result than
+    Python, and the program before it did not. None if no stage is wrong.
 
-    With `watch`, names of stages and passes, only they are tested, and no stage after them runs;
-    each of them is wrong only if the program before it is right. Raises NotCompiled where the
-    function is refused.
+    The stages are run one after the other, and the program after each of them is run on copies of
+    the arguments (`_Search.test`), unless the stage has changed nothing. A stage that raises is
+    wrong, too.
+
+    ``watch``: names of stages and passes; only these are tested, and the program before each of
+    them, and nothing after the last one is run. `reduce_call` asks so whether a smaller program
+    still fails at the same stage. Raises NotCompiled where the function is refused.
     """
     search = _Search(call, seconds)
-    untested: tuple[str, Compilation, str] | None = None  # the program before the stage at hand
+    # the program before the stage at hand, if it has not been tested, as it is not watched
+    untested: tuple[str, Compilation, str] | None = None
     stages = named_stages()
     while watch is not None and stages and stages[-1].stage.name not in watch:
         stages = stages[:-1]

@@ -68,15 +68,18 @@ class CheckRules:
         return report if is_same else dataclasses.replace(report, rejections=tuple(kept))
 
     def fails(self, report: Report, original: Report, counts: Callable[[Rejection], bool]) -> bool:
-        """Whether ``--check`` fails for a function. In this order:
+        """Whether ``--check`` fails for the function of this report. In this order:
 
-        - with ``--select``, if one of these codes is left in the report;
-        - not if all loops are compiled;
-        - else if a loop is left to Python for a reason that is not ignored, or for none that the
-          report tells.
+        - with ``--select``: if a rejection of these codes is left;
+        - all loops are compiled: no;
+        - a loop is left to Python, and no rejection was made that says why: yes, since nobody can
+          have excused it;
+        - else: if a rejection is left by whose code a loop is Python (`_LEFT_TO_PYTHON`; a loop
+          that is not vectorised or not joined is compiled all the same).
 
-        `report` is `original` without what is ignored; ``counts(r)`` is False for a rejection that
-        stands only because a type is not known before the file runs.
+        ``original``: the report as it was made; ``report``: without what ``--ignore`` and comments
+        excuse (`without_ignored`). ``counts(r)``: False for a rejection that stands only because a
+        type is not known before the file runs, so that the file may well be right.
         """
         codes = [r.code for r in report.rejections if counts(r)]
         if self.select:

@@ -56,7 +56,9 @@ def _split_script_args(words: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _parser() -> Parser:
-    """The parser of the command's own words."""
+    """The parser of the command's own words: one `add` for each option. Which options exclude each
+    other `_contradiction` says, what they do `_run_task`; ``docs/command.md`` describes them.
+    """
     parser = Parser(
         prog="transpile",
         description="Reports what became of the loops of every @fuse function in files. The files "
@@ -106,7 +108,10 @@ def _parser() -> Parser:
 def _contradiction(
     options: argparse.Namespace, script_args: Sequence[str] | None
 ) -> str | None:
-    """An error message for options that exclude each other, else None."""
+    """The error message for the first two options that exclude each other, which says what each is
+    for; None if all fit. `parse_command_line` asks, since argparse knows no such rules.
+    ``script_args``: the words after ``--``; None if there is no ``--``.
+    """
     tasks = {
         "a file": bool(options.files),
         "--explain": options.explain is not None,
@@ -137,7 +142,14 @@ def _contradiction(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
+    """Run the command with these words (those of the process if None); returns the exit status:
+
+    - 0: done, and ``--check`` has found nothing;
+    - 1: ``--check`` has found a loop that is left to Python, or ``--emit mlir`` an operation that
+      has no form in MLIR (`_run_task`);
+    - 2: bad usage, a file that cannot be read, or output that cannot be written;
+    - 130: interrupted, by the convention of shells.
+    """
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
     words = sys.argv[1:] if argv is None else argv

@@ -37,12 +37,19 @@ _MAX_DEPTH = 3
 
 
 class ParameterUses:
-    """How a function's body uses its parameters."""
+    """How a function's body uses its parameters, as far as that shows their types; found once, by
+    going through the tree, then asked by name::
+
+        for i in range(n): y[i, 0] = x[k[i]]     →    n, i: integers;  y: rank 2;  x, k: rank 1;
+                                                      k has integers, as its elements are subscripts
+
+    Uses in functions of the user's that a parameter is passed to count as well, ``depth`` calls
+    deep. `infer_signature` makes the types of it.
+    """
 
     def __init__(
         self, tree: ast.FunctionDef, globals_: Mapping[str, Any], depth: int = _MAX_DEPTH
     ) -> None:
-        """`depth`: how many calls of other Python functions are followed."""
         self._ranks: dict[str, int] = {}
         self._integers: set[str] = set()
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -18,6 +18,8 @@ _ROWS = (
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
-"""Every code that may occur in a report, a warning or ``stats``."""
+"""Every code that may occur in a report, a warning or ``stats``, with its page (`Code`). A new code
+is a row in the module of its family; the tests run its two examples.
+"""
 
 assert len(CODES) == len(_ROWS), "a code stands twice"

@@ -26,5 +26,7 @@ class Code:
     bad: str
     good: str
     help: str
+    """What the user can do, in general: one imperative clause. Where more is known, a rejection has
+    a help of its own."""
     help_outside_loop: str = ""
     """The help where the place is in no loop; "": the same."""

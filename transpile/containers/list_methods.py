@@ -489,6 +489,9 @@ def list_sort(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                 for _k in range(_n):
                     u[_k] = _y[_k]
                 _w = 2 * _w
+
+    (A bottom-up merge sort. The merge loads an item of both runs before it knows which is next; the
+    clamped subscripts keep these loads within the list, so that no check fails.)
     """
     return _sort_statements(node, cx)
 

@@ -109,6 +109,10 @@ def _by_name(rows: Iterable[Method]) -> dict[str, Method]:
 
 
 METHODS = _by_name(_ROWS)
+"""The rows by name, as "append"; `Method` explains the columns. A method is recognised by its name,
+where the object is surely a list (`list_methods`) or a table (`table_kinds`). A name that several
+types have, as "pop", has one row, whose columns tell the types apart.
+"""
 LIST_METHODS = {name: row for name, row in METHODS.items() if "list" in row.of}
 DICT_METHODS = {name: row for name, row in METHODS.items() if "dict" in row.of}
 SET_METHODS = {name: row for name, row in METHODS.items() if "set" in row.of}

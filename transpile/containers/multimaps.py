@@ -50,6 +50,10 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 w.append(_d_value[_j])
                 _j = _d_after[_j]
             s = s + len(w)
+
+    In the order of the cases: an append to the list of a key, which a defaultdict makes if it is
+    missing; ``setdefault``, with or without an append; a new list for a key, whose old items are
+    unlinked; a loop over the lists, each of which is made anew from the links.
     """
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(id=name), key), "append"), [

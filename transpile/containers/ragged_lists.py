@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..analysis.escape_analysis import ListEscapes
+from ..analysis.list_escapes import ListEscapes
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
 from ..frontend.ast_walk import display_leaves, is_name, tree_key, walk_nodes

@@ -8,7 +8,7 @@ uses of these names. A name is accepted if
   name of another scope, and not used in a ``try``;
 - every occurrence is a use that `table_kinds.table_uses` knows, so that the table does not escape;
 - all keys are scalars, or tuples of one length;
-- values that are lists are private to the table (`escape_analysis.ListEscapes.values_are_private`).
+- values that are lists are private to the table (`list_escapes.ListEscapes.values_are_private`).
 """
 from __future__ import annotations
 

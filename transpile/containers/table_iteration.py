@@ -45,10 +45,10 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             s = s + t
         return _core.keyed(_d_shown, _d_value)
 
-    The lists are in the order of insertion. Other forms:
-    ``np.array(list(d))`` takes the list itself; ``max(d, key=d.get)`` is a loop over the values.
-    Only the places in ``HashTable.iterated_at`` are replaced, where `table_inference` has found
-    that this order is Python's, too; a name in another place is a use by key, for `table_lookup`.
+    The lists are in the order of insertion. Other forms: ``np.array(list(d))`` takes the list
+    itself; ``max(d, key=d.get)`` is a loop over the values. Only the places in
+    ``HashTable.iterated_at`` are replaced, where `table_inference` has found that this order is
+    Python's, too; a name in another place is a use by key, for `table_lookup`.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:

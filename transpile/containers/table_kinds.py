@@ -138,7 +138,15 @@ _SUBSCRIPT_USES: dict[type[ast.expr_context], TableUse] = {
 
 def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
     """The operands of the node `n`, not of its children, that would be used as a table of that kind
-    if they were one, each with its use. A name of a table that occurs in no such place escapes.
+    if they were one, each with its use.
+
+        d[k] = v             (d, "store")
+        if k in d:           (d, "lookup")
+        for k in d.items():  (d, "iterate")
+        len(d), max(d)       (d, "count"), (d, "order"): the result does not depend on the order
+
+    `table_inference` visits all nodes of the function: a name that occurs in a place which is not
+    among these, such as ``g(d)``, escapes, and is no hash table.
     """
     yield from ((to, "bind") for to, _ in name_bindings(n))
     match n:

@@ -32,7 +32,9 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def names_used(node: ast.AST) -> set[str]:
-    """Every name that occurs anywhere in `node`, in all scopes, read or bound."""
+    """Every name that occurs anywhere in `node`, in all scopes, read or bound, so that a name which
+    is not among them is fresh. Which names a statement reads first: `liveness.upward_exposed`.
+    """
     names = bound_names(node)
     for n in walk_nodes(node):
         match n:
@@ -93,7 +95,12 @@ def mentions_none_of(expr: ast.expr, names: Iterable[str]) -> bool:
 
 
 def bound_names(*nodes: ast.AST) -> set[str]:
-    """The names that statements, expressions or targets bind or delete in their own scope."""
+    """The names that statements, expressions or targets bind or delete in their own scope: by
+    assignment, ``for``, ``import``, ``def``, ``except``, ``with`` or a walrus; not the variables of
+    comprehensions, nor those of functions and classes in them.
+
+        for i in x: y, z[0] = i, [j for j in x]    →    {i, y}
+    """
     return {name for node in nodes for n in _nodes_in_scope(node) for name in names_bound_by(n)}
 
 

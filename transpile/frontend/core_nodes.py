@@ -129,7 +129,14 @@ def inlined_at(node: ast.AST) -> InlinedAt | None:
 
 
 def note_obstacle(node: ast.AST, reason: Rejection) -> None:
-    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`)."""
+    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`), for a
+    macro that knows it but leaves the node as it is, as another macro may still expand it::
+
+        x.sum(axis=2)       # of a matrix: "there is no axis 2 in an array of 2 axes"
+
+    If lowering then meets the node and refuses it, `refuse` raises with this reason in place of
+    "is not compiled with these arguments" (`numpy/numpy_errors.py`).
+    """
     _set_origin(node, replace(_origin(node), obstacle=reason))
 
 

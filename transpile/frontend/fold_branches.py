@@ -123,10 +123,9 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
         t = x.sum(axis=0)
 
     `constant_of` says what folds: tests and arithmetic of ints, bools, strings and None, not of
-    floats, whose operations may warn. Only names of ints and bools are replaced by
-    their values: a string or None stays a name outside of tests, which macros know by its type. An
-    assignment of a constant adds one; a binding of another value, or a loop that binds the name,
-    ends it (`_FoldBranches.statement`).
+    floats, whose operations may warn. Outside of tests only ints and bools replace their names. A
+    name becomes a constant where one is assigned to it, and none where another value is, or in a
+    loop that binds it (`_FoldBranches.statement`).
     """
     return _FoldBranches(dict(constants)).block(block)
 

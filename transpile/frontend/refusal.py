@@ -29,15 +29,27 @@ class UnknownListLength(Refused):
 def refuse(
     code: str, message: str, node: ast.AST | None, *, help: str | None = None
 ) -> NoReturn:
-    """Raise Refused with a rejection of that code and message; its span is that of `node`. Where a
-    macro has noted a reason with `node` (`Origin.obstacle`), that is the rejection.
+    """Leave code to Python: raise Refused with a rejection of that code and message, at the place
+    of `node`. Macros and lowering call this where they have no faithful translation::
+
+        refuse("LOWER_TYPE", "`x` is a dict of strs, which is not compiled", node)
+
+    - `node`: what cannot be compiled, the smallest one that shows it; None: the whole function. If
+      it was inlined, the exception has the helper's line as well (`InlinedAt`).
+    - ``message``: one lower-case sentence, names of the program in backquotes; they are translated
+      to the user's names later (`UserTerms`).
+    - ``help``: what to do about it; None: the help of the code (`with_help`).
+
+    Lowering may stumble over a node for which a macro knew the reason better, and has noted it
+    (`note_obstacle`): then that is the rejection.
+
+    Who catches it: the boundary of a region, or the dispatcher (`rejection_of`).
     """
-    noted = obstacle(node) if node is not None and code.startswith("LOWER_") else None
-    if noted is not None:
-        raise Refused(noted, inlined_at(node) if node is not None else None)
-    span = span_of(node) if node is not None else None
-    helper = inlined_at(node) if node is not None else None
-    raise Refused(Rejection(code, message, span, help=help), helper)
+    if node is None:
+        raise Refused(Rejection(code, message, None, help=help), None)
+    noted = obstacle(node) if code.startswith("LOWER_") else None
+    rejection = noted or Rejection(code, message, span_of(node), help=help)
+    raise Refused(rejection, inlined_at(node))
 
 
 def refuse_no_value(message: str, node: ast.AST) -> NoReturn:

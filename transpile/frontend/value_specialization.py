@@ -204,17 +204,20 @@ def _value_type(ty: ArgType, value: object) -> ArgType:
 
 
 def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
-    """`source` with the parameters whose type is a constant int or bool replaced by literals, and
-    the branches that this decides folded. Where such a parameter is assigned, an assignment of the
-    constant comes first. An array whose ``ndim`` is read is named first as well, so that the
-    kernel is guarded by its rank.
+    """The stage ``specialize``: `source` with literals in place of the parameters whose type in
+    `types` is a constant int or bool, and with the branches folded that this decides::
 
-        if axis < 0:
-            axis += x.ndim
-        return np.sum(x, axis=axis)
-    → with axis = -1, and x a matrix
-        x
-        return np.sum(x, axis=1)
+        if axis < 0:                                x
+            axis += x.ndim             →            return np.sum(x, axis=1)
+        return np.sum(x, axis=axis)                 # for axis = -1, and x a matrix
+
+    - A parameter that the function assigns keeps its name, and an assignment of the constant comes
+      first. Folding then finds what it is at each place.
+    - ``x.ndim`` is known from the type of ``x``, and folded as well. Where it is read, ``x`` alone
+      comes first as a statement: the kernel then has a parameter for ``x``, and so is guarded by
+      its rank, even if nothing else of ``x`` is left.
+
+    Without such a parameter, `source` itself.
     """
     constants: dict[str, object] = {
         n: t.value for n, t in types.items()
@@ -229,9 +232,7 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
         for n, v in constants.items()
         if n in assigned
     ]
-    rank_reads = {n.value.id for n in walk_nodes(*tree.body) if isinstance(n, ast.Attribute)
-                  and n.attr == "ndim" and isinstance(n.value, ast.Name)}
-    ranks = {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in rank_reads}
+    ranks = _ranks_read(tree, types)
     first: list[ast.stmt] = [*assignments, *(ast.Expr(ast.Name(n, ast.Load())) for n in ranks)]
     for node in walk_nodes(*first):
         copy_location(node, tree.body[0])
@@ -244,3 +245,12 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     body = [rename_names(s, literals) for s in folded]
     tree.body = body or [copy_location(ast.Pass(), tree.body[0])]
     return replace(source, tree=fix_missing_locations(tree))
+
+
+def _ranks_read(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> dict[str, int]:
+    """The ranks of the array arguments whose ``ndim`` the function reads, by their names."""
+    read = {
+        n.value.id for n in walk_nodes(*tree.body)
+        if isinstance(n, ast.Attribute) and n.attr == "ndim" and isinstance(n.value, ast.Name)
+    }
+    return {n: t.rank for n, t in types.items() if isinstance(t, ArrayType) and n in read}

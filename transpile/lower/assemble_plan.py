@@ -60,15 +60,22 @@ def alias_guards(
     params: Sequence[Param], unaliased: set[str], body: Sequence[Stmt],
     reshaped: Mapping[str, str],
 ) -> Iterator[Disjoint]:
-    """A guard for each pair of arrays that must not overlap: one of them is written, and neither is
-    in `unaliased`, the arrays that are the call's own memory: allocated by the function, converted
-    lists, and the slots of results.
+    """The run-time alias checks: a `Disjoint` guard for each pair of array parameters that must not
+    overlap. Called by `assemble_plan` when the body is lowered.
 
-    A pair without a guard is never written, or cannot overlap: passes take it as disjoint
-    (`dependence.alias_relation`). With ``or_same`` the guard also holds if both are one and the
-    same array; passes must not assume then that they differ. It is set if each
-    loop nest accesses both only at the same elements (`_same_elements`); not if one of them is a
-    reshaped view or its array (`reshaped`, view to array), since NumPy may have copied.
+        for i in range(n):
+            y[i] = 2.0 * x[i]       →    disjoint(x, y, or_same): x and y may be one array
+            z[i] = x[n - 1 - i]     →    disjoint(x, z): a store to z[i] would change a later x[i]
+
+    - No guard if neither array is written: reads in any order give the same.
+    - No guard if one is in `unaliased`, memory of the call's own: arrays that the function
+      allocates, converted lists, and slots of results.
+    - Passes may take a pair without a guard as disjoint (`dependence.alias_relation`), and one with
+      ``or_same`` as disjoint or one and the same array.
+    - ``or_same`` is set if the code stays correct for one array passed twice, which is frequent
+      (``f(x, x)``): each loop nest accesses both at the same elements only (`_same_elements`). Not
+      if one of them is a reshaped view or its array (`reshaped`, from view to array): NumPy may
+      have made a copy for the view, so that an address does not tell whether they are one.
     """
     reshaped_or_base = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]

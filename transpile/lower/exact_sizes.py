@@ -87,15 +87,20 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
 def with_small_calls(
     kernel: Kernel, fused: Kernel, plan: Plan, types: Mapping[str, ArgType]
 ) -> Kernel:
-    """If a call converts lists, and a small one may have other bits than Python: `kernel`, the
-    result of all passes on `fused`, with a copy for small calls that has Python's bits. Else, and
-    where such a copy cannot be made, `kernel` itself.
+    """`kernel`, the result of all passes on `fused`, with a copy for small calls that keeps
+    Python's bits (`version_small_calls`), so that Python may serve these calls: converting a short
+    list takes longer than Python needs to sum it. `kernel` itself where no copy is needed or can be
+    made.
+
+    The stage ``version_small_calls`` calls this.
     """
     if not any(isinstance(b, ListItems) for b in plan.bindings):
-        return kernel
+        return kernel  # nothing is converted, so a small call is not slow
     exact, sizes = exact_size(kernel, plan, types).largest, _names_of_whole_size(plan, types)
-    if exact is None or exact >= LARGEST_SMALL_CALL or not sizes:
-        return kernel
+    if exact is None or exact >= LARGEST_SMALL_CALL:
+        return kernel  # small calls have Python's bits already
+    if not sizes:
+        return kernel  # the kernel cannot tell that a call is small
     return version_small_calls(fused, kernel, sizes, _libm_operations(plan))
 
 

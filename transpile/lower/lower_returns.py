@@ -107,13 +107,20 @@ def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]
 
 def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
     """Lowers the returned expression `node` (None: no expression) to the specification of its
-    value, and emits the stores to its slots. The first case that applies decides:
+    value, and emits the stores to its slots. `lower_function._lower_return` calls it for the
+    function's result, and it calls itself for the items of a tuple. The first case that applies
+    decides:
 
+    - None, a string, or the dtype of an array: a constant of the plan; nothing is emitted;
     - a tuple, list or dict display: its items, one by one;
-    - a call of a class of the user's, of a function on lists, or a reshape: made after the kernel;
-    - a list, a slice of one, or an array made of one (`_lower_returned_list`);
-    - a fresh array; a list of fixed length; a record array that is an argument;
-    - an array or a view; else a scalar (`_lower_returned_value`).
+    - a call of a class of the user's, or of a function on lists: the specification of its
+      arguments; the wrapper calls it after the kernel (`_call_after_kernel`);
+    - a list, a slice of one, or an array made of one: its buffer, cut to its length
+      (`_lower_returned_list`);
+    - a reshape, or an allocation ``np.zeros(n)``: the array that is made;
+    - a list of fixed length; a record array that is an argument: the object itself;
+    - an array or a view: the array, from which the wrapper takes the view (`_array_result`);
+    - else a scalar: a slot, to which its value is stored (`_lower_returned_value`).
 
     Raises Refused for every other value.
     """

@@ -167,12 +167,12 @@ def _broadcast_order(operands: Sequence[View], shape: Sequence[ast.expr]) -> str
 
     deciding = [v for v in operands if len(unstretched_axes(v.shape)) > 1]
     axes = unstretched_axes(shape)
-    full = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
-    partial = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
-    if not full:
-        return "C" if partial <= {"C"} else UNKNOWN_ORDER
-    order = _common_order(full)
-    return order if order != "F" or partial <= {"F"} else UNKNOWN_ORDER
+    with_all_axes = {v.order for v in deciding if unstretched_axes(v.shape) == axes}
+    with_fewer_axes = {v.order for v in deciding if unstretched_axes(v.shape) != axes}
+    if not with_all_axes:
+        return "C" if with_fewer_axes <= {"C"} else UNKNOWN_ORDER
+    order = _common_order(with_all_axes)
+    return order if order != "F" or with_fewer_axes <= {"F"} else UNKNOWN_ORDER
 
 
 def _common_order(orders: set[str]) -> str:

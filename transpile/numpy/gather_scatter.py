@@ -121,14 +121,22 @@ def gather_view(
     checks = [cx.expr("N < 1", N=n) for n in may_be_empty if not is_unit_length(n)]
     if len(indices) == 1 and out_of_bounds is not None:
         checks = [cx.expr("NONE and OUTSIDE", NONE=c, OUTSIDE=out_of_bounds) for c in checks]
-    # Memory order: NumPy keeps that of the index arrays, if it is the same for all axes. Where the
-    # block is not first, or several axes of an array that is not in C are kept, it permutes axes.
-    orders = {cx.fact(items[k]).order for k, index in indices.items() if len(index.shape) > 1}
-    if (start and len(shape) > 2) or (len(kept_lengths) > 1 and cx.fact(array).order != "C"):
-        orders = {UNKNOWN_ORDER}
-    has_mixed_orders = len(orders | {"C"} if kept_lengths else orders) > 1
-    order = UNKNOWN_ORDER if has_mixed_orders else (*orders, "C")[0]
+    index_orders = {cx.fact(items[k]).order for k, v in indices.items() if len(v.shape) > 1}
+    permutes_axes = start > 0 and len(shape) > 2
+    if len(kept_lengths) > 1:
+        permutes_axes = permutes_axes or cx.fact(array).order != "C"
+    order = UNKNOWN_ORDER if permutes_axes else _gather_order(index_orders, bool(kept_lengths))
     return View(shape, at, (*source.checks, *block.checks, *checks), order)
+
+
+def _gather_order(index_orders: set[str], has_kept_axes: bool) -> str:
+    """The memory order of NumPy's result of a gather whose axes NumPy does not permute: that of the
+    index arrays with several axes, which have `index_orders`, or C if there are none. Not known if
+    they differ, or if there are kept axes, which lie behind those of the block as in C, and the
+    index arrays are not in C.
+    """
+    orders = index_orders | {"C"} if has_kept_axes or not index_orders else index_orders
+    return orders.pop() if len(orders) == 1 else UNKNOWN_ORDER
 
 
 def _few_out_of_bounds(indices: View, length: ast.expr, cx: Context) -> ast.expr | None:

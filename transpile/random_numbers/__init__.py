@@ -102,7 +102,7 @@ def draw_of(
     """
     value = resolve(func)
     # Only these types are asked for `__self__`: reading it from others may run user code.
-    if isinstance(value, (BuiltinFunctionType, MethodType)):
+    if isinstance(value, (BuiltinFunctionType, MethodType)):  # of a global
         generator = value.__self__
         family = generator_family(generator)
         if family is not None:
@@ -111,7 +111,7 @@ def draw_of(
                 family, value.__name__, HostAttribute(method, "__self__"), id(generator), method,
                 value,
             )
-    if isinstance(func, ast.Attribute):
+    if isinstance(func, ast.Attribute):  # of an argument
         ty = type_of(func.value)
         if isinstance(ty, GeneratorType):
             generator_expr = from_ast(func.value)

@@ -51,16 +51,26 @@ def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
 def failed_guard_rejections(
     kernel: Kernel, terms: UserTerms, failures: GuardFailures, sources: Iterable[StatusSource]
 ) -> Iterator[Rejection]:
-    """A rejection for each guard of `kernel`, each argument and each kind of check that has failed,
-    and for each other reason to replay. `sources`: the operations that may raise a floating-point
-    condition.
+    """The rejections that tell which guards have failed in the calls of one signature so far, and
+    so let Python compute them. For example::
+
+        GUARD_ALIAS  "`x` and `y` share memory", note: "3 calls were computed by Python"
+
+    1. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
+    2. each argument that did not fit its parameter: with what was found of it;
+    3. each other code by which Python has replayed calls: for a check in the kernel, or a
+       floating-point condition, at the places that may have caused it (``sources``: the operations
+       that may raise one), since a status does not say which of them did.
+
+    A code that 1 or 2 has told is left out of 3. `report_compiled` calls this.
     """
     told = {*failures.mismatches}
     for number, count in sorted(failures.guards.items()):
         guard = kernel.guards[number]
-        code, span = "GUARD_ALIAS", None  # a Disjoint has no code and no place
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
+        else:
+            code, span = "GUARD_ALIAS", None
         told.add(code)
         yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)
     for code, message in failures.mismatches.items():
@@ -118,8 +128,14 @@ _MOST_PLACES = 3
 
 
 def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool = False) -> str:
-    """One guard in words, or that it `failed`: by its code and the source text at it, else by the
-    names that it tests.
+    """One guard in words, with the user's names (`terms`); ``failed``: that it failed.
+
+        disjoint(x, y)                       →  `x` and `y` share no memory / share memory
+        guard(n <= len(x)) at ``x[i]``       →  `x[i]` is within its array / is outside of its array
+
+    Of a `Guard` the phrase for its code (`_PHRASES`) is said of the source text at its place; where
+    there is none, of the variables that its condition reads; of a name that the compiler made up,
+    "an intermediate value". The condition itself is not shown: it is stated in compiler's terms.
     """
     match guard:
         case Disjoint(a, b, or_same):

@@ -215,7 +215,16 @@ def _as_json(value: Any) -> Any:
 def rejection_rows(
     rejection: Rejection, path: str, source: Mapping[int, str]
 ) -> Iterator[StyledRow]:
-    """One rejection: code and location, source excerpt with the message, note and help."""
+    """The rows by which a report shows one rejection: code and location, the source with the
+    message and the labels under it, note and help::
+
+        LOWER_CALL  prices.py:4
+           4 │     print(x[i])
+             │     ───────────  `print` is not a function that can be compiled
+           help: print behind the loop, and collect in a list or an array …
+
+    Without a place in ``source`` (lines by number), the message has a row of its own.
+    """
     location = Path(path).name + (f":{rejection.line}" if rejection.line else "")
     yield styled_row((rejection.code, "code"), "  ", (location, "place"))
     marks = [Mark(label.span, label.text, "second") for label in rejection.labels]

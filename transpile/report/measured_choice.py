@@ -31,8 +31,15 @@ class FasterAsPython:
 def faster_as_python_rejection(
     found: FasterAsPython, loops: Sequence[Span], *, is_region: bool
 ) -> Rejection:
-    """The rejection of such calls at the outermost `loops`. ``is_region``: the loops are a region
-    of a function, not all of it.
+    """The rejection (RUN_PYTHON_FASTER) for calls that compiled code could serve, but Python does,
+    as it was measured to be faster (`call_selection`)::
+
+        Python runs this loop, of up to 127 items: that was measured to be faster
+        note: when it was measured, it took 450 ns compiled and 180 ns as Python
+
+    It is placed at the first of the outermost `loops`, with labels at the others; without any at
+    the function. ``is_region``: they are a region of a function, so "this loop, of up to" in place
+    of "in calls with up to".
     """
     what = "this loop" if loops else "a part of the function" if is_region else "the function"
     when = "of" if is_region and loops else "in calls with"

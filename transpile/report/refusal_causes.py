@@ -38,13 +38,18 @@ __all__ = ["with_cause", "with_help"]
 def with_cause(
     function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection:
-    """`rejection`, of `function` for arguments of these types, or its cause, in the terms of the
-    source and with a help. The cause is the first of these that there is:
+    """What a report shows in place of `rejection`, which refused `function` for arguments of these
+    types: its cause, in the user's names and with a help. The cause is the first of
 
-    - a name or attribute in the refused statement that does not exist (`_undefined_name`);
+    - a name or attribute in the refused statement that does not exist (`_undefined_name`): nothing
+      else that is said of the statement would help;
     - an argument that is an array of another library (`_foreign_object`);
-    - a call that is not compiled, from which the refusal follows (`_uncompiled_call`);
+    - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
+      example of the module's docstring;
     - the rejection itself.
+
+    Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
+    `report_refused` and `Dispatcher._with_cause`, for the warning, call this.
     """
     span = rejection.span
     if not rejection.code.startswith(("LOWER_", "GUARD_")):
@@ -72,7 +77,7 @@ def with_cause(
 
 
 def with_help(rejection: Rejection) -> Rejection:
-    """`rejection` with the help of its code, if it has none."""
+    """`rejection` with the help of its code (`Code.help`), if it has none of its own."""
     return replace(rejection, help=rejection.help or CODES[rejection.code].help)
 
 
@@ -107,7 +112,10 @@ def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
 
 
 def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
-    """A name or an attribute of a module that does not exist, in the statement around `span`."""
+    """The rejection of a name or an attribute of a module that does not exist, in the smallest
+    statement around `span`: running it would raise NameError or AttributeError whatever the data
+    are. None if there is none.
+    """
     bound = _names_bound_anywhere(tree)
     for node in _expressions_at(tree, span):
         match node:
@@ -202,7 +210,10 @@ _HELP_FOR_TYPE = {
     "set": "pass the items of `{}` as an array or a list",
     "list": "pass `{}` as a list or an array of numbers of one type",
 }
-"""The help for an argument of that type, with its name."""
+"""The help for an argument that is not compiled, by the name of its type (`_kind`): how to pass the
+same data in a type that is. ``{}`` is the name of the argument. A type that is not here has the
+help of the code.
+"""
 
 _HELP_FOR_ITEMS = {
     "str": "texts are not compiled: pass numbers in their place, such as their codes or lengths",
@@ -251,8 +262,13 @@ def _class_name(ty: Opaque | ObjectType) -> str:
 def _uncompiled_call(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
-    """A call that is not compiled, of which the refused expression is an argument, whose result is
-    the refused object, or to which the refused list or object is passed.
+    """The rejection of a call of an unknown function, if the refusal follows from it. The first
+    such call, by one of these ways, in this order:
+
+    - the refused expression is an argument of it: ``library(x[i])``;
+    - the refused object is its result: ``y = library(x)``, and then ``y[i]`` is refused;
+    - the refused list or object is passed to it, ``library(items)``: so it escapes, and its type
+      is not known any more.
     """
     assert rejection.span is not None
     calls = [n for n in walk_nodes(tree) if isinstance(n, ast.Call)]

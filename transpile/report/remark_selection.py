@@ -18,13 +18,18 @@ __all__ = ["fusion_remarks", "merge_equal", "without_shown"]
 def fusion_remarks(
     rejections: Iterable[Rejection], written: Collection[Span]
 ) -> tuple[list[Rejection], list[Rejection]]:
-    """The rejections of fusion that a report shows, and those that it shows only in detail
-    (`Report.further`).
+    """Divides the rejections of fusion in two lists: those that a report shows, and those that it
+    shows only in detail (`Report.further`). Others are dropped. For each, in this order:
 
-    Shown is the first reason of each pair of loops that the source has (`written`), if one pass
-    over both would move fewer bytes, or if one of them has an effect. Further are the other reasons
-    of such pairs, and those of whole-array expressions in different statements. Loops of one
-    line, and loops that implement one operation, are not the user's to change.
+    - dropped, if both loops are in one line (as those of ``a + b + c``, of arrays), or one of them
+      has no place, or implements an operation (`Span.internal`): the user has no two loops there;
+    - shown, if the user wrote both loops (``written``: the places of the ``for`` and ``while``
+      statements), joining them would have saved something (bytes moved, or an effect such as
+      ``print`` is what prevents it), and no other reason for this pair is shown yet;
+    - else further: more reasons for a pair, and loops made from expressions on whole arrays in
+      different statements.
+
+    `report_compiled` calls this with all that `fuse_kernel` has rejected.
     """
     shown: dict[tuple[Span, Span], Rejection] = {}
     further: list[Rejection] = []
@@ -44,8 +49,12 @@ def fusion_remarks(
 
 
 def merge_equal(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """`rejections`, where several with one code and message, or with messages in one line that only
-    differ in what they cite, are one: the first, with labels at the places of the others.
+    """`rejections` without repetitions. Two are equal if they have one code and either the same
+    message, or are in one line and differ only in what they cite (the parts in backquotes). Of
+    equal ones the first stays, and gets a label ``and here`` at the place of each other one::
+
+        LOWER_CALL 4:8 "`print` is ..."; LOWER_CALL 9:8 "`print` is ..."
+        →  LOWER_CALL 4:8 "`print` is ...", with a label at 9:8
     """
     merged: list[Rejection] = []
     for r in rejections:

@@ -62,40 +62,59 @@ def loop_infos(
     legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
     drawn: frozenset[str] = frozenset(),
 ) -> tuple[LoopInfo, ...]:
-    """A LoopInfo for each innermost loop of `legal`, under the lines of the loops of `scalar` that
-    it runs, and one for each loop of the source (in `written`) of which nothing is left.
+    """The lines of a report on loops, as data: one LoopInfo for each innermost loop of the final
+    kernel, under the first line of the source loops that it runs. For two loops that were joined::
 
-    Where a loop has become several (a vector loop and a scalar remainder), the widest one is used,
-    but for the elements from which threads pay, which are those of the one with the most.
-    Loops that implement one operation are omitted.
+        3: for i in range(n): t[i] = a[i] * 2
+        4: for i in range(n): y[i] = t[i] + 1
+        →  LoopInfo(line 3, "map", lanes=4, fused_with=(4,), bytes=16, unfused_bytes=32, flops=2)
+
+    - ``legal``: the kernel in the registers of ``target``, from which lanes, bytes and flops come;
+    - ``scalar``: the kernel as lowered, whose loops are those of the source: they tell what a final
+      loop runs, and how many bytes they moved before fusion;
+    - ``written``: the places of the ``for`` and ``while`` statements. One of which nothing is left
+      (unrolled, say) has a LoopInfo that says so;
+    - ``drawn``: the arrays with the states of random generators.
+
+    A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
+    (`_widest`). Loops that implement one operation (`Span.internal`) have none.
     """
     unfused_bytes = {
         loop.span: _bytes_per_iteration(loop)
         for loop in _innermost_loops(scalar) if loop.span is not None
     }
     user_loops = [*unfused_bytes]
-    spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
+    scalar_spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
     elements = elements_for_threads(legal, _innermost_loops)
     for loop in _innermost_loops(legal):
-        own_span = [loop.span] if loop.span is not None and loop.span in spans else []
-        if origins := _user_loops_run_by(loop, user_loops) or own_span:  # may have been unrolled
+        origins = _user_loops_run_by(loop, user_loops)
+        if not origins and loop.span is not None and loop.span in scalar_spans:
+            origins = [loop.span]  # an outer loop: those in it were unrolled
+        if origins:
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
             info = _loop_info(loop, origins, target, unfused, drawn)
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
-            previous = by_span.get(info.span)
-            threads_from = max(elements.get(id(loop), 0), previous.threads_from if previous else 0)
-            info = replace(info, around=tuple(outer), threads_from=threads_from)
-            if previous is not None and (info.lanes or 0) <= (previous.lanes or 0):
-                info = replace(previous, threads_from=threads_from)
-            by_span[info.span] = info
+            info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
+            by_span[info.span] = _widest(by_span.get(info.span), info)
     found = [*by_span, *(s for spans in around.values() for s in spans)]
     found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
     for span in written:
         if not any(is_within(other, span) or other == span for other in found):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def _widest(previous: LoopInfo | None, info: LoopInfo) -> LoopInfo:
+    """The LoopInfo for a loop of the source that has become two loops: that of the one with more
+    lanes, which runs most iterations. ``threads_from`` is the larger one: a loop that no threads
+    run has 0.
+    """
+    if previous is None:
+        return info
+    wider = info if (info.lanes or 0) > (previous.lanes or 0) else previous
+    return replace(wider, threads_from=max(info.threads_from, previous.threads_from))
 
 
 _NOTHING_LEFT = "unrolled, or computed without a loop"
@@ -142,15 +161,25 @@ def _outermost(spans: Iterable[Span]) -> list[Span]:
 
 
 def scalar_loop_rejections(
-    kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool
+    kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool,
+    in_python_loop: bool = False,
 ) -> tuple[Rejection, ...]:
-    """Why loops of `kernel`, as it is before vectorisation, stay scalar; of those that are vector
-    loops in the end (in `loops`) nothing.
+    """One rejection (VECTOR_…) for each loop of the report that has no vector lanes, with the
+    reason that the vectoriser gives, in the user's names::
+
+        VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before …"
+
+    ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
+    of the report. Nothing is said of those that are vector loops in the end, nor of those whose
+    note already says that they go through a dict, a set or random numbers in turn.
+    ``in_python_loop``: see `report_compiled`.
     """
-    reported = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
+    scalar = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
     first_reasons: dict[Span, Rejection] = {}
     for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
-        if loop.span is not None and loop.span in reported:
+        if loop.span is not None and loop.span in scalar:
+            if in_python_loop and reason.code == "VECTOR_REASSOCIATE":
+                reason = replace(reason, message=_ORDER_IS_KEPT, help=_HELP_FOR_ORDER)
             first_reasons.setdefault(loop.span, reason)  # a split loop has several
     return tuple(
         _scalar_loop_rejection(span, reason, terms) for span, reason in first_reasons.items()
@@ -158,8 +187,8 @@ def scalar_loop_rejections(
 
 
 def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> Rejection:
-    """The rejection of a loop that stays scalar, in the user's names, at the loop; the cause is a
-    label.
+    """The rejection of the `loop` that stays scalar, in the user's names. `reason` is placed at its
+    cause, such as one store in the loop; this one is placed at the loop, with a label at the cause.
     """
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
@@ -207,8 +236,12 @@ def _loop_info(
     loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
     drawn: frozenset[str],
 ) -> LoopInfo:
-    """The LoopInfo of `loop`, which runs the user's loops at `origins`. `unfused_bytes`: what these
-    move per iteration without fusion; `drawn`: the states of random generators.
+    """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`.
+    Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
+    random numbers, has a note on that in place of numbers, which would count the search.
+
+    ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
+    arrays with the states of random generators.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1
@@ -256,7 +289,13 @@ def _reductions(loop: LoopLike) -> tuple[Node, ...]:
 
 
 def _bytes_per_iteration(loop: LoopLike) -> int:
-    """Bytes that one iteration reads and writes, each element counted once."""
+    """The bytes that one iteration reads and writes (the memory traffic of the report), each
+    element counted once, since later accesses find it in a register or in the cache::
+
+        y[i] = x[i] * x[i] + x[i + 1]      # f64: reads x[i], x[i + 1], writes y[i]: 24 bytes
+
+    Accesses are the same if array and subscripts are; an append counts as one element a list.
+    """
     loads = {(n.array, n.index): n.dtype for n in walk(loop) if isinstance(n, Load)}
     stores = {
         (n.array, n.index if isinstance(n, Store) else ()): n.value.dtype
@@ -272,16 +311,22 @@ def _flops_per_iteration(loop: LoopLike) -> int:
     return sum(DTYPES[n.dtype].kind == "f" for n in calls)
 
 
+_ORDER_IS_KEPT = "floats are summed in order, since Python runs the loop around this one"
+_HELP_FOR_ORDER = (
+    "sum the items of an array that is an argument of the function, or move what stays Python out "
+    "of the outer loop"
+)
 _COMPILED_WHEN_RUN = "compiled for the types that it runs with"
 
 
 def report_compiled(
     stages: Compilation, target: Target, stats: Mapping[str, object] | None = None,
     failures: GuardFailures | None = None, faster: FasterAsPython | None = None, *,
-    is_region: bool = False,
+    is_region: bool = False, in_python_loop: bool = False,
 ) -> Report:
     """The report on a function that compiles for `target`, or on the region of one. `faster`: the
-    calls of it that Python serves because it is faster.
+    calls of it that Python serves because it is faster. ``in_python_loop``: it is a region whose
+    sums keep their order for that reason (`runtime.outlined_function`).
     """
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
@@ -289,7 +334,8 @@ def report_compiled(
     drawn = stages.plan.generator_parts
     loops = loop_infos(legal, stages.scalar, target, written, drawn)
     scalar_rejections = scalar_loop_rejections(
-        _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate
+        _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate,
+        in_python_loop=in_python_loop,
     )
     if stages.options.threads != 1:
         loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
@@ -356,10 +402,13 @@ def report_refused(
     target: Target,
     stats: Mapping[str, object] | None = None,
 ) -> Report:
-    """The report on a function that runs as Python; `source` is None where it is unavailable.
+    """The report on a function that runs as Python, for arguments of these types.
 
-    Shown is for each of `rejections` its cause (`with_cause`), equal ones once. Effects that would
-    have prevented fusion of its loops in any case are only shown in detail.
+    Shown is for each of `rejections` its cause (`with_cause`), equal ones once. In detail it also
+    shows the effects, such as ``print``, that would prevent fusion even if it compiled
+    (`effect_rejections`). If regions of the function are compiled, `report_regions` adds them.
+
+    ``source``: None where it is unavailable; ``stats``: of the calls so far.
     """
     code = function.__code__
     effects = effect_rejections(source.tree, Scope.of(function), types) if source else ()
@@ -381,9 +430,15 @@ def report_refused(
 def report_regions(
     refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *, covers_all_loops: bool
 ) -> Report:
-    """`refused`, with the reports of its `regions`; types of the loops in `not_run` are unknown
-    until they run. ``covers_all_loops``: no loop is outside of the regions. Where all loops are
-    compiled, the refusals of the whole function are only shown in detail.
+    """The report on a function that is compiled in part: `refused`, that of the function as a
+    whole, with the loops, guards and rejections of the reports on its `regions`.
+
+    It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
+    all regions have run, and each of them is accepted. Then the refusals of the whole function
+    matter to nobody who looks for slow loops, and are only shown in detail.
+
+    ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
+    report says of each that it is compiled when it runs.
     """
     loops = [loop for report in regions for loop in report.loops]
     loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
@@ -437,7 +492,10 @@ def join_reports(function: Callable[..., Any], reports: Sequence[Report], target
 
 
 def _one_of_each_cause(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
-    """The first rejection of each code and place: several signatures may be refused for one."""
+    """The rejections of all signatures of a function, without those that have the code and the
+    place of an earlier one: a place that is refused for several signatures has one cause, even if
+    the messages differ, since they name types. A rejection without a place counts by its message.
+    """
     first: dict[object, Rejection] = {}
     for r in merge_equal(rejections):
         first.setdefault((r.code, r.span or r.message), r)

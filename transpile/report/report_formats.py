@@ -21,9 +21,10 @@ def to_json(reports: Sequence[Report]) -> str:
 
 
 def to_sarif(reports: Sequence[Report]) -> str:
-    """A SARIF log: a rule for each code that occurs, a result for each rejection.
-
-    SARIF columns count characters from 1.
+    """The reports as a SARIF log, which code hosts and editors show beside the source: a rule for
+    each code that occurs, a result for each rejection that is shown. SARIF columns count characters
+    from 1, a span counts bytes from 0 (`_column`). ``transpile --format sarif`` prints it;
+    `to_json` and `to_github` are the other formats.
     """
     pairs = [(report, rejection) for report in reports for rejection in report.rejections]
     codes = sorted({rejection.code for _, rejection in pairs})

@@ -67,11 +67,15 @@ class Listing:
 
 
 def with_verdicts(listing: Listing, report: Report) -> Listing:
-    """`listing` with what `report` says of each line: how its loop is compiled, or why not.
+    """`listing` with what `report` says of each line: how its loop is compiled, or why it is not;
+    and with a summary on the whole function.
 
-    The first verdict whose style has a background colours the row (`listing_html._row`): "good", a
-    vector loop; "second", compiled to scalar code, or not joined or not vectorised; "bad", left to
-    Python (the code of the rejection is LOWER_…, SOURCE_… or BUILD_…).
+    A verdict is a style and a text. The style gives the row its colour (`listing_html._row`):
+
+    - "good": a vector loop;
+    - "second": compiled, but to scalar code, or not joined with another loop;
+    - "bad": left to Python (the code of the rejection is LOWER_…, SOURCE_… or BUILD_…);
+    - "hint", "faint": a note or help, and a loop of which nothing is left: no colour.
     """
     verdicts = defaultdict[int, list[Verdict]](list)
     for loop in report.loops:
@@ -104,10 +108,20 @@ def _verdict_on(loop: LoopInfo) -> Verdict:
 def make_listing(
     source: Source, kernel: Kernel, c: str, target: str, assembled: Callable[[str], str]
 ) -> Listing:
-    """The listing of the function in `source`.
+    """The listing of the function in `source` (``f.listing``): each line of Python, and below it
+    the Loop IR, C and assembly that were made of it::
 
-    `kernel`: after all passes; `c`: with line comments; ``assembled``: compiles C to assembly with
-    line information.
+           11 │         y[i] = x[i] * 2
+           ir ┊         y[i:W] = x[i:W] * broadcast(2.0, W)
+            c ┊         _mm512_storeu_pd(…)
+          asm ┊     vmovupd %zmm0, (%rsi,%rax,8)
+
+    - ``kernel``: after all passes, whose nodes have spans;
+    - ``c``: with the line comments that the printer emits for a listing;
+    - ``assembled``: a function that compiles C to assembly with line information.
+
+    The module's docstring says how each text is attributed to lines; `with_verdicts` adds what the
+    report says. Made by `runtime/inspection.py`.
     """
     return _by_line(
         source,

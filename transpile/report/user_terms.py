@@ -56,7 +56,17 @@ def cited_names(text: str) -> set[str]:
 
 @record(frozen=True, slots=True)
 class UserTerms:
-    """The names that the user wrote, and the text to cite where a name is not one of them."""
+    """The names that the user wrote in one function, and the text to cite where a name is none of
+    them, to put messages of the compiler into the user's words::
+
+        `x_items` is read and written   →   `x` is read and written
+        `_a_1[_i]` may be negative      →   `weights[k]` may be negative    # the source at the span
+
+    `rejection` translates one; the module's docstring has the rules, and `_citation` applies them.
+    `user_terms` makes it: for the reports of compiled functions with the names that inlining gave,
+    for those of refused ones without, as their rejections have the user's names already
+    (`inline_origins.refusal_in_source`).
+    """
 
     identifiers: frozenset[str]
     """All identifiers of the function and of the helpers that were inlined."""
@@ -88,7 +98,9 @@ class UserTerms:
         return span is None or any(is_within(span, loop) for loop in self.loops)
 
     def help(self, code: str, span: Span | None) -> str:
-        """The help of a code for that place."""
+        """The help of a code for a rejection at that place: `Code.help`, or, where that speaks of a
+        loop and the place is in none, `Code.help_outside_loop`.
+        """
         page = CODES[code]
         return page.help if self.in_loop(span) else page.help_outside_loop or page.help
 
@@ -121,8 +133,15 @@ class UserTerms:
         return next((stem for stem in stems if stem in self.variables), None)
 
     def _citation(self, cited: str, segment: str | None) -> str:
-        """What stands in place of one citation."""
-        # A text that the source does not have: an argument was replaced by its value.
+        """What stands in place of one citation; ``segment``: the source at the place of the cause,
+        None if there is none. The first rule that applies:
+
+        - it has more strs than the source: an argument was replaced by its value. The source;
+        - it is the source, up to blanks and parentheses: the source, as the user spelled it;
+        - all its names are the user's: the citation as it is;
+        - a name in it comes from no variable of the user's: the source;
+        - else the citation, each name replaced by the variable that it comes from.
+        """
         if segment is not None and len(_STRING.findall(cited)) > len(_STRING.findall(segment)):
             return segment
         if segment is not None and _parsed(cited) == _parsed(segment) is not None:

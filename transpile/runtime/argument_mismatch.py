@@ -1,7 +1,8 @@
 """Why a kernel did not accept arguments whose types fit: the guard's code, and the place.
 
-The kernel's prologue in C only says that something did not fit. `Variant.mismatch` asks here, so
-that the report can name the argument.
+The kernel's prologue in C only says that something did not fit. `Variant.mismatch` asks here after
+such a call, so that the report can name the argument: ``GUARD_READONLY, "`y` is written, and the
+array is read-only"``.
 """
 from __future__ import annotations
 
@@ -34,17 +35,18 @@ def argument_mismatch(
     function: FunctionType, interface: KernelInterface, call_arguments: Sequence[object],
     *, lists: bool,
 ) -> Mismatch:
-    """The guard that failed in a call with the right types that the kernel did not accept, found by
-    looking at the arguments again. The first of these that is so:
+    """What was wrong with the arguments of a call whose types are those of the kernel, but which
+    its prologue has not accepted: found by looking at the arguments again. The first that applies:
 
-    - an array that the kernel writes is read-only (GUARD_READONLY);
-    - elements of such an array share memory, as by a stride of 0 (GUARD_ALIAS, also the code of two
-      arrays that overlap: that guard is the kernel's own, `Variant._judge_and_restore`);
-    - a Python int does not fit 64 bits (GUARD_INT_RANGE);
-    - with ``lists``, an item of a list is of another type or length than the first one
-      (GUARD_DTYPE), or an int that does not fit 64 bits (GUARD_INT_RANGE).
+    - an array that the kernel writes is read-only: GUARD_READONLY. Python raises ValueError;
+    - elements of such an array share memory, as with a stride of 0: GUARD_ALIAS, since passes
+      reorder its stores. (Two arrays that overlap have the same code, but another guard: a
+      `Disjoint` of the kernel, whose status `Variant._judge_and_restore` reads.);
+    - a Python int argument does not fit 64 bits: GUARD_INT_RANGE;
+    - with ``lists``, which takes time, an item of a list is of another type or length than the
+      first one, GUARD_DTYPE, or an int that does not fit 64 bits, GUARD_INT_RANGE.
 
-    A Mismatch without a code where it is none of them.
+    A Mismatch without a code where it is none of them, as after an allocation that failed.
     """
     values: dict[str, Any] = dict(
         zip(parameter_names(function.__code__), call_arguments, strict=True)

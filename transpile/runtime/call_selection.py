@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
 __all__ = [
-    "FIRST_ALLOWANCE", "Backoff", "CallSelection", "Served", "SizeRange", "Trial",
+    "FIRST_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "Served", "SizeRange", "Trial",
     "next_allowance",
 ]
+
+PYTHON_FASTER = "RUN_PYTHON_FASTER"
+"""The code of calls that Python serves since it was measured to be the faster one."""
 
 Served = Literal["compiled", "python"]
 Trial = Literal["compiled", "python", "kernel"]
@@ -101,6 +104,7 @@ class _Trials:
     python: list[int]
     kernel: int | None = None  # of the kernel alone, in such a call
     needs_kernel: bool = False  # whether that decides if Python may be tried
+    may_try_python: bool | None = None  # whatever the times say; None: as they say
 
 
 def _may_try_python(
@@ -160,16 +164,19 @@ class CallSelection:
 
     def __init__(
         self, *, converts_lists: bool, is_region: bool, exact_up_to: int | None = None,
-        in_part: bool = False,
+        in_part: bool = False, can_be_dropped: bool | None = None,
+        max_allowance: int = MAX_ALLOWANCE,
     ) -> None:
         self._converts_lists, self._is_region = converts_lists, is_region
-        self._entry_cost = REGION_ENTRY if is_region and exact_up_to is None else 0
+        if can_be_dropped is None:
+            can_be_dropped = is_region and exact_up_to is None
+        self._entry_cost = REGION_ENTRY if can_be_dropped else 0
         self._exact_up_to = SIZE_LIMIT if exact_up_to is None else exact_up_to
         self._in_part = in_part
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
-        self._allowance = FIRST_ALLOWANCE
+        self._allowance, self._max_allowance = FIRST_ALLOWANCE, max_allowance
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
     def is_exact(self, size: int) -> bool:
@@ -196,9 +203,12 @@ class CallSelection:
             return "compiled", True
         return ("kernel" if trials.needs_kernel and trials.kernel is None else "python"), True
 
-    def add_time(self, size: int, served: Trial, nanoseconds: int) -> bool:
+    def add_time(
+        self, size: int, served: Trial, nanoseconds: int, *, may_try_python: bool | None = None
+    ) -> bool:
         """Adds the time of a trial; decides what serves calls of this size, if the times so far are
-        enough for that. Returns whether it has decided.
+        enough for that. Returns whether it has decided. ``may_try_python``: of a compiled call,
+        whether it surely does not take far longer as Python; None: as `_may_try_python` says.
 
         The shortest time of each way counts, as other work on the machine only adds. In this order:
 
@@ -214,6 +224,8 @@ class CallSelection:
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
             return False  # another thread has decided meanwhile
+        if may_try_python is not None:  # the work of the first calls may be that of compiling
+            trials.may_try_python = trials.may_try_python or may_try_python
         if served == "kernel":
             trials.kernel = nanoseconds
         else:
@@ -221,9 +233,11 @@ class CallSelection:
         if len(trials.compiled) < _COMPILED_TRIALS:
             return False
         compiled_time = min(trials.compiled)
-        may_try = _may_try_python(
-            compiled_time, trials.kernel, size, converts_lists=self._converts_lists
-        )
+        may_try = trials.may_try_python
+        if may_try is None:
+            may_try = _may_try_python(
+                compiled_time, trials.kernel, size, converts_lists=self._converts_lists
+            )
         if not may_try and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True
             return False
@@ -267,7 +281,7 @@ class CallSelection:
         bucket = size.bit_length()
         if self._decisions[bucket] is not None:
             self._decisions[bucket] = None
-            self._allowance = next_allowance(self._allowance)
+            self._allowance = min(next_allowance(self._allowance), self._max_allowance)
 
     def ranges(self) -> list[SizeRange]:
         """The decisions so far, for each run of sizes with the same one. Calls whose results could

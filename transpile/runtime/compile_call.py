@@ -53,7 +53,9 @@ def compile_variant(
     """
     from ..pipeline import Compilation
 
-    build_in_background()  # after the imports: with too little memory for a thread, these fail
+    # Threads that build the trampoline and the pool. After the imports, which fail if the threads
+    # have taken the last memory.
+    build_in_background()
     target = chosen_target(options, settings)
     if recording:
         options = replace(options, reassociate=False, fusion=False)

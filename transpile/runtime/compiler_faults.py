@@ -114,9 +114,15 @@ class Faults:
     def guarded(
         self, choose: Callable[..., Any], otherwise: _Choice
     ) -> Callable[..., _Choice]:
-        """`choose`, a function that returns what serves a call, protected from faults: it returns
-        `otherwise` where `choose` raises one, or if this process must not compile. Where the stack
-        is too small, `choose` runs on a larger one, in another thread.
+        """`choose`, a function of the dispatcher that decides what serves a call, and may compile,
+        protected from faults of the process: a call of the user's must not fail since there is too
+        little memory or stack for the compiler. The function that is returned gives, in this order:
+
+        - `otherwise` (what lets the original serve the call), if this process must not compile,
+          since it was forked in the middle of an import;
+        - what `choose` gives, in a thread with a large stack if that of the caller is small, or if
+          `choose` has raised RecursionError, and no compilation is under way here;
+        - `otherwise`, if that raises a fault (`is_fault`). Other exceptions go to the caller.
 
         Raises FuseError for a fault if running as Python is forbidden.
         """

@@ -12,7 +12,13 @@ A call takes one of two ways:
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
 types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
 signature is refused or their guards fail, come back to the dispatcher after a number of calls that
-doubles each time.
+doubles each time. For example::
+
+    f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
+    f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
+    f(x, y)          # fast: a row sends calls of these types and this size to the faster one
+    f(x32, y32)      # slow: another signature, float32, with its own specialization
+    f(x[1:], x[:-1]) # a guard fails in the kernel (they overlap): `_on_miss`, Python replays it
 """
 from __future__ import annotations
 
@@ -27,7 +33,6 @@ from targets.abi.inline_cache import CacheRow, size_of_call
 
 from ..call_plan import writes_captured
 from ..errors import (
-    NO_COMPILER,
     FuseError,
     drop_tracebacks,
     fallback_is_error,
@@ -40,21 +45,20 @@ from ..options import Options
 from ..types.typeof import parameter_names
 from ..types.value_types import WrappedFunction
 from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
-from .call_selection import Backoff, Trial, next_allowance
+from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys, keys_of
+from .outlined_region import Cause, RegionRole
+from .self_calls import DirectSelfCalls
 from .specialization import (
     MAX_SIGNATURES,
-    PYTHON_FASTER,
-    Cause,
+    SIGNATURE_INDEPENDENT,
     SignatureResolver,
     Specialization,
-    Stats,
     has_function_argument,
     names_read,
     needs_argument_check,
-    total_stats,
 )
 from .stub_functions import Arguments, Timed, choosing_stub, timed_call
 
@@ -63,14 +67,11 @@ if TYPE_CHECKING:
     from ..knobs import Knobs
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
-    from .specialization import FusedRegion, OutlinedFunction
+    from .outlined_region import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher"]
 
 _log = logging.getLogger(__name__)
-
-SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
-"""Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 
 class Dispatcher(WrappedFunction):
@@ -78,6 +79,7 @@ class Dispatcher(WrappedFunction):
 
     is_region = False
     """It is an outlined region, which may be called in a loop."""
+    role = RegionRole()
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
@@ -100,7 +102,7 @@ class Dispatcher(WrappedFunction):
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
-        self._direct: dict[bool, FunctionType | None] = {}  # see `_with_direct_self_calls`
+        self._direct_self_calls = DirectSelfCalls(function, self)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
         self.warned_causes = set[Cause]()
 
@@ -146,10 +148,9 @@ class Dispatcher(WrappedFunction):
     # -- decisions
 
     def _select_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """The function to call, for a call that no row of the installed call fits; and the function
-        that has to be told the nanoseconds of the call, None if its time does not matter.
-
-        The stub ``miss`` of the installed call asks here. In this order:
+        """Decides what serves a call that no row of the installed call fits. Returns (the function
+        to call, a function that is then told its nanoseconds, or None if they do not matter) to the
+        stub ``miss`` of the installed call. In this order:
 
         1. no variant, but not refused: a thread compiles the signature (``background=True``), and
            no call waits for it. The original;
@@ -163,7 +164,7 @@ class Dispatcher(WrappedFunction):
         if variant is None and spec.rejection is None:
             return self._replaying_function(spec, RUN_BACKGROUND), None
         if variant is None:
-            return self._callee_of_refused(spec, values), None
+            return self._select_for_refused(spec, values)
         if self._selects_by_time():
             return self._faster_callee(spec, variant, values)
         keys = keys_of(spec.types, values)
@@ -219,6 +220,39 @@ class Dispatcher(WrappedFunction):
         """Whether Python may serve calls that compiled code could serve, if it is faster."""
         return self._may_bypass() and selects_by_time()
 
+    def _may_select_original(self, spec: Specialization) -> bool:
+        """Whether `OutlinedSelection` decides between the outlined function and the original: both
+        have the same bits, and no function around it decides so for all its regions.
+        """
+        if spec.outlined is None or spec.variants or self.role.is_selected_with_caller:
+            return False
+        return spec.outlined.has_python_bits and self._selects_by_time()
+
+    def _select_for_refused(
+        self, spec: Specialization, values: Arguments
+    ) -> tuple[Callable[..., Any], Timed | None]:
+        """As `_select_callee`, for a signature that is refused: what `OutlinedSelection` says where
+        it is asked (`_may_select_original`), else what `_callee_of_refused` says.
+        """
+        spec.outlined = self._without_slow_regions(spec)
+        selection = spec.selection_of_outlined() if self._may_select_original(spec) else None
+        if selection is None:
+            return self._callee_of_refused(spec, values), None
+        assert self._installed is not None
+        keys, size = keys_of(spec.types, values), size_of_call(values)
+        served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
+        target = self._function if served == "original" else selection.outlined.function
+        spec.replays.update(filter(None, [selection.codes[served]]))
+        if not is_trial:
+            self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
+            return target, None
+
+        def add_time(nanoseconds: int) -> None:  # installs what this time decides
+            if selection.add_time(size, served, nanoseconds):
+                self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
+
+        return target, self._faults.guarded(add_time, None)
+
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, which calls
         compiled regions; else a copy of the original that calls itself without the dispatcher, if
@@ -229,15 +263,14 @@ class Dispatcher(WrappedFunction):
         again: names may be rebound, or a region be slower than Python.
         """
         assert spec.rejection is not None
-        code = spec.rejection.code
-        outlined = spec.outlined = self._without_slow_regions(spec)
+        code, outlined = spec.rejection.code, spec.outlined
         is_compiled = outlined is not None and not outlined.loops
         target: Callable[..., Any] = self._function
         if not is_compiled:
             target = self._replaying_function(spec, code)
         if outlined is not None:
             target = outlined.function
-        elif (direct := self._with_direct_self_calls()) is not None:
+        elif (direct := self._direct_self_calls.function(self._specializations.values())):
             target = direct
         # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
@@ -246,31 +279,14 @@ class Dispatcher(WrappedFunction):
             self._send_to_python(spec, keys, target, None if is_compiled else code)
         return target
 
-    def _with_direct_self_calls(self) -> FunctionType | None:
-        """The original, calling itself without the dispatcher; None if it does not call itself, or
-        if calls of it may be compiled.
-        """
-        specs = [*self._specializations.values()]
-        if any(s.rejection is None or s.outlined for s in specs):
-            return None
-        from .self_calls import is_python_number_or_str, with_direct_self_calls
-
-        builtins = all(is_python_number_or_str(t) for s in specs for t in s.types)
-        if builtins not in self._direct:
-            self._direct[builtins] = with_direct_self_calls(
-                self._function, self, takes_builtins=builtins
-            )
-        return self._direct[builtins]
-
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any],
-        code: str | None,
+        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any], code: str | None
     ) -> None:
         """Put a row that sends the next calls with these keys (None: all that no other row is for)
         to `target`, the original or the outlined function: twice as many each time. They count as
         replays by `code`; None: as no replays, since `target` has all loops in compiled regions.
         """
-        counters = spec.counters_of_forwarding(code, spec.allowance)
+        counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
         self._put_rows(keys, [CacheRow(target, keys, counters=counters)])
 
@@ -299,7 +315,7 @@ class Dispatcher(WrappedFunction):
            next one compiles again;
         4. the call has another signature: what `_select_callee` gives for it.
         """
-        # The signature tells which axes have length 1: GUARD_SHAPE. Other guards are about values.
+        # GUARD_SHAPE: an axis of length 1 is part of a type. Other guards are about values.
         may_be_other_signature = code in ("", "GUARD_SHAPE")
         actual = self._specialization(values) if may_be_other_signature else spec
         if code and actual is spec:
@@ -309,8 +325,9 @@ class Dispatcher(WrappedFunction):
         variant = actual.variant(values)
         if variant is failed:
             return self._python_after_failed_guard(actual, failed.mismatch(values), values)
-        is_rebound = variant is None and not failed.applies(values)
-        if is_rebound and (actual is spec or not needs_argument_check(spec.types)):
+        # For another signature, `applies` is about the names alone unless arguments are functions.
+        is_about_names = actual is spec or not needs_argument_check(spec.types)
+        if variant is None and is_about_names and not failed.applies(values):
             self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
         target, timed = self._select_callee(values)
@@ -482,7 +499,11 @@ class Dispatcher(WrappedFunction):
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            variant = None if values is None else self._variant_from_disk(types, settings, values)
+            variant = None
+            if values is not None:
+                from .disk_cache import find_variant
+
+                variant = find_variant(self._function, types, self.options, settings, values)
             if variant is None:
                 if values is not None and self.options.background and not fallback_is_error():
                     again = functools.partial(self._compile_or_refuse, spec, values)
@@ -511,7 +532,8 @@ class Dispatcher(WrappedFunction):
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
             outlined = outline_function(
-                self._function, types, rejection, self.options, self.region_type, known, dropped
+                self._function, types, rejection, self.options, self.region_type, known, dropped,
+                role=self.role,
             )
         except Exception as error:  # whatever went wrong, the original still runs
             if self._faults.should_retry(error):
@@ -523,14 +545,18 @@ class Dispatcher(WrappedFunction):
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
-        """The outlined function of a refused signature; None if there is none. It is made again if
-        Python was measured to run some regions faster (each measures its own calls,
-        `prefers_python`): their statements then stand in it as they were, which saves the calls.
+        """The outlined function of a refused signature, without the regions that are refused, or
+        that Python was measured to run faster; None if there is none. Where `OutlinedSelection`
+        tries the original, none is dropped for its time: the loops of later calls may be longer.
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
             return None
-        slow = frozenset(r.helper for r in outlined.regions if r.fused.prefers_python)
+        if self._may_select_original(spec):
+            may_drop = spec.selection is not None and spec.selection.never_tries_original
+        else:
+            may_drop = not self.role.is_selected_with_caller
+        slow = outlined.regions_to_drop(by_time=may_drop)
         if not slow:
             return outlined
         dropped = slow | outlined.dropped
@@ -550,25 +576,10 @@ class Dispatcher(WrappedFunction):
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
 
-    def _variant_from_disk(
-        self, types: dict[str, ArgType], settings: Knobs, values: Arguments
-    ) -> Variant | None:
-        """The variant from the disk cache; None if there is none. The cache is not used if the user
-        wants to see the compilation, or has it checked, or if environment variables change the
-        generated code (`Knobs.shapes_code`).
-        """
-        is_watched = settings.debug or settings.dump or settings.check
-        if not self.options.cache or is_watched or settings.shapes_code:
-            return None
-        from ..options import chosen_target
-        from .disk_cache import find_variant
-
-        target = chosen_target(self.options, settings)
-        return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec` if ``on_reject`` says so, once of each cause. Not if all
-        loops are compiled in regions, nor if running as Python raises.
+        """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is
+        "warn". Not if all loops are compiled in regions, nor if running as Python raises anyway.
         """
         code, outlined = rejection.code, spec.outlined
         is_fully_compiled = outlined is not None and not outlined.loops
@@ -582,19 +593,3 @@ class Dispatcher(WrappedFunction):
                 self._function, spec.types, code, rejection,
                 part=outlined is not None, region=self.is_region,
             ))
-
-    @property
-    def stats(self) -> Stats:
-        """Compiled calls, replays by code, time spent compiling."""
-        if self._installed is not None:
-            self._installed.count_calls()
-        specs = [*self._specializations.values(), *([self._shared] if self._shared else [])]
-        return total_stats([spec.stats for spec in specs])
-
-    @property
-    def prefers_python(self) -> bool:
-        """Whether no signature that was called so far is served by machine code: all are refused,
-        or Python was measured to be faster.
-        """
-        specs = [*self._specializations.values()]
-        return bool(specs) and all(spec.is_served_by_python for spec in specs)

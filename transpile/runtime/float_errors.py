@@ -310,17 +310,29 @@ def _recorded_verdict(
 
 
 def recording_helps(interface: KernelInterface, function: FunctionType, code: str) -> bool:
-    """Whether a recording kernel may avoid replays of a kernel of this interface, which does not
-    record. It does where a value that is not used may have raised, for then nobody warns; and where
-    each warning is known and shows once at most, so that it can be emitted here. The latter does
-    not help where a condition raises or calls back (`code` is ``GUARD_ERRSTATE``).
+    """Whether a recording kernel, which also tells which of its operations raised, could serve
+    calls that were replayed for `code` after the kernel of this interface. The dispatcher asks
+    after the second such call (`Dispatcher._after_float_condition`), and compiles one if so.
+
+        y = x * x if x < 1e200 else 0.0    the product overflows where its value is not used: a
+                                           plain kernel replays, a recording one masks it
+
+    It could in two cases:
+
+    - the flag may have been raised by an operation of which nobody warns (a source is not
+      ``certain``): the recording kernel tells, and the result stands if no source has raised;
+    - each warning has a known message, and shows once at most under the present filters: so those
+      that Python would show can be emitted here, in its order. Not for ``GUARD_ERRSTATE``: the
+      error state asks to raise or to call back, which only a replay does in the right place.
+
+    A kernel that records already gains nothing from another one.
     """
     is_recording = interface.raised_order is not None
-    may_be_unused = any(not s.certain for s in interface.sources)
+    may_be_silent = any(not s.certain for s in interface.sources)
     can_emit_all = code != "GUARD_ERRSTATE" and all(
         s.message and _filter_action(s, function) in _SHOW_ONCE_ACTIONS for s in interface.sources
     )
-    return not is_recording and (may_be_unused or can_emit_all)
+    return not is_recording and (may_be_silent or can_emit_all)
 
 
 def _one_warning_each(sources: Iterable[StatusSource], function: FunctionType) -> bool:

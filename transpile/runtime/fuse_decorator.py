@@ -24,6 +24,7 @@ from typing import (
 from ..options import OnReject, Options, TargetName, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
+from .outlined_region import Stats, total_stats
 from .stub_functions import Arguments, argument_collector
 
 if TYPE_CHECKING:
@@ -263,13 +264,47 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """
         return self.listing_for(self._types(args, kwargs))
 
+    @property
+    def stats(self) -> Stats:
+        """Compiled calls, replays by code, time spent compiling."""
+        if self._installed is not None:
+            self._installed.count_calls()
+        specs = [*self._specializations.values(), *([self._shared] if self._shared else [])]
+        return total_stats([spec.stats for spec in specs])
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing is compiled of any signature that was called so far."""
+        specs = [*self._specializations.values()]
+        return bool(specs) and all(s.rejection and not s.outlined for s in specs)
+
+    @property
+    def prefers_python(self) -> bool:
+        """Whether no signature that was called so far is served by machine code: all are refused,
+        or Python was measured to be faster.
+        """
+        specs = [*self._specializations.values()]
+        return bool(specs) and all(spec.is_served_by_python for spec in specs)
+
+    @property
+    def has_python_bits(self) -> bool:
+        """Whether calls have the bits that Python gives them, for any arguments."""
+        specs = self._specializations.values()
+        return self.role.can_be_python and all(s.has_python_bits for s in specs)
+
+    @property
+    def calls(self) -> int:
+        """How many calls there were, and calls of regions in them."""
+        return sum(spec.calls_so_far for spec in self._specializations.values())
+
     def report_for(self, types: tuple[ArgType, ...]) -> Report:
         """As `report`, for arguments of these types."""
         from .inspection import report
 
         spec = self._specializations.get(types) or self._shared
         return report(
-            self._function, types, self.options, spec, self.region_type, is_region=self.is_region
+            self._function, types, self.options, spec, self.region_type, is_region=self.is_region,
+            in_python_loop=self.role.is_in_loop and self.role.can_be_python,
         )
 
     def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str:

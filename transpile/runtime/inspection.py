@@ -20,7 +20,11 @@ from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
 from ..report.guard_sentences import GuardFailures
 from ..report.loop_report import Report
-from ..report.measured_choice import FasterAsPython, too_short_rejections
+from ..report.measured_choice import (
+    FasterAsPython,
+    faster_as_python_rejection,
+    too_short_rejections,
+)
 from ..report.remark_selection import merge_equal
 from ..report.report_builder import (
     join_reports,
@@ -36,7 +40,7 @@ from .compile_call import rejection_of
 from .specialization import Specialization
 
 if TYPE_CHECKING:
-    from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
+    from .outlined_region import FusedRegion, OutlinedFunction, OutlinedRegion
 
 __all__ = ["EMIT_STAGES", "emit", "listing", "report", "report_all", "text_after"]
 
@@ -52,9 +56,20 @@ def report(
     region_type: type[FusedRegion],
     *,
     is_region: bool = False,
+    in_python_loop: bool = False,
 ) -> Report:
-    """The report on `function` for arguments of these types; `spec` has its calls so far.
-    ``is_region``: it is an outlined region.
+    """The report on `function` for arguments of these types, without calling it: the stages up to
+    the C text are run again for it. ``f.report()`` and the command come here. In this order:
+
+    - a function that compiles: `report_compiled`, with what has failed or was slow in its calls;
+    - the compiler refuses it, or fails: `report_refused`, with the reports of its regions, if it is
+      compiled in part;
+    - it compiles, but its calls are refused for another reason, such as no C compiler:
+      `report_refused` with that rejection.
+
+    ``spec``: the specialization with its calls so far; None: there were none. ``is_region``: it is
+    an outlined region, which is reported on as a part of its function; ``in_python_loop``: whose
+    sums keep their order, since a Python loop calls it.
     """
     settings = knobs.read()
     target = chosen_target(options, settings)
@@ -63,7 +78,8 @@ def report(
     try:
         stages = compile_stages(function, types_by_name, options, target.model, skip=settings.skip)
         compiled_report = report_compiled(
-            stages, target, stats, _failures(spec), _faster_as_python(spec), is_region=is_region
+            stages, target, stats, _failures(spec), _faster_as_python(spec), is_region=is_region,
+            in_python_loop=in_python_loop,
         )
         rejection = spec.rejection if spec else _build_failure(stages, target, options)
     except Exception as error:
@@ -76,7 +92,7 @@ def report(
         )
         if outlined is not None:
             refused = _report_with_regions(outlined, refused)
-        given_up = _given_up(spec) if spec else ()
+        given_up = _given_up(spec, is_region=is_region) if spec else ()
         return replace(refused, rejections=merge_equal((*refused.rejections, *given_up)))
     if rejection is None:
         return compiled_report
@@ -105,8 +121,10 @@ def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:
     return selections[-1].faster_as_python() if selections else None
 
 
-def _given_up(spec: Specialization) -> Iterator[Rejection]:
-    """Why loops that were regions run as Python again: they are slower compiled, or are refused."""
+def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
+    """Why loops that are or were regions run as Python: they are slower compiled, or refused."""
+    if spec.selection is not None and (faster := spec.selection.faster_as_python()):
+        yield faster_as_python_rejection(faster, (), is_region=is_region)
     for region in spec.dropped:
         if region.loops and region.latest is not None:
             reasons = region.fused.report_for(region.latest).rejections
@@ -291,8 +309,12 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
 def _without_consequences(
     report: Report, region: OutlinedRegion, outlined: OutlinedFunction
 ) -> Report:
-    """The report of a region, where refusals that follow from its being cut out are `further`: all
-    of a region without loops, and those of a list that the function makes outside of it.
+    """The report of a region, in which refusals (LOWER_…) that have no cause of their own are moved
+    to `further`, since the user can do nothing about them:
+
+    - all refusals of a region without loops: it is no loss if such a region runs as Python;
+    - those about a list that the function makes outside of the region: inside of the function it
+      would be compiled, as an argument it has a type that is not.
     """
     lists = {
         to.id

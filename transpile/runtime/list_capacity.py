@@ -20,13 +20,17 @@ from loopir.op_table import FIRST_GUARD_STATUS
 __all__ = ["INITIAL_CAPACITY", "MAX_CAPACITY", "grow_capacity", "new_capacity"]
 
 INITIAL_CAPACITY = 1 << 12
-"""The capacity that is tried first, in items."""
+"""The capacity that is tried first, in items: 32 KiB of float64s, enough for most lists. One that
+is too small costs a repeated call (`grow_capacity`).
+"""
 
 MAX_CAPACITY = 1 << 28
 """The capacity from which on it is not increased: Python replays the call."""
 
 _GROWTH = 8
-"""The factor by which it is increased: each attempt that fails is lost work, so there are few."""
+"""The factor by which it is increased. An attempt that fails is lost work; with 8, all of them
+together are at most 1/7 of the last one's.
+"""
 
 
 def new_capacity() -> np.ndarray:
@@ -35,17 +39,24 @@ def new_capacity() -> np.ndarray:
 
 
 def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
-    """After a kernel has returned: whether it ran out of room and is to be called again, with a
-    capacity 8 times as large, which is set here. The wrapper of the kernel calls it, where the
-    results are not taken (`python_wrapper`).
+    """If a kernel ran out of capacity, increase it; returns whether to call the kernel again. The
+    wrapper of a function with such lists asks before it lets Python replay a call.
 
-    `status` is what the kernel returned: 0 < status < FIRST_GUARD_STATUS if it has run, and a check
-    failed or a floating-point condition arose. `short` is the result slot that tells whether the
-    check of a capacity failed. `capacity` has one item. At `MAX_CAPACITY` the list is no longer
-    enlarged, and Python replays the call.
+        status 80 (checks of bounds failed), short True, capacity [4096]  →  True, capacity [32768]
+
+    ``status``: what the kernel returned (`op_table.FIRST_GUARD_STATUS` has the bits); ``short``:
+    the result slot in which it reports that the capacity was too small; ``capacity``: an array of
+    one item, which is changed. False, and Python replays the call, if
+
+    - the kernel did not run (a negative status) or a guard failed: ``short`` has no meaning;
+    - something else failed: ``short`` is not set;
+    - the capacity has reached `MAX_CAPACITY`: the memory may be needed elsewhere.
+
+    The same call can be made again: a check that fails stops the kernel, or the arrays that it has
+    overwritten are put back first.
     """
-    has_room = int(capacity[0]) < MAX_CAPACITY
-    retries = 0 < status < FIRST_GUARD_STATUS and bool(short) and has_room
-    if retries:
+    may_grow = int(capacity[0]) < MAX_CAPACITY
+    repeats = 0 < status < FIRST_GUARD_STATUS and bool(short) and may_grow
+    if repeats:
         capacity[0] *= _GROWTH
-    return retries
+    return repeats

@@ -398,11 +398,15 @@ def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
     ended: OnStatus, calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> Callable[..., Any]:
-    """The builtin that replaces the wrapper `python`, which it calls in unusual cases.
+    """The builtin that performs calls of `function` in C (`tp_whole` of whole.c), and passes those
+    whose arguments do not fit to ``python``, the wrapper.
 
-    `calls`: counts the calls done natively. `silent`, `capacity`: see `CallSpec`. Raises NotNative
-    for a call that C cannot perform as a whole; `Variant.attach` then leaves it to `python`, and
-    keeps the reason.
+    `_call_program` describes the call, from the interface of the kernel, as a `CallSpec`;
+    `native_entry` encodes that for C. Raises NotNative where some part has no description, so that
+    `python` performs all calls; `Variant.attach` catches it, and keeps the reason.
+
+    ``ended``: judges a status that is not 0 (`Variant.attach`); ``calls``: its element counts the
+    calls performed in C; ``silent``, ``capacity``: see `CallSpec`.
     """
     call = _call_program(function, interface, python, ended, calls, silent, capacity)
     builtin = native_entry(entry, call)

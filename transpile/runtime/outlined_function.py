@@ -20,11 +20,15 @@ from ..options import Options
 from ..types.value_types import ArgType
 from .outline.hoist_numpy_call import hoist_numpy_call
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
+from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
-from .specialization import FusedRegion, OutlinedFunction, OutlinedRegion
+from .outlined_region import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 from .stub_functions import function_from_tree
 
 __all__ = ["outline_function"]
+
+_LOOPS = (ast.For, ast.While)
+_NO_REGION = RegionRole()
 
 
 def outline_function(
@@ -35,13 +39,15 @@ def outline_function(
     region_type: type[FusedRegion],
     known: OutlinedFunction | None = None,
     dropped: frozenset[str] = frozenset(),
+    *,
+    role: RegionRole = _NO_REGION,
 ) -> OutlinedFunction | None:
     """`function`, which was refused as a whole, as Python that calls the parts of it which compile
     (loop lifting); None if there are none. Where ``print`` is refused::
 
         def f(x):                          def f(x):
             print(len(x))                      print(len(x))
-            s = 0.0                   →        return _tp_region_2_0(x)    # compiled on its own
+            s = 0.0                   →        return _tp_region_3_4(x)    # compiled on its own
             for v in x: s += v
             return s
 
@@ -54,6 +60,7 @@ def outline_function(
     No region helps if the source cannot be read or the C compiler fails (SOURCE_…, BUILD_…).
     ``known``: the outlined function so far, whose regions are used again, but for those `dropped`.
     `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
+    ``role``: of `function`, if that is a region itself.
     """
     if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
         return None
@@ -70,16 +77,25 @@ def outline_function(
         return None
     known_regions = {r.helper: r for r in known.regions} if known is not None else {}
 
-    def fused(inner: FunctionType) -> FusedRegion:
-        """`inner` as a region's fused function."""
-        region = region_type(inner, options)
-        region.is_region = True
-        return region
+    def fused(inner: FunctionType, region: Region) -> FusedRegion:
+        """`inner` as the fused function of `region`."""
+        is_in_loop = role.is_in_loop or region.is_in_loop
+        in_order = is_in_loop and _must_keep_order(region, facts)
+        new = region_type(inner, replace(options, reassociate=False) if in_order else options)
+        can_be_python = not new.options.reassociate and is_plain_arithmetic(
+            region.tree.body, facts.resolve
+        )
+        new.is_region = True
+        new.role = RegionRole(is_in_loop=is_in_loop, can_be_python=can_be_python)
+        return new
 
     regions = [
         known_regions.get(region.helper) or _fuse_region(region, facts, source, function, fused)
         for region in outlined.regions
     ]
+    as_whole = role.is_selected_with_caller or all(r.fused.role.can_be_python for r in regions)
+    for region in regions:
+        region.fused.role = replace(region.fused.role, is_selected_with_caller=as_whole)
     return _with_regions(outlined, regions, function, dropped)
 
 
@@ -101,7 +117,7 @@ def _fuse_region(
     facts: RegionFacts,
     source: Source,
     function: FunctionType,
-    fused: Callable[[FunctionType], FusedRegion],
+    fused: Callable[[FunctionType, Region], FusedRegion],
 ) -> OutlinedRegion:
     """The region as a fused function, whose source is that of `function`."""
     tree = region.tree
@@ -115,4 +131,33 @@ def _fuse_region(
     known_types = None if types is None else tuple(types[n] for n in names)
     loops = (n for n in walk_nodes(*tree.body) if isinstance(n, (ast.For, ast.While)))
     spans = tuple(span for n in loops if (span := span_of(n)) is not None)
-    return OutlinedRegion(region.helper, tree, fused(inner), known_types, spans)
+    return OutlinedRegion(region.helper, tree, fused(inner, region), known_types, spans)
+
+
+def _must_keep_order(region: Region, facts: RegionFacts) -> bool:
+    """Whether `region`, which a Python loop calls, is compiled without reassociation, so that its
+    floats have the bits that Python gives them, for arguments of any types. Then Python may serve
+    any of its calls, and it can be dropped, where a call of compiled code takes longer than a short
+    loop::
+
+        for row in rows:         # stays Python
+            total = 0.0
+            for v in row:        # a region: three items are summed faster by Python
+                total += v
+            out.append(str(total))
+
+    Only for code that can have these bits (`is_plain_arithmetic`). A sum in lanes is kept where the
+    loop is worth a call: over an array, as far as that is known; and in a nest of loops whose types
+    are known, so that one code serves all its calls.
+    """
+    body, names = region.tree.body, [a.arg for a in region.tree.args.args]
+    if any(facts.is_known_array(name, region.first) for name in names):
+        return False
+    is_nest = any(
+        isinstance(inner, _LOOPS)
+        for n in walk_nodes(*body) if isinstance(n, _LOOPS)
+        for inner in walk_nodes(*n.body)
+    )
+    if is_nest and facts.types(names, region.first) is not None:
+        return False
+    return is_plain_arithmetic(body, facts.resolve)

@@ -374,7 +374,9 @@ def make_wrapper(
     - ``fallback(code, values)``: the function to call instead, mostly the original, after `judge`
       has returned a code, or with the code "" if the arguments do not fit;
     - ``calls``: the cell in which valid results are counted;
-    - ``capacity``: of the lists that the kernel makes (`list_capacity`), if others share it.
+    - ``capacity``: how many items the lists that the kernel makes have room for; an array, as the
+      builtin in C reads it, too. Where the room was too small, the wrapper enlarges it and calls
+      itself again, by the name ``_tp_again`` (`list_capacity`).
     """
     source = _WrapperSource(function, interface)
     if interface.overflow_slot is not None and capacity is not None:
@@ -382,9 +384,9 @@ def make_wrapper(
     callbacks = {"_tp_fast": fast, "_tp_fallback": fallback, "_tp_judge": judge}
     body = [*source.body()]
     helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
-    wrapper_cell = CellType()
-    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": wrapper_cell})
-    wrapper_cell.cell_contents = wrapper
+    itself = CellType()
+    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": itself})
+    itself.cell_contents = wrapper
     return wrapper
 
 

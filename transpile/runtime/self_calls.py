@@ -13,21 +13,46 @@ itself, at the cost of the plain function.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from contextlib import suppress
 from types import CellType, FunctionType
+from typing import TYPE_CHECKING
 
 from ..diagnostics import Refused
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import copy_tree, walk_nodes
 from ..frontend.bytecode_check import nested_codes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
-from ..frontend.source import read_source
 from ..types.value_types import ArgType, Constant, Opaque, ScalarType
 from .stub_functions import function_from_tree
 
-__all__ = ["is_python_number_or_str", "with_direct_self_calls"]
+if TYPE_CHECKING:
+    from .specialization import Specialization
+
+__all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]
 
 _FUSED, _DIRECT = "_tp_fused", "_tp_direct"
+
+
+class DirectSelfCalls:
+    """The original of `fused`, calling itself without the dispatcher; made when it is asked for."""
+
+    def __init__(self, function: FunctionType, fused: object) -> None:
+        self._function, self._fused = function, fused
+        self._made: dict[bool, FunctionType | None] = {}  # by ``takes_builtins``
+
+    def function(self, specs: Collection[Specialization]) -> FunctionType | None:
+        """The function, for the signatures `specs` so far; None if it does not call itself, or if
+        calls of it may be compiled.
+        """
+        if any(s.rejection is None or s.outlined for s in specs):
+            return None
+        builtins = all(is_python_number_or_str(t) for s in specs for t in s.types)
+        if builtins not in self._made:
+            self._made[builtins] = with_direct_self_calls(
+                self._function, self._fused, takes_builtins=builtins
+            )
+        return self._made[builtins]
 
 
 def with_direct_self_calls(
@@ -45,6 +70,8 @@ def with_direct_self_calls(
     names = _names_bound_to(function, fused)
     if not names:
         return None
+    from ..frontend.source import read_source
+
     try:
         tree = read_source(function).tree
     except Refused:

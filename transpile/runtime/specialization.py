@@ -1,4 +1,11 @@
-"""Specializations: one per call signature, with its variants, its diagnostics and its counts."""
+"""Specializations: one per call signature, with its variants, its diagnostics and its counts.
+
+For each call that no compiled code takes at once, the dispatcher asks `SignatureResolver` for the
+signature, that is, the types of the arguments, and looks up the `Specialization` for it. That has
+one of three states: a variant (compiled code) that is right for what global names mean now; a
+rejection, so that Python serves the calls, perhaps with regions that are compiled (`outlined`); or
+neither, and the dispatcher compiles.
+"""
 from __future__ import annotations
 
 import sys
@@ -7,13 +14,14 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import field
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import ArgumentKey, CacheRow
 
+from ..errors import NO_COMPILER
 from ..frontend.bytecode_check import nested_codes
 from ..types.aggregates import string_constants
 from ..types.typeof import argument_types, parameter_names
@@ -25,27 +33,23 @@ from ..types.value_types import (
     ObjectType,
     ScalarType,
 )
+from .call_selection import PYTHON_FASTER
+from .outlined_region import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
+from .outlined_selection import OutlinedSelection
 from .stub_functions import Arguments
 
 if TYPE_CHECKING:
-    import ast
-
-    from loopir.nodes import Span
-
     from ..diagnostics import Rejection
-    from ..options import Options
-    from ..report.loop_report import Report
-    from ..report.source_listing import Listing
     from .compiled_variant import Variant
 
 __all__ = [
-    "PYTHON_FASTER", "Cause", "Specialization", "Stats", "total_stats", "FusedRegion",
-    "OutlinedRegion", "OutlinedFunction", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
-    "SignatureResolver", "names_read", "has_function_argument", "needs_argument_check",
+    "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
+    "SIGNATURE_INDEPENDENT", "SignatureResolver", "names_read", "has_function_argument",
+    "needs_argument_check",
 ]
 
-PYTHON_FASTER = "RUN_PYTHON_FASTER"
-"""The code of calls that Python serves since it was measured to be the faster one."""
+SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
+"""Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 MAX_VARIANTS = 8
 """How many variants of a signature are kept; and how many it gets besides the first, however few
@@ -59,91 +63,11 @@ _CALLS_PER_REBUILD = 100
 _MAX_REBUILDS = 64
 """Limit on the variants besides the first, however many calls there are."""
 
+_FIRST_OUTLINED_CALLS = 16
+"""Calls of the outlined function before it is timed: its regions are compiled in the first ones."""
+
 _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
-
-
-@record(frozen=True, slots=True)
-class Stats:
-    """Calls so far."""
-
-    compiled: int = 0  # calls answered by machine code
-    replays: dict[str, int] = field(default_factory=dict)  # calls that Python answered, by code
-    seconds: float = 0.0  # time spent compiling
-
-    def as_dict(self) -> dict[str, object]:
-        """As shown in a Report."""
-        return {
-            "compiled": self.compiled,
-            "replays": dict(self.replays),
-            "seconds compiling": self.seconds,
-        }
-
-
-def total_stats(stats: list[Stats]) -> Stats:
-    """The sum of several Stats."""
-    replays: Counter[str] = Counter()
-    for s in stats:
-        replays.update(s.replays)
-    return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
-
-
-Cause: TypeAlias = "tuple[str, int | None]"
-"""The code and the line of a reason to run as Python: a function warns once of each."""
-
-
-class FusedRegion(Protocol):
-    """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
-
-    is_region: bool
-    warned_causes: set[Cause]  # of which a warning was given
-
-    def __init__(self, function: FunctionType, options: Options) -> None: ...
-
-    @property
-    def signatures(self) -> tuple[tuple[ArgType, ...], ...]: ...
-
-    @property
-    def stats(self) -> Stats: ...
-
-    @property
-    def prefers_python(self) -> bool: ...
-
-    def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
-
-    def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str: ...
-
-    def listing_for(self, types: tuple[ArgType, ...]) -> Listing: ...
-
-
-@record(frozen=True, slots=True)
-class OutlinedRegion:
-    """A region of a refused function that is compiled as a function of its own."""
-
-    helper: str  # the name by which the outlined function calls it
-    tree: ast.FunctionDef
-    fused: FusedRegion
-    types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
-    loops: tuple[Span, ...]  # the loops in it
-
-    @property
-    def latest(self) -> tuple[ArgType, ...] | None:
-        """The types of its last call; before the first one, ``types``."""
-        return self.fused.signatures[-1] if self.fused.signatures else self.types
-
-
-@record(frozen=True, slots=True)
-class OutlinedFunction:
-    """A refused function that calls its compilable regions."""
-
-    function: FunctionType  # equivalent to the original
-    tree: ast.FunctionDef
-    regions: tuple[OutlinedRegion, ...]
-    loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
-    dropped: frozenset[str] = frozenset()
-    """The helpers of regions that Python runs faster: they are part of `function` again."""
-    too_short: tuple[ast.stmt, ...] = ()
-    """Loops that would be regions, but do less than a call of compiled code takes time for."""
 
 
 @record(slots=True)
@@ -173,10 +97,10 @@ class Specialization:
     """Regions that are Python again, since that is faster."""
     retries: int = 0  # how often it was compiled again since names were rebound, while refused
     rebuilds: int = 0  # how many variants there were besides the first
-    python_calls: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
-    """The counters of the inline cache's rows that forward calls to Python (`CacheRow`)."""
-    python_code: str | None = None
-    """The code of the reason why they do; None: they call compiled regions, and are no replays."""
+    python_calls: ForwardedCalls = field(default_factory=ForwardedCalls)
+    """Calls that rows of the inline cache forward to the original, or the outlined function."""
+    selection: OutlinedSelection | None = None
+    """Of the outlined function or the original, if their results have the same bits."""
     allowance: int = 1
     """How many calls go to Python before the next look: regions that are slower than Python show
     after few calls.
@@ -240,7 +164,8 @@ class Specialization:
     def is_served_by_python(self) -> bool:
         """Whether nothing of it is compiled, or Python was measured to be faster."""
         if self.rejection is not None:
-            return self.outlined is None
+            is_python = self.selection is not None and self.selection.prefers_python
+            return self.outlined is None or is_python
         selection = self.variants[-1].selection if self.variants else None
         return selection is not None and selection.prefers_python
 
@@ -257,7 +182,7 @@ class Specialization:
             is_python = r.served == "python"
             if is_python:
                 target = python
-                counters = self.counters_of_forwarding(PYTHON_FASTER, r.allowance)
+                counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
             rows.append(CacheRow(
                 target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
                 r.exact_low, r.exact_high, checks_arguments=not is_python,
@@ -265,28 +190,47 @@ class Specialization:
             ))
         return rows
 
-    def counters_of_forwarding(self, code: str | None, allowance: int) -> np.ndarray:
-        """The counters for rows that forward the next `allowance` calls to Python by the reason
-        `code`, after those forwarded so far have been counted by the reason that they had.
+    def selection_of_outlined(self) -> OutlinedSelection | None:
+        """What selects between the outlined function and the original; None until the outlined
+        function has served `_FIRST_OUTLINED_CALLS`. A new one where regions have been dropped.
         """
-        forwarded, self.python_calls[:] = int(self.python_calls[0]), (0, allowance)
-        if forwarded and self.python_code:
-            self.replays[self.python_code] += forwarded
-        self.python_code = code
-        return self.python_calls
+        found = self.selection
+        if found is not None and found.outlined is self.outlined:
+            return found
+        self.replays.update(found.replays() if found else {})
+        self.selection = None
+        is_settled = self.allowance >= _FIRST_OUTLINED_CALLS
+        if self.outlined is not None and self.rejection is not None and is_settled:
+            self.selection = OutlinedSelection(self.outlined, self.rejection.code)
+        return self.selection
+
+    @property
+    def calls_so_far(self) -> int:
+        """How many calls of this signature rows of the inline cache served, and calls of regions in
+        them.
+        """
+        served = self.compiled + self.python_calls.total
+        served += self.selection.calls if self.selection else 0
+        return served + (self.outlined.calls if self.outlined else 0)
+
+    @property
+    def has_python_bits(self) -> bool:
+        """Whether its compiled code had Python's bits in all calls so far, whatever their sizes."""
+        is_exact = all(v.interface.exact_up_to is None for v in self.variants)
+        return is_exact and (self.outlined is None or self.outlined.has_python_bits)
 
     @property
     def stats(self) -> Stats:
         """The calls of this signature, with those of its regions, as ``f.stats`` shows them.
 
         Compiled calls are counted by the wrapper (`calls`) and in C (`native_calls`), replays by
-        code (`replays`), calls that a row of the inline cache forwards to Python in
-        ``python_calls[0]``, until `counters_of_forwarding` adds them to the replays.
+        code (`replays`), calls that rows of the inline cache forward to Python in `python_calls`
+        and by `selection`, until these add them to the replays.
         """
-        replays = dict(self.replays)
-        if self.python_code and (forwarded := int(self.python_calls[0])):
-            replays[self.python_code] = replays.get(self.python_code, 0) + forwarded
-        total = Stats(self.compiled, replays, self.seconds)
+        replays = self.replays.copy()
+        replays.update(self.python_calls.replays())
+        replays.update(self.selection.replays() if self.selection else {})
+        total = Stats(self.compiled, dict(replays), self.seconds)
         regions = [*(self.outlined.regions if self.outlined else ()), *self.dropped]
         return total_stats([total, *(region.fused.stats for region in regions)])
 

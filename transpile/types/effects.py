@@ -56,10 +56,18 @@ _RNG_MODULES = frozenset({random.__name__, "secrets", "uuid"})
 def effects(
     stmt: ast.stmt, scope: Scope, arguments: Mapping[str, ArgType] | None = None
 ) -> frozenset[Effect]:
-    """The effects of `stmt` and all it contains, for arguments of these types.
+    """The effects of `stmt` and all it contains, for arguments of these types (`arguments`, by
+    name). `region_facts` asks it: a statement with input or output stays outside of compiled
+    regions.
 
-    RAISES is for ``raise`` and ``assert`` only: guards take care of arithmetic and subscripts that
-    raise. Warnings are no effect.
+        y = np.sqrt(x) + 1        →    {}
+        x[0] = 1                  →    {MUTATES}
+        print(rng.random())       →    {IO, RNG}         (rng a Generator that is an argument)
+        g(x)                      →    {UNKNOWN}, for a function g of which nothing is known
+
+    By the callee of each call (`effectful_calls`), and by the kind of each other node. RAISES is
+    for ``raise`` and ``assert`` only: guards take care of arithmetic and subscripts that raise. A
+    warning is no effect.
     """
     of_calls = {effect for effect, _ in effectful_calls(stmt, scope, arguments or {})}
     return frozenset(of_calls | {e for node in ast.walk(stmt) for e in _effects_of_node(node)})

@@ -61,8 +61,19 @@ Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | ExactSampl
 def result_type(
     operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...] = ()
 ) -> ArrayType | ScalarType | RecordType | None:
-    """The type of ``operation(*samples)``; the last samples are keyword arguments called `names`.
-    None if it raises, or returns anything but a number, an array or records.
+    """The type of ``operation(*samples)``, found by calling it once on values of these types; the
+    last samples are keyword arguments called `names`. Front end and lowering both use it, by
+    `probe_types` and `probe_result`.
+
+        operator.add, (float32 array, Python int)    →    float32 array        (NEP 50)
+        operator.add, (float32 array, int64 array)   →    float64 array
+
+    The sample of an array has `SAMPLE_LENGTH` elements an axis, that of a Python scalar is 3, 1.0,
+    True or 1j. The result's type must not depend on values: the caller makes sure of it, and that
+    the operation has no effect (`may_be_probed`). A 0-d array counts as a scalar.
+
+    None if the operation raises on such operands, or returns anything but a number, an array or
+    records. Raises MemoryError, RecursionError and OSError, which say nothing about the operation.
     """
     values = [_sample_value(s) for s in samples]
     positional = len(values) - len(names)

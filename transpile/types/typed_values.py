@@ -62,7 +62,10 @@ class Num:
 
     @property
     def python_int(self) -> bool:
-        """Whether it is a Python int on every path."""
+        """Whether it is a Python int on every path: no bool, and no NumPy integer on any path. Then
+        overflow must be replayed, and the value has a linear form. In the front end, the question
+        is `type_facts.Fact.is_int`.
+        """
         return self.weak == "i64" and self.strong is None
 
     @property
@@ -116,6 +119,10 @@ class HasType(Protocol):
 def probe_result(operation: Callable[..., Any], *operands: HasType) -> ScalarType | None:
     """The type of ``operation(*operands)``, an operator or a NumPy function; None if that is no
     scalar type, or if it depends on which of its two types an operand has.
+
+        operator.mul, NumPy's float32 and Python's float                  →    NumPy's float32
+        operator.mul, an int of either, by the path, and Python's float   →    None: a float of
+                                                                               either, by the path
 
     For lowering, whose operands are scalars. The front end uses `type_probe.probe_types`, which
     also takes arrays, constants and keyword arguments; both probe by `result_types.result_type`.

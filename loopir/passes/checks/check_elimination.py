@@ -1,8 +1,12 @@
 """Check elimination: comparisons and checks that follow from integer facts are removed.
 
-The counterpart of LLVM's ConstraintElimination and inductive range check elimination. Facts are
-`analysis.difference_bounds`, refined by conditions in `analysis.refine_facts`; at the head of a
-loop they are the fixpoint of join and widening.
+The counterpart of LLVM's ConstraintElimination and inductive range check elimination. `_Prover`
+walks forward over the kernel with the facts that hold at the current point
+(`analysis.difference_bounds`):
+
+- `_Prover.stmt` drops a check that the facts imply; `_Prover.expr` decides a comparison;
+- `_Prover.branch` adds what the condition of a branch implies (`analysis.refine_facts`);
+- `_Prover.fixpoint` finds the facts at the head of a loop, by join and widening.
 """
 from __future__ import annotations
 
@@ -63,11 +67,14 @@ _MAX_LOOP_DEPTH = 3
 
 
 def check_elimination(kernel: Kernel) -> Kernel:
-    """Remove comparisons and checks whose result is implied by integer facts.
+    """Remove comparisons and checks whose result follows from integer facts: the ranges of
+    integers, and the maximum differences of any two (`difference_bounds`), as far as the conditions
+    around the place tell them (`refine_facts`).
 
-    Runs only on kernels with a check or a ``while``; the position tests of other loops are decided
-    in `partition_loops`. The fixpoint is computed for innermost counted loops, and for ``while``
-    loops around up to two more levels (`_is_affordable`). Before::
+    Runs only on kernels with a check or a ``while``: the position tests of other loops are decided
+    in `partition_loops`, which costs less. What holds at the head of a loop is a fixpoint, which is
+    computed only for innermost counted loops, and for ``while`` loops around up to two more levels
+    (`_is_affordable`). Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):
@@ -162,6 +169,7 @@ class _Prover:
                 for n in assigned:
                     f.forget(Var(n, INDEX))
                 if isinstance(rewritten, Check) and is_implied(rewritten.cond, f):
+                    # The check always holds. What its condition computes may still raise a flag.
                     flags = filter(may_raise_flags, condition_terms(rewritten.cond))
                     return tuple(Assign(self.fresh.name("cond"), e, span=s.span) for e in flags)
                 return (rewritten,)

@@ -47,7 +47,10 @@ _SHORT_BLOCK, _LONG_BLOCK = 1 << 12, 1 << 40
 def defer_overflow(kernel: Kernel) -> Kernel:
     """Run a checked integer sum in blocks that cannot overflow, with one check for each block.
 
-    A block is summed in 32-bit lanes where its sum fits. Before::
+    Which sums: unconditional, with a check each iteration, whose terms have a known bound and one
+    sign, or whose checks replay (`_term_bounds`). A block is summed in 32-bit lanes, twice as many
+    as 64-bit ones, if that many terms fit; the loads must not be wider than the lanes. A block that
+    would be shorter than `_SHORT_BLOCK` gains nothing. Before::
 
         def k(x: u8[::1], total: mut(i64[()])):
             disjoint(x, total)

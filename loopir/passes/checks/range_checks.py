@@ -30,11 +30,14 @@ _EXTREMUM_OF = {"gt": "min", "ge": "min", "lt": "max", "le": "max"}
 
 
 def range_checks(kernel: Kernel) -> Kernel:
-    """Turn bound checks of an integer into a minimum and a maximum, checked once.
+    """Turn bound checks of an integer into a minimum and a maximum, checked once, behind a loop of
+    checks that does nothing else. A reduction runs in vectors; a check in each iteration does not.
 
-    They are checked after the loop of checks, before the loop that stores. Where that loop tests
-    whether the same integer is negative, it is split: with a minimum >= 0 all iterations run
-    without the test. Before::
+    The loop must be counted, and its checks conjunctions of comparisons with bounds that the loop
+    does not change (`_checked_extrema`). In the next loop, which stores, a test whether the same
+    integer is negative is known to be false if the minimum is >= 0: that loop is split, and with
+    such a minimum all its iterations run without the test. It is split only if it stays scalar:
+    in vectors the test is a cheap select. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)

@@ -47,11 +47,13 @@ __all__ = ["block_cache"]
 
 
 def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Split the sums of a product into strips, and run one strip for all rows before the next.
+    """Split the sums of a matrix product into strips, and run one strip for all rows before the
+    next. What all rows load in a strip is first packed into a local array (a panel), which is
+    contiguous and stays in the L2 cache while every row uses it.
 
-    What all rows load in a strip is first packed into a local array (a panel), which is contiguous
-    and stays in the cache. Each sum continues from memory, in Python's order, so its bits do not
-    change. Before::
+    Only sums that may be longer than one strip (`_CacheBlocking.is_long`), since a panel is copied
+    for each strip. Each sum continues from memory, in Python's order, so its bits do not change.
+    Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -171,7 +173,10 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
-    """Whether rows may be interleaved, and nothing else accesses the partial sums in memory."""
+    """Whether the nest may be blocked: its rows may be interleaved, and nothing else accesses the
+    partial sums, which are in memory between two strips. The range of the sums must be the same for
+    all rows; and there must be loads that all rows share, or blocking would gain nothing.
+    """
     assert isinstance(n.sum_loop.range, Interval)
     if bound_names(n.rows) & names_read(n.sum_loop.range, *n.conditions) or not n.shared_loads():
         return False

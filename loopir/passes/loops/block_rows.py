@@ -71,18 +71,23 @@ def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
 
 def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
-    """The only statement of `n`, if it is a loop that can be blocked: all reductions in it are sums
-    along vector lanes, some row that they load depends on the inner loop alone (all iterations of
-    `n` share it), and the iterations of both loops may run in any order.
+    """The loop directly in the loop `n` that can be blocked; None if there is none.
+
+        for i in loop(0, n):                     each row i of a is combined with each row j of b:
+            for j in loop(0, m):                 the loop over j is blocked, so that some rows of b
+                c[i, j] = sum of a[i] * b[j]     stay in the cache while all i use them
     """
     if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_only_rows(n):
         return None
     if n.var in names_read(inner.range) or not isinstance(inner.range, Interval):
-        return None
-    scalar_code = first_lane_code(n)
+        return None  # strips of a range that differs from row to row cannot be moved outermost
     loads = [x for x in walk(inner) if isinstance(x, Load) and x.lanes != 1]
     shared = [
         x for x in loads if inner.var in names_read(*x.index) and n.var not in names_read(*x.index)
     ]
+    if not shared:
+        return None  # no row is used again
+    # the iterations of both loops may run in any order
+    scalar_code = first_lane_code(n)
     are_parallel = all(can_run_in_lockstep(s, kernel, 2) for s in (scalar_code, *scalar_code.body))
-    return inner if shared and are_parallel else None
+    return inner if are_parallel else None

@@ -57,9 +57,13 @@ MIN_ITERATIONS = 16  # a shorter loop is left as it is
 def distribute(
     kernel: Kernel, *, reassociate: bool = True, machine: Machine = DEFAULT_MACHINE
 ) -> Kernel:
-    """Move expensive computations that carry no dependence from a sequential loop to a vector loop.
+    """Move expensive computations that carry no dependence from a sequential loop to a vector loop
+    before it, which stores the values in a local array. It runs strip by strip, so that the array
+    stays in the L1 cache.
 
-    Strip by strip, so that the values stay in the L1 cache. Before::
+    Only of a loop that cannot be vectorised as a whole (`vectorization_obstacle`), and only what
+    costs at least `MIN_WEIGHT`, such as an ``exp`` (`_IndependentPart`): a store and a load more
+    must pay. Before::
 
         def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):
             disjoint(x, h)

@@ -23,10 +23,11 @@ __all__ = ["fission"]
 
 
 def fission(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Split a loop around several statements, where one of them is a nest with a better loop order.
+    """Split a loop around several statements, where one of them is a nest with a better loop order
+    (`permute_loops.has_better_order`). The nest is then perfect, and `permute_loops` reorders it.
 
-    Only where each part can run after all iterations of the part before. `permute_loops` then
-    reorders the nest. Before::
+    Only where each part can run after all iterations of the part before it: no iteration of a
+    later part may be needed by an earlier one (`_separable_parts`). Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)

@@ -2,9 +2,9 @@
 
 A column sum loads one element from each row: a stride that is not 1. With the loops interchanged
 the inner loop runs along a row, and the sums of all columns are kept in the array to which they are
-stored. `_is_legal` and `_pays` decide, and both must hold: `_pays` tests a part of legality, too.
+stored. `_is_legal` and `_pays` decide, and both must hold; `_pays` also tests a part of legality.
 `_versioned_on_width` keeps the original nest for short rows. The loops of perfect nests are put in
-order by `permute_loops`.
+order by `permute_loops`; a reduction with its start and store is no perfect nest.
 """
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ interchanged may be vectorised, which changes its bits."""
 
 
 def interchange_reductions(kernel: Kernel) -> Kernel:
-    """Interchange a loop over columns with the reduction in it, whose sums are then kept in the
-    array to which they are stored.
+    """Interchange a loop over columns with the reduction down each column: a sweep over the rows,
+    which are contiguous. Three loops take the place of the nest: one that stores the initial
+    values, the sweep, and one that stores the results, if these are not the sums themselves.
 
-    Every element is folded in its original order. Before::
+    Every element is folded in its original order, so the bits stay. Before::
 
         def k(a: f64[:, ::1], out: mut(f64[::1])):
             disjoint(a, out)
@@ -194,9 +195,10 @@ def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
 
 
 def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
-    """Whether the outer loop has unit stride in all stores and in a load within the inner loop,
-    and the inner loop has it nowhere. This also makes each column's element its own, which
-    `_is_legal` relies on.
+    """Whether the nest walks memory in the wrong direction: along the outer loop all stores, and a
+    load of the inner loop, are contiguous (``a[i, j]`` with j outside); along the inner loop no
+    access is. A store of unit stride in the outer loop also means that each column has an element
+    of its own, which `_is_legal` relies on.
     """
     params = {p.name: p for p in kernel.params}
     touched = accesses((n.outer,))

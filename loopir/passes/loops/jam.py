@@ -158,12 +158,15 @@ def results_stall(lanes: VecLoop) -> bool:
 def _rows_of_sums(
     loop: Loop, machine: Machine, *, is_adjacent: bool, start_next_early: bool
 ) -> int:
-    """How many iterations of `loop` to jam; 1 for none.
+    """How many iterations of `loop`, called rows, to jam; 1 for none. Two kinds of sums:
 
-    Vectors of sums (their loops are scalar): as many rows as the best register tile has, or,
-    where the next sums should start early (`start_next_early`), as many as hide the latency of an
-    addition. Sums along lanes: as many as have room in registers, at most `MAX_ROW_SUMS` in the
-    loop next to them (`is_adjacent`).
+    - Vectors of sums, as in ``a @ b`` (each lane has the sum of another column, so the loops of the
+      sums are scalar): as many rows as the best register tile has. Where expensive operations
+      follow the sums (`start_next_early`), only as many as hide the latency of an addition, so that
+      the sums of the next tile start while these operations run.
+    - Sums along lanes, as in ``a @ b.T`` (vector loops): as many as have room in registers. In the
+      loop next to the sums (`is_adjacent`) at most `MAX_ROW_SUMS`, which leaves room for rows of
+      the loop around it: both share loads then.
     """
     assert isinstance(loop.range, Interval)
     inner_loops, max_count = list(_vector_reduction_loops(loop)), max_trips_of_strip(loop.range)

@@ -114,22 +114,27 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
 
 
 def _rows_of_stencil(n: _StencilNest, machine: Machine) -> int:
-    """How many rows to jam: their loads fit in registers, and some are shared; else 1."""
+    """How many rows of a stencil to jam: 4, 2, or 1 for none.
+
+    A stencil that reads rows i - 1, i and i + 1 loads 3 vectors for each row of results; four rows
+    together load 6 in place of 12. The loads of all rows must fit in registers.
+    """
     vectors = [x for x in walk(n.lanes) if getattr(x, "lanes", 1) != 1]
     offsets = {_row_offset(x, n) for x in vectors if isinstance(x, Load)}
+    loads_of_row = [p for p in offsets if p is not None]
+    if len(loads_of_row) < len(offsets):
+        return 1  # which rows a load shares with others is not known
+    # with less work the stores dominate, and those to several rows conflict; with more, the loads
+    # do not matter
     work = sum(OPS[x.op].weight for x in vectors if isinstance(x, Call))
-    regular = [p for p in offsets if p is not None]
-    if len(regular) < len(offsets) or not _MIN_ADDS_PER_LOAD * len(
-        regular
-    ) <= work <= EXPENSIVE_WEIGHT * len(regular):
+    least, most = (w * len(loads_of_row) for w in (_MIN_ADDS_PER_LOAD, EXPENSIVE_WEIGHT))
+    if not least <= work <= most:
         return 1
     broadcasts = {x for x in vectors if isinstance(x, Broadcast)}
     for rows in (4, 2):
-        loads = {(key, row + k) for key, row in regular for k in range(rows)}
-        if (
-            len(loads) < rows * len(regular)
-            and len(loads) + len(broadcasts) + 2 <= machine.registers
-        ):
+        loads = {(key, row + k) for key, row in loads_of_row for k in range(rows)}
+        some_are_shared = len(loads) < rows * len(loads_of_row)
+        if some_are_shared and len(loads) + len(broadcasts) + 2 <= machine.registers:
             return rows
     return 1
 

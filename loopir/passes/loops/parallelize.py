@@ -1,4 +1,8 @@
-"""Parallelize: marks the loops that several threads may run; distributes sums by blocks."""
+"""Parallelize: marks the loops that several threads may run; distributes sums by blocks.
+
+`_Marker.loop` decides on each loop, from the outside in, by `_obstacle`. Whether threads are worth
+it in a certain call, the code of the loop decides at run time (`targets/c/c_regions.py`).
+"""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -110,10 +114,10 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
 def loops_left_serial(
     kernel: Kernel, private: Collection[str] = ()
 ) -> Iterator[tuple[Splittable, str]]:
-    """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason;
-    not those that are too brief to matter, nor versions of parallel ones, such as that with checks:
-    of the same loop of the source, and they write to the same arrays. ``private``: as of
-    `parallelize`.
+    """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason
+    (`_obstacle`), for the report. Left out are loops that are too brief to matter, and versions of
+    a parallel loop, such as the one with checks: loops of the same loop of the source that write to
+    the same arrays. ``private``: as for `parallelize`.
     """
     parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
 
@@ -150,10 +154,16 @@ def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
 
 
 def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | None:
-    """Why several threads must not run `s`; None if they may: its iterations are independent
-    (`parallel_obstacle`), and, in a kernel that stops at a failed check (`Kernel.stops`), `s` has
-    no check, writes to `private` arrays alone, or can be undone (`undo_obstacle`).
-    Else the caller would see, after an exception, what later iterations have written.
+    """Why several threads must not run the iterations of `s`, for the report; None if they may.
+    This is where that is decided.
+
+    - They are not independent (`parallel_obstacle`): the answer would depend on their order.
+    - A failed check ends the kernel in the middle, and Python then raises in that iteration. Other
+      threads have run later iterations, whose stores the caller would see. That is avoided if `s`
+      writes to `private` arrays alone, those that the call has made, or if its stores can be put
+      back (`undo_obstacle`).
+
+    `_Marker` asks it to mark loops, `loops_left_serial` to report them.
     """
     if (reason := parallel_obstacle(s, kernel)) is not None:
         return reason
@@ -161,7 +171,7 @@ def _obstacle(s: Splittable, kernel: Kernel, private: Collection[str]) -> str | 
 
 
 def _must_undo(s: Splittable, kernel: Kernel, private: Collection[str]) -> bool:
-    """Whether `s` may stop and writes to arrays that are not `private`."""
+    """Whether `s` may end the kernel in the middle, and writes to arrays that are not `private`."""
     stores = stores_to_undo(s, kernel) if may_stop(s, kernel) else ()
     return any(n.array not in private for n in stores)
 
@@ -216,23 +226,25 @@ class _Marker:
         return self.distributed(s) or (s,)
 
     def distributed(self, s: Loop) -> tuple[Stmt, ...] | None:
-        """The loop over blocks `s`, whose steps combine the blocks' results in order, distributed;
-        None if it is no such loop, or its blocks are not independent.
+        """The loop over blocks `s`, whose accumulators combine the results of the blocks, as two
+        loops: a parallel one that computes and keeps the result of each block, and one that
+        combines the results in the order of the blocks. So a float sum has the same bits whoever
+        has computed its blocks, and however many threads there are. See the example at
+        `parallelize`. None if `s` is no such loop, or its blocks are not independent.
         """
         r = s.range
-        if not isinstance(r, RangeDesc) or r.step < _BLOCK or not contains(s, LoopLike):
-            return None
-        if s.until is not None or any(a.init.lanes != 1 for a in s.accs):
+        is_over_blocks = isinstance(r, RangeDesc) and r.step >= _BLOCK and contains(s, LoopLike)
+        if not is_over_blocks or s.until is not None or any(a.init.lanes != 1 for a in s.accs):
             return None
         s = self.with_named_reductions(s)
         work, combining = _partition(s.body, {a.name for a in s.accs})
         results = _results(work, [*combining, *(a.step for a in s.accs)])
         if work is None or not results:
+            return None  # what is expensive needs the results of earlier blocks; or there are none
+        work_loop = Loop(s.var, r, tuple(work), span=s.span)
+        if _obstacle(work_loop, self.kernel, self.private) is not None:
             return None
-        alone = Loop(s.var, r, tuple(work), span=s.span)
-        if _obstacle(alone, self.kernel, self.private) is not None:
-            return None
-        return self.over_blocks(alone, combining, results, s.accs)
+        return self.over_blocks(work_loop, combining, results, s.accs)
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """`s`, all of whose accumulators are reductions of integers or bools or extrema of floats,
@@ -437,7 +449,10 @@ def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
 
 
 def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:
-    """Whether `s` surely does so little that no other thread can help."""
+    """Whether `s` surely does less than `_BRIEF` additions: waking a thread takes about as long. It
+    is then not made a parallel loop, which saves its code. Where the work depends on the call, the
+    loop is made parallel, and its code asks for threads only if they pay.
+    """
     return _most_operations(s, definitions) < _BRIEF
 
 

@@ -30,11 +30,13 @@ MAX_COPIED_NODES = 1500  # size limit of the result; larger loops keep their tes
 
 
 def partition_loops(kernel: Kernel) -> Kernel:
-    """Split a loop that tests its position into up to three: only those near its ends keep the
-    tests.
+    """Split a loop that tests its position into up to three: the iterations near its ends, and the
+    interior, in which the tests have one result and disappear. An interior without branches can be
+    vectorised.
 
-    A test on a variable of an inner loop is made on the extreme values of that variable. The tests
-    are found by `analysis.iv_conditions`. Before::
+    `iv_conditions.position_tests` finds the tests. One that the range of the whole loop decides is
+    removed without a split (`_is_constant_in`). Not split is a loop whose copies would have more
+    than `MAX_COPIED_NODES` nodes. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -176,22 +178,24 @@ def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _is_constant_in(t: PositionTest, n: Loop) -> bool:
-    """Whether a test has its interior result (`PositionTest.then`) in every iteration: the interior
-    contains the whole loop, so that the test is removed and the loop is not split for it.
+    """Whether the range of the loop `n` decides the test `t`: the interior contains the whole loop,
+    so that the test has its interior result (`PositionTest.then`) in every iteration.
 
-    ``margin``: how far the loop's first iteration (for ``low``), or else its end, lies inside the
-    interior. It must be at least 0. Where that is not known, it is enough that it is at least the
-    trip count - 1, which is not negative if there is an iteration: so it is for a loop from 0 to
-    ``n`` and the test ``i > -n``.
+        for i in loop(0, n): if i >= 0: …       the interior begins at 0, as the loop does: margin 0
+        for i in loop(0, n): if i > -n: …       it begins at 1 - n: margin n - 1
     """
     assert isinstance(n.range, Interval)
     lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))
     end = lo if t.low else hi
     if t.low is None or end is None:
-        return False
+        return False  # the interior is all iterations but one
+    # how far the loop's first iteration, or its end, lies inside the interior
     margin = end - t.bound if t.low else t.bound - end
+    if _at_least(margin, 0):
+        return True
+    # the trip count - 1 is not negative if there is an iteration, so such a margin is not, either
     trip_count = None if lo is None or hi is None else hi - lo
-    return _at_least(margin, 0) or (trip_count is not None and _at_least(margin - trip_count, -1))
+    return trip_count is not None and _at_least(margin - trip_count, -1)
 
 
 def _end_if_nonempty(range_: Interval) -> Expr:

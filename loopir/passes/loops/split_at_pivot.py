@@ -34,9 +34,12 @@ __all__ = ["split_at_pivot"]
 
 
 def split_at_pivot(kernel: Kernel) -> Kernel:
-    """Split a loop at the one iteration that may write an element that all iterations read.
+    """Split a loop at the one iteration that may write an element that all iterations read: one
+    loop before it, that iteration, and one loop behind it. In both loops the element is invariant,
+    so it is loaded before the loop.
 
-    The element is then loaded once before each of the two loops. Before::
+    Only if the loop cannot be vectorised as it is, and both new loops can be. `_pivot_of` finds the
+    iteration. Before::
 
         def k(d: mut(f64[:, ::1]), i: i64, k: i64):
             for j in loop(0, d.shape[1]):

@@ -25,9 +25,11 @@ __all__ = ["split_on_flag"]
 
 
 def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Split a loop with a sticky flag: a scalar loop until it is true, and a vectorisable rest.
+    """Split a loop with a sticky flag, a bool accumulator that stays true once it is true: a scalar
+    loop until then, and the rest, in which the flag is the constant True.
 
-    Accumulators that are constant once the flag is true keep their values. Before::
+    Only if the loop cannot be vectorised as it is, and the rest can be. Accumulators that are
+    constant once the flag is true keep their values. Before::
 
         def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
             disjoint(x, out)

@@ -18,9 +18,8 @@ MAX_NODES = 600  # size limit of the unrolled code
 
 
 def unroll(kernel: Kernel) -> Kernel:
-    """Unroll loops with a constant trip count of at most 8.
-
-    The loop around one becomes an innermost loop and may be vectorised. Before::
+    """Unroll loops of few constant iterations (`is_fully_unrolled`). The loop around one becomes an
+    innermost loop, and may be vectorised; a fold is then done in the order of the source. Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -50,7 +49,10 @@ def unroll(kernel: Kernel) -> Kernel:
 
 
 def is_fully_unrolled(loop: Loop) -> bool:
-    """Whether `loop` has a small constant trip count and a small body."""
+    """Whether `unroll` replaces `loop` by copies of its body: its trip count is a constant of at
+    most `MAX_TRIPS`, all copies together have at most `MAX_NODES` nodes, and it `_can_unroll`.
+    Fusion asks this as well, since such a loop will not be there when loops are permuted.
+    """
     count = constant_trip_count(loop.range) if isinstance(loop.range, Interval) else None
     if count is None or count > MAX_TRIPS or not _can_unroll(loop):
         return False
@@ -58,7 +60,9 @@ def is_fully_unrolled(loop: Loop) -> bool:
 
 
 def _can_unroll(loop: Loop) -> bool:
-    """Whether the loop has no early exit and no accumulator that is advanced within the body."""
+    """Whether each iteration is the same code on other names: the loop has no early exit, which
+    would have to skip later copies, and no counter of appends, which the body advances itself.
+    """
     return not has_early_exit(loop) and not advanced_accums(loop)
 
 

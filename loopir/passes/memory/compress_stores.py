@@ -14,12 +14,13 @@ __all__ = ["compress_stores"]
 
 
 def compress_stores(kernel: Kernel) -> Kernel:
-    """Turn a store at a counter, which the same branch increments, into an append.
+    """Turn a store at a counter, which the same branch increments, into an append, of which a
+    vector loop can execute all active lanes together. `_as_compress_store` decides: the counter
+    must have no other use in the loop.
 
-    The counter must have no other use in the loop. A vector loop can append its active lanes
-    together. The append may write nothing else (``only``): what is behind the appended elements is
-    the caller's, who may read it. (The `append` of a list is an `Append` from lowering on, and its
-    buffer has room behind the items.) Before::
+    The append has ``only=True``: it writes no more elements than it appends, since what is behind
+    them belongs to the caller. (The ``append`` of a list is an `Append` from lowering on, and may
+    write whole registers, since its buffer has room behind the items.) Before::
 
         def k(x: f64[::1], out: mut(f64[::1]), n: mut(i64[()])):
             disjoint(x, out)

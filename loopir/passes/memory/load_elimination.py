@@ -16,7 +16,9 @@ __all__ = ["load_elimination"]
 
 
 def load_elimination(kernel: Kernel) -> Kernel:
-    """Replace a load of the element that the previous iteration stored by an accumulator. Before::
+    """Replace a load of the element that the previous iteration stored by an accumulator: a value
+    in a register has a shorter latency than one that goes through memory. The first iteration
+    loads the element before the loop. `_store_and_reload` finds such pairs. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)
@@ -38,22 +40,21 @@ def load_elimination(kernel: Kernel) -> Kernel:
 
     def edit(s: Stmt) -> Stmt:
         """`s` with a reloaded element in an accumulator."""
-        store_and_load = _store_and_reload(s, memory) if isinstance(s, Loop) else None
-        return (
-            _as_accumulator(s, *store_and_load, fresh)
-            if isinstance(s, Loop) and store_and_load
-            else s
-        )
+        if not isinstance(s, Loop) or (pair := _store_and_reload(s, memory)) is None:
+            return s
+        store, load = pair
+        return _as_accumulator(s, store, load, fresh)
 
     return map_statements(kernel, edit, Loop)
 
 
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:
-    """A store of every iteration to an array that no other store touches, and a load of the element
-    that it stored in the previous one; None if there are none.
+    """A store that every iteration makes, such as ``y[i + 1] = …``, to an array that no other store
+    touches, and a load of the element that it stored one iteration before (``y[i]``); None if there
+    are none. Only in a counted loop of straight-line code without accumulators.
     """
-    is_simple = all(isinstance(s, Assign | Check | Store) for s in loop.body)
-    if not is_simple or loop.accs or counted_range(loop) is None:
+    is_straight_line = all(isinstance(s, Assign | Check | Store) for s in loop.body)
+    if not is_straight_line or loop.accs or counted_range(loop) is None:
         return None
     stores = [s for s in loop.body if isinstance(s, Store)]
     for store in stores:

@@ -123,12 +123,17 @@ def _can_pack(kernel: Kernel, p: Param) -> bool:
 
 
 def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
-    """The least number of elements for which packed bools are faster; None if they never are.
+    """The least number of elements of the bool array `p` from which on bits are faster than bytes;
+    None if they never are. `pack_bools` versions the code on it.
 
-    For vector accesses packing pays beyond the L2 cache, if a register's mask is a whole number of
-    bytes and is expanded in few steps: not with 16-byte registers. For single elements with unit
-    stride it does not pay, since neighbours share a cache line anyway; with a large stride it pays
-    where the bytes would fill a part of the shared L3 cache.
+    =============================  =================================================================
+    accesses to `p`                bits are faster from
+    =============================  =================================================================
+    contiguous, by vectors         4 times the L2 cache: of less, bytes are near enough, and bits
+                                   must be unpacked
+    far apart (`_FAR_STRIDE`)      a quarter of the L3 cache, which other data shares
+    near, but not contiguous       never: neighbours share a cache line anyway
+    =============================  =================================================================
     """
     accesses = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]
     scattered = [(loop, n) for loop, n in accesses if not _is_contiguous(n, p)]
@@ -136,6 +141,7 @@ def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
         return None
     if scattered:
         return machine.caches[2] // 4 if machine.bytes >= 16 else None
+    # the mask of a register must be whole bytes, and be unpacked in few steps: not on 16 bytes
     have_whole_bytes = all(_widest_lane_bytes(loop) * 8 <= machine.bytes for loop, _ in accesses)
     return 4 * machine.caches[1] if have_whole_bytes and machine.bytes >= 32 else None
 

@@ -55,12 +55,23 @@ def is_short_reduction(fold: Loop, tests: tuple[Expr, ...]) -> bool:
 def gathered_loads(
     rows: Loop, body: tuple[Stmt, ...], fold: Loop, params: dict[str, Param]
 ) -> Iterator[Load]:
-    """Non-contiguous loads of `fold` (a loop in `body`) that are invariant in `rows`."""
+    """The loads of `fold`, a loop in the vector loop with the statements `body`, that are worth a
+    panel: each lane takes its element from another place in memory (a gather), and all iterations
+    of the loop `rows` gather the same elements again. Each once.
+
+        for i in loop(…):                                   of y[j:W, k], lanes along the first axis
+            for j in vec(…):                                of rows of memory: a gather for each i
+                for k in loop(0, n, s=…):
+                    s = step(s + broadcast(x[i, k], W) * y[j:W, k])
+
+    ``params``: the parameters of the kernel, by name. `pack_operands` and `pack_gathers` ask this.
+    """
     varying, row_names = Uniformity(first_lane_code(rows)), bound_names(fold, *body) - {fold.var}
     for n in dict.fromkeys(n for n in walk(fold) if isinstance(n, Load) and n.lanes != 1):
         is_gather = n.array in params and (params[n.array].unit, n.step) != (n.axis, 1)
         is_row_invariant = not varying.varies(*n.index) and not row_names & names_read(*n.index)
-        if is_gather and is_row_invariant and fold.var in names_read(*n.index):
+        differs_by_term = fold.var in names_read(*n.index)
+        if is_gather and is_row_invariant and differs_by_term:
             yield n
 
 

@@ -48,8 +48,9 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return, Check)
 
 
 def promote(kernel: Kernel) -> Kernel:
-    """Turn elements that a loop updates in place into accumulators, stored once after the loop.
-    Before::
+    """Turn elements that a loop updates in place into accumulators, stored once after the loop
+    (`_updated_elements`); and move stores that each iteration does in the same way behind the loop
+    (`_invariant_stores`). Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -69,8 +70,8 @@ def promote(kernel: Kernel) -> Kernel:
                         out_i_1 = step(out_1)
                     out[i] = out_i_1
 
-    Not in a kernel that may stop early, since it must store as Python would; and not where a check
-    depends on the sum (integer overflow), which keeps Python's order.
+    Not in a kernel that stops at a failed check: there the elements must have the values that
+    Python would have stored so far. Not in a loop with accumulators, exits or checks (`_is_plain`).
     """
     if kernel.stops:
         return kernel
@@ -117,42 +118,48 @@ def _invariant_stores(loop: Loop, memory: AliasInfo) -> list[Store]:
 
 
 def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
-    """The elements that the plain `loop` reads and writes and that no other access in it may alias.
+    """The elements that the plain `loop` loads and stores in every iteration, and that no other
+    access in it may touch: those that `promote` keeps in accumulators. Each is an array with its
+    subscripts.
 
-    For each stored array: the subscripts of its stores and invariant loads are invariant, and
-    differ from each other by constants; its varying loads never meet a store; no store is masked;
-    no other accessed array overlaps it.
+        for j in loop(0, m): out[i] = out[i] + x[i, j]       [("out", (i,))]
     """
     nodes = [n for s in loop.body for n in walk(s)]
     stores = [n for n in nodes if isinstance(n, Store)]
     loads = dict.fromkeys((n.array, n.index) for n in nodes if isinstance(n, Load))
-    body_names = bound_names(*loop.body) | {loop.var}
     elements: list[_Element] = []
     for array in dict.fromkeys(n.array for n in stores):
         array_stores = [n for n in stores if n.array == array]
-        invariant_loads = [p for p in loads if p[0] == array and not names_read(*p[1]) & body_names]
-        varying_loads = [p for p in loads if p[0] == array and p not in invariant_loads]
-        array_elements = dict.fromkeys(
-            [*invariant_loads, *((array, n.index) for n in array_stores)]
-        )
-        other_arrays = {a for a, _ in loads if a != array} | (arrays_written(loop.body) - {array})
-        is_promotable = (
-            not any(
-                names_read(*index) & body_names or arrays_read(index) for _, index in array_elements
-            )
-            and all(_always_differ(a, b) for (_, a), (_, b) in combinations(array_elements, 2))
-            and not any(
-                names_read(*index) & (body_names - {loop.var}) for _, index in varying_loads
-            )
-            and all(
-                _never_meets(index, n, loop) for _, index in varying_loads for n in array_stores
-            )
-            and all(n.mask is None for n in array_stores)
-        )
-        if is_promotable and not memory.overlap((array,), other_arrays):
-            stored = {n.index for n in array_stores}
-            elements += [p for p in array_elements if p in loads and p[1] in stored]
+        array_loads = [index for a, index in loads if a == array]
+        others = {a for a, _ in loads if a != array} | (arrays_written(loop.body) - {array})
+        if memory.overlap((array,), others) or not _keeps_places(array_stores, array_loads, loop):
+            continue
+        stored = {n.index for n in array_stores}
+        elements += [(array, index) for index in array_loads if index in stored]
     return elements
+
+
+def _keeps_places(
+    stores: Sequence[Store], loads: Sequence[tuple[Expr, ...]], loop: Loop
+) -> bool:
+    """Whether all accesses of `loop` to an array, `stores` and the subscripts `loads`, are to
+    elements that can be told apart, so that each stored one can have a value in a scalar:
+
+    - each store is made in every iteration (it has no mask), at invariant subscripts;
+    - two different invariant subscripts never denote one element;
+    - a load at a subscript that varies with the loop never meets a store.
+    """
+    body_names = bound_names(*loop.body) | {loop.var}
+    invariant_loads = [index for index in loads if not names_read(*index) & body_names]
+    varying_loads = [index for index in loads if index not in invariant_loads]
+    places = dict.fromkeys([*invariant_loads, *(s.index for s in stores)])
+    return (
+        all(s.mask is None for s in stores)
+        and not any(names_read(*index) & body_names or arrays_read(index) for index in places)
+        and all(_always_differ(a, b) for a, b in combinations(places, 2))
+        and not any(names_read(*index) & (body_names - {loop.var}) for index in varying_loads)
+        and all(_never_meets(index, s, loop) for index in varying_loads for s in stores)
+    )
 
 
 def _always_differ(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:

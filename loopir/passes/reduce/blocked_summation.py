@@ -1,4 +1,13 @@
-"""Blocked summation: long float sums are summed by blocks, which bounds the rounding error."""
+"""Blocked summation: long float sums are summed by blocks, which bounds the rounding error.
+
+The order of the terms of a float sum, which decides its bits, is fixed in these steps, each of
+which depends on the loop and the number of terms alone, not on the target or on threads:
+
+1. A sum of few terms keeps the order of its source (`keep_fold_order`, `vectorize.is_short_fold`).
+2. A longer one is cut into blocks here, whose results are added in the order of the blocks.
+3. In a block, term k goes to partial sum k % group (`vectorize._group_lanes`).
+4. The partial sums of a block are added by halving (`nodes.HReduce`).
+"""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,12 +28,13 @@ BLOCKS_PER_BLOCK = 64  # block sums that are added before they are added to the 
 
 
 def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Take float sums and products in blocks of 4096 elements, and in blocks of 64 blocks.
+    """Take float sums and products in blocks of 4096 elements, and these in blocks of 64 blocks.
 
-    Each block starts at the neutral element, so that the number of roundings per term is about that
-    of a pairwise sum (Higham, The Accuracy of Floating Point Summation, 1993). Other accumulators
-    pass from block to block. A loop that cannot be vectorised (`vectorization_obstacle`) keeps the
-    order of its source, however long it is, and so does one of at most 4096 iterations. Before::
+    Each block starts at the neutral element, so that a term goes through about as many roundings as
+    in a pairwise sum, which NumPy uses (Higham, The Accuracy of Floating Point Summation, 1993).
+    Other accumulators pass from block to block. A loop that cannot be vectorised
+    (`vectorization_obstacle`) keeps the order of its source, however long it is. One of at most
+    4096 iterations is a single block, and stays as it is. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)

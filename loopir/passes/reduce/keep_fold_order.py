@@ -21,8 +21,12 @@ __all__ = ["keep_fold_order"]
 
 
 def keep_fold_order(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Version loops with float folds that are in no other loop on their trip count: at most
-    `SHORT_FOLD` terms are added in the order of the loop. Before::
+    """Version a loop with a float fold that is in no other loop on its trip count: one copy for at
+    most `SHORT_FOLD` terms, which keeps the order of the source, and one for more terms.
+
+    Only loops that would be vectorised, and so reordered, otherwise (`_may_be_short`). The copy for
+    few terms has a trip count with a constant bound, by which `vectorize.is_short_fold` knows it.
+    Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)

@@ -88,21 +88,26 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
 
 
 def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr | None:
-    """The condition that the folds in `nest` are short, evaluable before it; None where vectors
-    along the outer loop are illegal or already the better choice.
+    """The condition under which the folds in `nest` are so short that vectors along the loop around
+    them are better, for a test before the nest: ``x.shape[1] < 32``. None where no version is
+    made. This is where that is decided.
+
+    The limit is `SHORT_LIMIT` terms, or `UNSHARED_LIMIT` if no loop shares what the lanes gather.
+    It is the same on every machine: the version decides the order of the terms.
     """
     path = _path_to_reductions(nest)
     if not path or nest.accs or nest.until is not None:
         return None
     limit = SHORT_LIMIT if _shares_loads(path) else UNSHARED_LIMIT
     test, *others = {_has_fewer_terms(fold, limit) for fold in inner_loops(path[-1])}
-    if others or is_constant(test, False) or bound_names(nest) & names_read(test):
-        return None
+    if others:
+        return None  # folds of different lengths: one test would not tell
+    if is_constant(test, False) or bound_names(nest) & names_read(test):
+        return None  # never short; or the length is known only inside the nest
     vector_loops = best_vector_loops(nest, kernel, reassociate=reassociate)
-    is_useful = vector_loops.isdisjoint(s.var for s in path) and can_run_in_lockstep(
-        _parallel_loop(path), kernel
-    )
-    return test if is_useful else None
+    if not vector_loops.isdisjoint(s.var for s in path):
+        return None  # the cost model has chosen a loop outside of the folds for any length
+    return test if can_run_in_lockstep(_parallel_loop(path), kernel) else None
 
 
 def _parallel_loop(path: list[Loop]) -> Loop:

@@ -48,10 +48,13 @@ _SHIFTS = frozenset(("shl", "shr"))
 
 
 def narrow_integers(kernel: Kernel) -> Kernel:
-    """Compute 64-bit integers that come from narrower elements in the narrowest dtype that fits.
+    """Compute 64-bit integers that come from narrower elements in the narrowest dtype that has all
+    their values, by interval analysis: a register holds more narrow lanes.
 
-    Checks that the intervals prove are removed. An invariant that narrow elements are compared with
-    does not widen them: it is clamped to their dtype instead. Before::
+    A cast from a narrow dtype is moved outwards, over each operation whose operands and result have
+    intervals that fit (`_IntegerNarrowing.call`). Checks that the intervals prove are removed. An
+    invariant that narrow elements are compared with does not widen them: it is clamped to their
+    dtype instead. Subscripts, and names that are bound twice, keep their dtype. Before::
 
         def k(a: u8[::1], b: u8[::1], y: mut(u8[::1])):
             disjoint(a, y)

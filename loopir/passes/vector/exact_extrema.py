@@ -70,10 +70,15 @@ def _term_slice(f: Reduction, loop: Loop) -> tuple[Assign, ...]:
 def exact_extremum_result(
     f: Reduction, result: Expr, loop: Loop, fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """Bind the accumulator to `result`, corrected to the bits that Python's order gives.
+    """Statements that bind the accumulator of `f` to `result`, what the vector lanes gave,
+    corrected to the bits that Python's order gives:
 
-    Where the result is a zero, a scalar loop searches for the zero that remains. Where a reduction
-    that restarts has met a NaN, the scalar reduction runs again.
+        if result == 0.0: the first zero among the terms (or the last), with its sign, by a search
+        if isnan(result): the scalar reduction runs again, for a fold that a NaN restarts
+
+    Both are rare, and cost a second pass over the terms; other results are right in any order.
+    Called by `vectorize_loop` for reductions that are not order-independent. Assumes that the loop
+    has not overwritten the terms (`can_recompute`).
     """
     name = fresh.name(f.acc.name) if f.restarts else f.acc.name
     is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")

@@ -40,7 +40,11 @@ _MAX_BLOCK = {2: 1 << 15, 4: 1 << 30}
 
 
 def narrow_counts(kernel: Kernel) -> Kernel:
-    """Run a vector loop that only counts in blocks short enough for narrow counter lanes. Before::
+    """Run a vector loop that only counts matches in blocks short enough that a counter lane as
+    narrow as the data cannot overflow; the counts of the blocks are added to the total.
+
+    `_lane_bytes` decides: all accumulators must be counts, and their lanes wider than those of the
+    data. Before::
 
         def k(x: bool[::1], total: mut(i64[()])):
             disjoint(x, total)

@@ -43,10 +43,12 @@ _COMPARED = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 
 def narrow_lanes(kernel: Kernel) -> Kernel:
-    """Use 32-bit lanes for counters of a ``while`` that ends before they overflow.
+    """Use 32-bit lanes in place of 64-bit ones for the counters of a ``while`` in a vector loop, if
+    the ``while`` ends before they overflow. Where that is known at run time only, the loop gets a
+    version for it.
 
-    Only if no other lanes of the loop are wider. Where the bound is known at run time only, the
-    loop is versioned on it. Before::
+    Only if no other lanes of the loop are wider, which would fix the number of lanes anyway.
+    `_versions` decides. Before::
 
         def k(x: f32[::1], y: mut(i32[::1])):
             disjoint(x, y)

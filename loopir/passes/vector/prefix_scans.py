@@ -111,7 +111,10 @@ def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
 
 
 def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
-    """`loop` with a `Prefix` in place of each running reduction."""
+    """`loop` with a `Prefix` in place of each running reduction (`running_reduction_of`), as in the
+    example above; reductions whose partial results nobody reads stay. The first step of
+    `vectorize_loop`.
+    """
     for k in range(len(loop.accs)):
         acc = loop.accs[k]
         running = None if reduction_of(acc, loop) else running_reduction_of(acc, loop, memory)

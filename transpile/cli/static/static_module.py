@@ -61,7 +61,17 @@ class Modules:
         self._by_path: dict[Path, StaticModule] = {}
 
     def read(self, path: str, cells: Sequence[Cell]) -> StaticModule:
-        """The module in the file, whose Python is `cells`. Raises WrongOption."""
+        """The module in the file `path`: its functions as if it had been imported, but no statement
+        of it has been run. ``cells``: its Python, one piece for a file, several for a notebook.
+
+        `_Reader` goes through the statements at the top, and binds in the new module what they
+        bind: a ``def`` becomes a function object, a constant is evaluated, an import is followed
+        (installed packages are imported, the user's modules read in the same way). Each module is
+        read once, and noted before its statements are read, so that modules may import each other.
+        `file_cases` calls this for each file of the command line.
+
+        Raises WrongOption for a decorator ``@fuse(...)`` with a wrong option.
+        """
         resolved = Path(path).resolve()
         if resolved not in self._by_path:
             home, name = module_location(path)

@@ -352,7 +352,7 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     each call of the caller; None if there is nothing to inline, and macros or lowering take the
     call.
 
-    In this order (a step may name what a later one would take for something else):
+    The first of these that applies:
 
     1. A lambda that is called where it stands, or a local function: its source is in the caller.
     2. A method of an object that is an argument (`method_called`).
@@ -369,23 +369,25 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     source cannot be used (`callee_of`), and where ``fuse`` has other options there.
     """
     func = call.func
-    if isinstance(func, ast.Lambda):
+    if isinstance(func, ast.Lambda):  # 1
         _define_local(state, name := state.fresh("lambda"), func)
         return state.local_functions[name], HostName(name)
     if isinstance(func, ast.Name) and func.id in state.local_functions:
         return state.local_functions[func.id], HostName(func.id)
-    method = method_called(func, state.fixed_types)
+    method = method_called(func, state.fixed_types)  # 2
     if method is not None:
         return _method_callee(state, method, call)
+    # 3
     if array_draw_of(call, partial(_generator_type, state), state.resolve) is not None:
         return None
     if (draw := _draw(state, func)) is not None:
         expr = HostAttribute(HostHelper("draws"), draw.runs.__name__)
         return _callee_of_function(state, draw.runs, call), expr
-    value = state.resolve(func)
+    value = state.resolve(func)  # 4
     is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
     if is_known_library_function or is_native(value) or _is_expanded_by_user(state, call):
         return None
+    # 5
     if isinstance(value, WrappedFunction) and not state.options.computes_as(value.options):
         message = f"`{ast.unparse(func)}` is fused with options of its own"
         refuse("LOWER_CALL", message, call)

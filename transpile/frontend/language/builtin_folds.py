@@ -150,22 +150,23 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     if it is a literal number: of that, the type is known, and evaluating it late has no effect.
     """
     function = cx.builtin(node)
+    if function not in EMPTY:
+        return None
+    default: ast.expr | None = None
     match node:
-        case ast.Call(args=[a], keywords=[]) if function in EMPTY and cx.is_builtin("ValueError"):
-            items = fold_items(a, cx)
-            if items is None:
-                return None
-            peeled = _minmax_from_first(function, items, cx)
-            return peeled or _minmax_with_flag(function, items, cx)
-        case ast.Call(args=[a], keywords=[ast.keyword(arg="default", value=default)]) if (
-            function in EMPTY and _is_number(default)
+        case ast.Call(args=[argument], keywords=[]) if cx.is_builtin("ValueError"):
+            pass
+        case ast.Call(args=[argument], keywords=[ast.keyword(arg="default", value=default)]) if (
+            _is_number(default)
         ):
-            items = fold_items(a, cx)
-            if items is None:
-                return None
-            peeled = _minmax_from_first(function, items, cx, default)
-            return peeled or _minmax_with_flag(function, items, cx, default)
-    return None
+            pass
+        case _:
+            return None
+    items = fold_items(argument, cx)
+    if items is None:
+        return None
+    from_first = _minmax_from_first(function, items, cx, default)
+    return from_first or _minmax_with_flag(function, items, cx, default)
 
 
 def _is_number(e: ast.expr) -> bool:
@@ -226,12 +227,13 @@ def _search(node: ast.AST, cx: Context, function: str) -> ast.expr | None:
     result = cx.fresh(function)
     is_any = function == "any"
     test = _element_test(items.elt, last.ifs, is_any, cx)
-    is_list = isinstance(items, ast.ListComp)
-    if not is_list:
+    operator = "or" if is_any else "and"
+    if isinstance(items, ast.ListComp):
+        text = f"FOUND = E {operator} FOUND"
+    else:
+        text = f"FOUND = FOUND {operator} E"
         cx.mark_searches(is_any)
-    order = "E {} FOUND" if is_list else "FOUND {} E"
-    word = "or" if is_any else "and"
-    step = cx.code("FOUND = " + order.format(word), FOUND=result, E=test)
+    step = cx.code(text, FOUND=result, E=test)
     last = ast.comprehension(last.target, last.iter, [], 0)
     cx.before(*cx.code("FOUND = START", FOUND=result, START=ast.Constant(not is_any)))
     cx.before(*nested_loops([*outer, last], step, cx))

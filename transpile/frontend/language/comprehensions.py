@@ -38,10 +38,10 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
                 _list.append(_v * 2)
         out = _list
 
-    Left alone are asynchronous comprehensions and those that a generator's ``yield`` suspends
-    (`is_suspending`), and equal rows, ``[[0] * m for …]``, which lowering allocates at once
-    (`is_repeated_rows`). A generator that a reduction, a loop or a list consumes at once is
-    expanded by the macro for its consumer, with the same loops (`nested_loops`).
+    Left alone are comprehensions with ``await``, ``yield`` or ``async for``, and equal rows, ``[[0]
+    * m for …]``, which lowering allocates at once (`is_repeated_rows`). A generator that a
+    reduction, a loop or a list consumes at once is expanded by the macro for its consumer, with the
+    same loops (`nested_loops`).
     """
     if not isinstance(node, ast.ListComp) or is_suspending(node) or is_repeated_rows(node, cx):
         return None

@@ -63,12 +63,12 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     changed = bound_names(*node.body)
     if cx.builtin(node.iter) == "range":
         return _over_range(node, cx, changed)
-    if (numbers := arange_as_range(node.iter, cx)) is not None:
-        index = cx.fresh("i")
-        bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numbers[0], I=index)
-        return [_loop(node, index, numbers[1], bind, cx)]
+    if (arange := arange_as_range(node.iter, cx)) is not None:
+        (numpy, numbers), index = arange, cx.fresh("i")
+        bind = cx.code("TARGET = NP.int64(I)", TARGET=node.target, NP=numpy, I=index)
+        return [_loop(node, index, numbers, bind, cx)]
     if not mentions_none_of(node.iter, resized_names(node.body)):
-        return None
+        return None  # the length is not that at the start
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     # a reversed loop counts down, so that lowering sees a range with step -1
     iterable = _only_argument(node.iter) if backward else node.iter

@@ -228,7 +228,7 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
         case _, ast.Attribute(value=ast.Name() as x, attr="flat") if (
             cx.fact(x).rank == 1 and cx.fact(x).array
         ):
-            it = x
+            it = x  # the elements of a vector, in their order
     display = (constant_tuple(it, cx) if is_constant_tuple(it, cx) else None) or it
     return _display(display, cx) or _array(display, cx, rebound) or _tuples(it, cx)
 

@@ -36,6 +36,11 @@ def match_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         else:
             v = i
             t = v
+
+    The subject, and each item of a tuple display as the subject, is bound to a name first, unless
+    it is a name that no pattern binds: Python evaluates it once. None, so that lowering refuses the
+    statement, for patterns of classes and mappings, of sequences where the subject is no tuple
+    display, and for ``*`` (`_pattern_tests` has the patterns that are taken).
     """
     if not isinstance(node, ast.Match):
         return None

@@ -110,7 +110,8 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     By the kind of node, the macro
 
     - evaluates a comparison or call, if `_static_truth` finds that its value is the same for all
-      arguments of these types; and a string or None that the signature has the value of;
+      arguments of these types; and a name whose value is a part of the signature (a string, or
+      None);
     - keeps the code in it that may raise, such as ``x[0]`` in ``x[0] is None`` (`residual_checks`);
     - folds ``not``, ``and``, ``or``, ``if`` and ``… if … else …`` of a constant. A `ReplayIf` whose
       test is True stays: the guard then fails in each call.

@@ -52,7 +52,9 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             j = _i_1 - 1
 
     The counter stays a name of its own, which has its last value after the loop. A loop over a
-    range can be fused and vectorised, since its number of iterations is known.
+    range can be fused and vectorised, since its number of iterations is known. Besides what is said
+    above, the step must lead to the limit, else the loop is endless; and no ``continue`` may skip
+    it (`_may_skip_step`).
     """
     match node:
         case ast.While(
@@ -65,8 +67,8 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if counter_and_step is None:
         return None
     name, by = counter_and_step
-    counter, limit, kind = left, right, type(op)
-    if not is_name(counter, name):
+    counter, limit, kind = left, right, type(op)  # of `counter op limit`
+    if not is_name(counter, name):  # `limit op counter`
         counter, limit, kind = right, left, _MIRRORED[type(op)]
     sign, end = _RANGE_OF_TEST[kind]
     changed = bound_names(*body)
@@ -119,9 +121,12 @@ def _may_skip_step(body: Sequence[ast.stmt]) -> bool:
 def _is_invariant(
     limit: ast.expr, changed: set[str], body: Sequence[ast.stmt], cx: Context
 ) -> bool:
-    """Whether `limit` is the same int before each iteration, and evaluating it has no effect:
-    arithmetic of constants, of names that are not ``changed``, and of lengths of arrays and lists
-    that `body` does not resize.
+    """Whether `limit` is the same int before each iteration, and cannot raise, so that it may be
+    evaluated once: arithmetic of constants, of names that are not ``changed``, and of lengths of
+    arrays and lists that `body` does not resize.
+
+        2 * n - 1, len(x), X.shape[0] // 2    →  True, if the loop binds none of n, x and X
+        n // k, g(n)                          →  False: k may be 0; g may do anything
     """
     match limit:
         case ast.Constant(int()) | ast.Name():

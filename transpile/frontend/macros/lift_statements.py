@@ -54,14 +54,13 @@ def lift_statement(s: ast.stmt, cx: Context, rewrite: Rewrite) -> list[ast.stmt]
         y = _t + _r
 
     An expression is rewritten before the expressions in it (`_Lifter.lift`). Then its operands are
-    lifted in the order in which Python evaluates them: each that stands before a statement-needing
-    operand is bound to a name, unless nothing can change its value (`_Lifter._fill_slots`).
-    Operands that Python may not evaluate (of ``and``, ``or``, ``if … else``) keep their condition
-    (`_bool_op`, `_conditional`). `_Lifter.statement` lists what is lifted out of each kind of
-    statement, and of which kinds nothing is.
+    lifted in the order in which Python evaluates them. An operand is bound to a name if statements
+    of a later operand could change its value (`_Lifter._fill_slots`). Operands that Python may not
+    evaluate (of ``and``, ``or``, ``if … else``) keep their condition (`_bool_op`, `_conditional`).
+    `_Lifter.statement` lists what is lifted out of each kind of statement, and of which kinds
+    nothing is.
 
-    The inliner calls it with calls as what is rewritten; the driver of the macros with macros that
-    fire on expressions.
+    The inliner passes a `rewrite` of calls; the driver of the macros one that tries the macros.
     """
     return _Lifter(cx, rewrite).statement(s)
 

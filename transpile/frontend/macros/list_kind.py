@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.escape_analysis import ListEscapes
+from ...analysis.list_escapes import ListEscapes
 from ..ast_walk import walk_nodes
 from .macro_context import Context
 

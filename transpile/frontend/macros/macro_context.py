@@ -237,8 +237,13 @@ class Context:
         return statements_from(text, self.at, parts)
 
     def internal_code(self, text: str, **parts: Part) -> list[ast.stmt]:
-        """As `code`, where the loops of `text` are a part of one operation of the source, such as
-        the lookup of a key: reports do not speak of them.
+        """As `code`, for loops that implement one operation of the source, such as the search for a
+        key: reports do not speak of them, as the user has no loop there.
+
+            counts[key] += 1    →    while used[slot] and keys[slot] != key: slot = ...
+
+        The nodes are marked (``Origin.internal``), lowering marks their spans (`Span.internal`),
+        and `remark_selection` and `report_builder` leave out what is at such spans.
         """
         return statements_from(text, self.at, parts, internal=True)
 

@@ -207,8 +207,8 @@ class MacroIndex:
         """The macros that may fire on `node`, in the order of ``MACROS``; all others would return
         None. The driver in `transpile.expand` calls them in turn, until one fires.
 
-            y = np.sum(x)     key: Assign, targets Name, value Call, callee np.sum
-                              →   array_assignment, …: those of which a `fires_on` accepts this key
+            np.sum(x)   →   the key (Call, callee np.sum)
+                        →   array_reduction, reduction_identity, …: 14 of more than 100 macros
 
         The key is all that declarations depend on but ``when``, so the macros that accept it are
         looked up (`_rows`), and only their ``when`` conditions are evaluated, each at most once for

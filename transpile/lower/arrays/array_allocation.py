@@ -59,11 +59,24 @@ __all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
 
 
 def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
-    """``name = np.zeros(…)`` or another allocator: binds `name` to a new array.
+    """``name = np.zeros(…)`` or another allocator: binds `name` to an array parameter, which the
+    wrapper allocates before each call. Called for assignments and for ``return``.
 
-    ``np.empty`` in a loop or a branch uses an array again that was allocated for the same call, or
-    in the other branch under this name, if no name refers to it any more.
-    `_allocation` decides what is allocated, `_shape_of_allocation` with which shape it is used.
+        t = np.zeros(n + 1)   →   parameter t: f64[::1], bound to HostExpr ``np.zeros(n + 1)``;
+                                  env["t"] = ArrayRef("t", shape (n + 1,))
+
+    A kernel has no heap, and a loop that allocates in each iteration would be slow: one array is
+    allocated for all iterations. So in a loop only ``np.empty`` is possible; the zeros of an
+    earlier iteration would be overwritten.
+
+    1. The type and shape of the array, by the function that makes it (`array_allocators.py`).
+    2. What the wrapper evaluates (`_allocation`); where the length is only known inside the kernel,
+       an array with a capacity.
+    3. For ``np.empty``, an array that is free: of the other branch of an ``if``, under this name
+       (`storage_of_sibling_branch`), or of the same call (`reusable_storage`). Else a new one.
+    4. The shape with which it is used, the length checked against the capacity
+       (`_shape_of_allocation`).
+
     Raises Refused in a loop for arrays that are filled, and where the type or shape is not known.
     """
     b = ctx.b

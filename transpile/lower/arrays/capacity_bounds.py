@@ -46,9 +46,13 @@ UNKNOWN_CAPACITY = Call("room", (), "i64")
 
 def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:
     """An upper bound, >= 0, of `length` in all iterations of the enclosing loops, known at kernel
-    entry; None where none is known.
+    entry; None where none is known. The module's docstring has examples; `_bound` has the cases.
 
-    ``max(n - i, 0)`` for ``i in range(n)`` → ``max(n, 0)``.
+        for i in range(n): t = np.empty(n - i)    →    capacity max(n, 0)
+
+    An array, or the buffer of a list of fixed length, is allocated with it; where it is None, an
+    array is allocated with `UNKNOWN_CAPACITY`. A bound that reads elements of an argument need not
+    hold if the kernel has changed them (`is_speculative`): then the kernel checks the length.
     """
     bound = upper_bound(b, length)
     return None if bound is None else Call("max", (bound, index_const(0)), "i64")

@@ -152,8 +152,16 @@ def _field_array(ctx: Lowering, field: Field, node: ast.AST) -> ArrayRef:
 
 
 def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] | None:
-    """``rec["x"]`` as a view of the field's array, without axes if `rec` is one record, and the
-    condition under which the record is in bounds (None: always). None for any other node.
+    """``rec["x"]`` as a view of the field's array, and the condition under which the record is in
+    bounds (None: always); None for any other node. Called for loads, stores and arrays.
+
+        r["x"]         →    the parameter r_x itself, an array with the strides of the records
+        r[1:]["x"]     →    the view r_x[1:]
+        r[i]["x"]      →    the view r_x[i], without axes; the condition is i < len(r)
+
+    The view of the records (`RecordArrayRef.view`) is applied to the field's array; a field that
+    is an array itself, as of dtype ``("x", float, 3)``, adds its own axes behind. The parameter
+    exists already: `bind_record_field` has recorded each field that the function reads.
 
     Raises Refused for a field that does not exist or cannot be compiled.
     """

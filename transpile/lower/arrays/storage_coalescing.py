@@ -55,9 +55,18 @@ def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | 
 
 
 def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None:
-    """An array of the same type and shape as `like` that the allocation `call` has made, on another
-    path, and to which no name refers any more; None where there is none. In a loop whose statements
-    are lowered for several arrays, also an array of any other allocation.
+    """The array parameter whose memory the allocation `call` can use again; None if it needs a new
+    one. ``like`` has the type and shape that are needed. Called by `lower_allocation`, for
+    ``np.empty`` alone, whose elements have no values yet.
+
+        for k in range(m):             array #1 in the first round of lowering the loop; when the
+            t = np.empty(n)            loop is lowered again, for other states of (t, old), no name
+            …; old = t                 refers to #1 any more: it is used again
+
+    An array qualifies if this very call has made it, on another path or in an earlier round; no
+    name refers to it; and it has the same type and shape (`same_storage`). Where statements are
+    lowered once for each array that a name may be (`IRBuilder.array_version_depth`), arrays of any
+    other allocation qualify as well: each version would otherwise need arrays of its own.
     """
     candidates = [*b.buffers.arrays_of_call.get(call, ())]
     if b.path.frames and b.array_version_depth:

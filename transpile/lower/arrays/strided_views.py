@@ -50,8 +50,13 @@ __all__ = [
 
 
 def base_subscripts(b: IRBuilder, array: ArrayRef, at: Sequence[Num]) -> tuple[Expr, ...]:
-    """The subscripts of the kernel's parameter for the element of the array or view `array` at the
-    subscripts `at`.
+    """The subscripts of the kernel's parameter for the element of `array` at the subscripts `at`;
+    loads and stores call it (`element_access.py`). Of a whole array they are `at` itself.
+
+        v = x[2::3, 5]    base_index (AxisStride(axis 0, start 2, step 3), 5)
+        v[i]              at (i,)    →    (2 + 3 * i, 5)
+
+    `at` is in bounds of the view, and a view's bounds lie within its array: so are the results.
     """
     if not array.base_index:
         return tuple(n.ir for n in at)
@@ -141,11 +146,20 @@ def _slice_bounds(
     b: IRBuilder, n: Num, low: Num | None, high: Num | None, step: int | Num, node: ast.AST
 ) -> tuple[Num, Num]:
     """The length and the first subscript of the slice ``low:high:step`` of an axis of length `n`,
-    by Python's rules. None: the bound is left out. A step that is a Num is at least 1.
+    by Python's rules (`slice.indices`). None: the bound is left out. A step that is a Num, not an
+    int, is known to be at least 1.
 
-    With a positive step, 1 to begin with, the length is ``max(stop - start, 0)`` of the clipped
-    bounds; with a negative one ``max(start - stop, 0)``. It is then divided by ``abs(step)``,
-    rounded up. The first subscript has no meaning where the length is 0.
+        x[2:]        →  length max(n - min(2, n), 0), first min(2, n)
+        x[:-1]       →  length max(n - 1, 0), first 0
+        x[::-2]      →  length (n + 1) // 2, first n - 1
+
+    1. The start and the stop: those that are left out are the ends of the axis, in the direction of
+       the step; the others count from the end if negative, and are clipped (`_clip_bound`).
+    2. The length is the distance from start to stop, at least 0, divided by ``abs(step)`` and
+       rounded up.
+
+    The first subscript has no meaning where the length is 0. Both are linear forms where possible,
+    so that accesses to the view can be proved in bounds.
     """
     size, ascending = _linear(b, n), not isinstance(step, int) or step > 0
     if ascending:
@@ -282,7 +296,17 @@ def lower_subscripts(
 
 def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[ArrayRef, Expr | None]:
     """The view ``x[i]`` or ``x[1:, None]`` of `array`, and the condition under which its indices
-    are in bounds (None: always). Raises Refused for new axes of a 0-d array.
+    are in bounds (None: always). Nothing is copied, and nothing emitted but bounds checks. The
+    callers are `lower_row`, for a view that is used as an array, and `record_arrays`.
+
+        x[1:, None, j]  of a matrix x, by the parts of the subscript:
+        1:    an axis of the view that runs along axis 0 from 1 on    (`_slice_bounds`)
+        None  an axis of length 1, along no axis of x
+        j     a fixed subscript of axis 1, checked or guarded         (`in_bounds_subscript`)
+
+    A slice never is out of bounds, since Python clips it. `array` may be a view itself: then the
+    subscripts are composed (`_compose_view`). Raises Refused for new axes of a 0-d array, and for
+    slices of lists, which are copies in Python (`refuse_list_slice`).
     """
     refuse_list_slice(ctx, array, node)
     axes: list[Num | AxisStride] = []

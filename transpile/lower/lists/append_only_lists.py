@@ -201,8 +201,16 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
 
 
 def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
-    """The array of the list's buffer, allocated anew with a capacity that includes the items which
-    an append at the current place adds.
+    """The array of the list's buffer, allocated with room for what this ``append`` can add, too.
+    Each append of the source is lowered by a call of it, and adds a term to the capacity:
+
+        for i in range(n):                   after the first append: n
+            v.append(x[i])                   after the second one:   n + n * m
+            for j in range(m): v.append(0)
+
+    The allocation is a host expression, evaluated before the kernel, so it can be replaced as long
+    as the function is being lowered. Where the list has a counter, `VECTOR_STORE_SLACK` items are
+    added: a vector may store all its lanes, of which only the selected ones count.
     """
     assert built.dtype is not None
     built.capacity_terms = (*built.capacity_terms, _max_executions(ctx, built, stmt))
@@ -212,9 +220,16 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
 
 
 def _max_executions(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> HostExpr:
-    """An upper bound, as a host expression, of the number of times that the current statement runs:
-    the product of the trip counts around. Raises UnknownListLength where one is not known before
-    the kernel, unless it is the length of another list, whose capacity is used.
+    """How often the current statement, an ``append``, can run at most, as a host expression: the
+    product of the trip counts of the loops around it.
+
+        for i in range(n):
+            for j in range(3):
+                if x[i, j] > 0: v.append(j)      →    max(n, 0) * 3        (a test is not counted)
+
+    A trip count must be known before the kernel. If it is the length of another list, the capacity
+    of that list is an upper bound. Else UnknownListLength is raised, and the function is lowered
+    again with this list as a dynamic one (`Discoveries.unbounded_lists`).
     """
     factors = list[HostExpr]()
     for frame in ctx.b.path.frames:

@@ -158,11 +158,16 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
 
 
 def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> None:
-    """``target = push``: stores an item in each buffer of the list, after the last one, and adds 1
-    to the count `target`.
+    """``target = push``: stores an item in each buffer of the list, behind the last one, and adds 1
+    to the count `target`. Called for each ``ListPush`` node; the module's docstring has the code.
 
-    If the capacity is exhausted, nothing is stored, ``short`` is set, and a check fails. The kernel
-    may go on after it, so the count does not grow then: it never exceeds the capacity.
+    If the capacity is exhausted, nothing is stored, the result slot ``short`` is set, and a check
+    fails: the wrapper repeats the call with more (`list_capacity.grow_capacity`), or replays it.
+    The kernel may run on after a failed check, so the count does not grow then: it never exceeds
+    the capacity, and later stores stay in the buffer.
+
+    A list of tuples has one buffer for each item of a tuple. An item whose type is Python's int or
+    float, by the data, also stores a flag (`encode_item`).
     """
     b = ctx.b
     names = [buffer.id for buffer in push.buffers]

@@ -45,10 +45,8 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
     """The dynamic lists in `tree`, each with the number of items of its tuples (0: its items are
     numbers). `lower_function` asks before it lowers, and `expand_dynamic_lists` replaces them.
 
-        stack = [(0, 1)]                          v = []
-        while stack:                              for i in range(n): v.append(x[i])
-            i, j = stack.pop()                    s = v[0]
-        →  {"stack": 2}                           →  {}: append-only, see `append_only_lists`
+        stack = [(0, 1)]; while stack: i, j = stack.pop()    →  {"stack": 2}
+        v = []; for i in range(n): v.append(x[i])            →  {}: append-only, no dynamic list
 
     A list is dynamic if it is resized by a method or ``+=``, and
 

@@ -86,11 +86,7 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     dtype = numbers[0].dtype
     for n, e in zip(numbers, items, strict=True):
         require_item_type(ctx, n, dtype, e, python_dtype)
-    # Without flags, all items are of one type, now and after each assignment: only Python's numbers
-    # are, since `require_item` asks for flags (`item_type`) where NumPy scalars are assigned.
-    is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
-    if has_item_stores:
-        is_uniform = is_uniform and numbers[0].strong is None and item_type is None
+    is_uniform = _have_one_type(numbers, item_type, has_item_stores)
     array = _allocate_items(ctx, name, dtype, len(numbers))
     flags = None if is_uniform else _allocate_items(ctx, f"{name}_py", "bool", len(numbers))
     for k, n in enumerate(numbers):
@@ -103,6 +99,19 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         array, dtype, 0, shape, weak=weak, flags=flags, kinds=kinds, python_dtype=python_dtype)
     ctx.fixed.named[array] = name
     return True
+
+
+def _have_one_type(
+    numbers: Sequence[Num], item_type: BufferType | None, has_item_stores: bool
+) -> bool:
+    """Whether the items of a list are of one type, now and after each assignment, so that the array
+    needs no flags. If items are assigned, only Python's numbers are: where a NumPy scalar is
+    assigned, `require_item` asks for flags, and `item_type` is set when lowering starts again.
+    """
+    is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
+    if has_item_stores:
+        is_uniform = is_uniform and numbers[0].strong is None and item_type is None
+    return is_uniform
 
 
 def _as_numpy_item(n: Num, item_type: BufferType, node: ast.expr) -> Num:

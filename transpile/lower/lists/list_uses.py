@@ -54,9 +54,8 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
     """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; the lowering of
     subscripts asks whether a slice is among them.
 
-        w = v[1:]                        w = v[1:]
-        s = w[0] + w[1]                  v[1] = 0          # Python's w keeps the old item
-        →  a view of v                   s = w[0]          →  a copy
+        w = v[1:]; s = w[0] + w[1]            →  v[1:] can be a view of v
+        w = v[1:]; v[1] = 0; s = w[0]         →  v[1:] is a copy, which keeps the old item
 
     `_is_uncopied` decides for one statement, with those that follow it in its block.
     """
@@ -145,8 +144,15 @@ def does_not_escape(
     name: str, tree: ast.AST, *, returned: bool = False, sliced: bool = False
 ) -> bool:
     """Whether only items and the length of the list `name` are used in `tree`, so that there is no
-    other reference to it. ``returned``: it may also be returned, once. ``sliced``: it may be
-    sliced.
+    other reference to it.
+
+        s += v[i] + len(v)      does not escape
+        g(v)                    escapes: ``g`` may keep the list, and change it later
+        w = v                   escapes: a store to ``w[i]`` would have to change ``v[i]``
+
+    ``returned``: it may also be returned, once; ``sliced``: it may be sliced. Lowering asks it for
+    lists that become arrays or buffers (`fixed_size_lists`, `list_arguments`,
+    `expand_dynamic_lists`), in core Python; the macros ask `list_escapes`, in the source.
     """
     return not escaping_uses(name, tree, returned=returned, sliced=sliced)
 

@@ -62,13 +62,20 @@ def integer_operation(
     node: ast.AST,
     spelled: str,
 ) -> Num:
-    """The operation `name` with the integer result type `ty`, on `a` and `c`, which are `operands`
-    converted to its dtype. ``spelled``: NumPy's name of the operation in warnings.
+    """The operation `name` with the integer result type `ty`. Called by `binary_operation` for
+    integers, except ``+ - *`` of Python ints: those go to `python_int_operation`, which also gives
+    their results linear forms.
 
-    Divisions are in `_integer_division`. An overflow of ``+ - *`` is excluded by ranges
-    (`_exact_result`, `_fits`), or leads to what `require_no_overflow` says; shifts and bitwise
-    operations need no checks here. ``+ - *`` of Python ints do not come here but to
-    `python_int_operation`, since their exact results also have linear forms.
+        x[i] + y    (int32 and int32)    →    with a warning "overflow" where the sum does not fit:
+                                              the check `_no_overflow`, then the wrapping ``add``
+
+    - divisions: `_integer_division`;
+    - shifts and bitwise operations: no check, since NumPy defines them for all operands;
+    - ``+ - *`` whose exact result fits (`_exact_result`, `_fits`): no check;
+    - other ``+ - *``: what `require_no_overflow` says of an overflow.
+
+    `a` and `c` are `operands` converted to the dtype of `ty`; ``spelled`` is NumPy's name of the
+    operation in warnings, "scalar add" or "add".
     """
     b, dtype = ctx.b, ty.dtype
     a, c = b.bind(a), b.bind(c)
@@ -101,8 +108,13 @@ def _integer_division(
 ) -> Num:
     """``a // c`` or ``a % c``, as `name` says; the parameters are those of `integer_operation`.
 
-    A divisor of 0 leads to a replay for Python's ints, which raise, and to a warning for NumPy's.
-    The one quotient that overflows is that of the least integer by -1.
+        k % n    (Python ints)    →    check n != 0 (a guard, if n is a parameter), then k % n
+        x // y   (NumPy ints)     →    warning "divide by zero" where y is 0; the result is 0 there
+
+    - A divisor of 0: Python raises, so the call is replayed (`require_nonzero`, which drops the
+      check if the interval has no 0). NumPy warns; no source is noted for a constant other than 0.
+    - The one quotient that overflows is that of the least integer by -1 (`require_no_overflow`).
+    - ``x % n`` of Python ints by a length may need no division: `_remainder_by_length`.
     """
     b, dtype = ctx.b, ty.dtype
     if ty.weak:
@@ -133,12 +145,17 @@ def require_no_overflow(
     ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: str, *,
     is_reduction_step: bool = False,
 ) -> None:
-    """What an overflow, where the bool `no_overflow` is false, leads to for the result type `ty`:
-    a replay for Python ints; a warning for operators of NumPy's scalars and ``np.floor_divide``;
-    nothing for other ufuncs.
+    """Emits what an overflow, where the bool `no_overflow` is false, leads to in the type `ty`:
 
-    ``is_reduction_step``: it is the step of a reduction, whose terms may be added in another order
-    than Python's. Other sums overflow then, so an overflow does not show that Python would warn.
+        a * b          Python ints         a check that replays: Python's ints grow
+        x[i] * y[j]    NumPy's scalars     a source of NumPy's warning; then the result wraps around
+        x * y          NumPy's arrays      nothing: ufuncs wrap around silently, ``np.floor_divide``
+                                           excepted, which warns as scalars do
+
+    ``is_reduction_step``: it is the step of a reduction, ``s += x[i]``, whose terms passes may add
+    in another order. Then a partial sum may overflow that Python does not compute. So an overflow
+    does not show that Python would warn, unless the kernel is a recording one, which keeps the
+    order: the source is not ``certain``, and a replay decides.
     """
     if ty.weak:
         require(ctx.b, no_overflow, "GUARD_INT_RANGE", node)
@@ -285,8 +302,15 @@ def _note_interval(ctx: Lowering, e: Expr, interval: tuple[int, int]) -> tuple[i
 
 
 def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Num:
-    """``x name y`` of Python ints, where `name` is "add", "sub" or "mul". Requires that the result
-    fits 64 bits, unless ranges prove it (`_exact_result`, `_fits`).
+    """``x name y`` of Python ints, where `name` is "add", "sub" or "mul". Called by
+    `binary_operation`; the products of powers come here, too.
+
+        i + 1    (i in 0 … n - 1)      →    the linear form i + 1; no check, for it is at most n
+        a * b    (two arguments)       →    check(~mul_over(a, b), "replay"); a * b
+
+    A Python int has any size, the kernel's has 64 bits. The interval of the exact result decides
+    (`_exact_result`): if it fits 64 bits, no check is needed; else it is required that this result
+    does not overflow, which is a guard if both operands are known at kernel entry.
     """
     b = ctx.b
     interval, linear = _exact_result(b, name, x, y)
@@ -305,8 +329,14 @@ def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST
 def _exact_result(
     b: IRBuilder, name: str, x: Num, y: Num
 ) -> tuple[tuple[int, int], LinearForm | None]:
-    """The interval of the exact result of ``x name y``, and its linear form, None if it has none.
-    Both follow from those of the operands; the bounds of the linear form narrow the interval.
+    """The interval of the exact result of ``x name y``, as of unbounded integers, and its linear
+    form; None if it has none, such as the product of two variables.
+
+        (i + 3) - i    with i in 0 … 99: by the intervals -96 … 102, by the linear form 3 … 3
+
+    The interval follows from those of the operands, and is narrowed by the bounds of the linear
+    form, in which equal terms cancel. `python_int_operation` and `integer_operation` decide by it
+    whether an overflow is possible.
     """
     (lo, hi), linear = _result_interval(name, x, y), _combine_linear_forms(name, x, y)
     if linear is not None:

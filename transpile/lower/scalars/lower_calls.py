@@ -291,8 +291,13 @@ def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``np.where(cond, x, y)``, whose result is a 0-d array. Both values are computed everywhere,
-    and raise their floating-point flags everywhere, as the arguments of a call of NumPy do.
+    """``np.where(cond, x, y)`` of scalars, whose result is a 0-d array.
+
+        np.where(b != 0, a / b, 0.0)    →    select(b != 0, a / b, 0.0)     may warn where b is 0
+
+    Unlike ``a / b if b != 0 else 0.0``, Python computes all arguments before the call. So `x` and
+    `y` were lowered before this rule is called, without `used_only_where`, and raise their
+    floating-point flags everywhere, as in NumPy.
     """
     cond, x, y = require_argument_count(args, 3, node)
     ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)

@@ -185,13 +185,25 @@ def compare_numbers(
 
 
 def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
-    """The dtype in which `x` and `y` are compared with the same result as in Python or NumPy.
+    """The dtype in which `x` and `y` are compared with the same result as in Python or NumPy. For
+    `compare_numbers`, which converts both to it. The first row that applies decides:
 
-    In this order: a NumPy float's dtype, for a comparison with a Python number; a NumPy integer's
-    dtype, if a Python constant fits it; the dtype of both, if it is one; int64 for integers;
-    float64 for an int and a float, where the int is exact as float64 (required for Python ints) or
-    has at most 32 bits; else the dtype of their sum. Raises Refused for a uint64 with a signed
-    integer.
+    ============================================  ==================================================
+    operands                                      dtype
+    ============================================  ==================================================
+    a NumPy float, a Python number                the NumPy float's: NumPy converts the other one
+    a NumPy integer, a Python constant that fits  the NumPy integer's: narrower lanes, same result
+    two of one dtype                              that
+    two integers                                  int64, which holds both exactly
+    a Python int, a Python float                  float64; Python compares exactly, so the int is
+                                                  required to be exact as a float64
+    an integer of 32 bits at most and a float,    float64, in which both are exact
+    of which one is Python's or NumPy's
+    all else                                      that of their sum, as NumPy promotes
+    ============================================  ==================================================
+
+    Raises Refused for a uint64 with a signed integer, which no dtype holds both, and for a value
+    that was rounded to a dtype other than that of the other operand (`Num.exact`).
     """
     for n, other in ((x, y), (y, x)):
         if not n.exact and other.dtype != n.dtype:
@@ -259,8 +271,15 @@ def _lower_unambiguous_test(ctx: Lowering, node: ast.expr) -> Expr:
 
 
 def lower_boolean(ctx: Lowering, node: ast.BoolOp) -> Scalar:
-    """``a and b`` or ``a or b`` as a value: the first operand that decides, else the last one.
-    Later operands are evaluated only where the earlier ones do not decide.
+    """``a and b`` or ``a or b`` as a value: the first operand that decides, else the last one. The
+    rule for `ast.BoolOp`; a condition, of which only the truth matters, goes to `lower_test`.
+
+        k or n               →    select(k != 0, k, n)
+        b and x[i] / b       →    select(b != 0, x[i] / select(b != 0, b, 1.0), b)
+
+    All operands are computed. Python evaluates a later one only where the earlier ones do not
+    decide, so it is lowered under that condition (`used_only_where`): it must not raise elsewhere.
+    Where an operand decides at compile time, the later ones are not lowered.
     """
     name = "and" if isinstance(node.op, ast.And) else "or"
     value = lower_scalar(ctx, node.values[0])
@@ -289,8 +308,15 @@ def _select_operand(ctx: Lowering, name: str, x: Scalar, y: Scalar, node: ast.AS
 
 
 def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
-    """``a if test else b``. Each operand is lowered under the condition that selects it; where the
-    test is a constant, only one is lowered.
+    """``a if test else b``. The rule for `ast.IfExp`.
+
+        x[i] / b if b != 0 else 0.0    →    select(b != 0, x[i] / select(b != 0, b, 1.0), 0.0)
+        v if v > m else m              →    max(m, v)                 (`phi.make_select`)
+
+    Both operands are computed, each under the condition that selects it (`used_only_where`), since
+    it must not raise elsewhere. Where the test is a constant, only one is lowered. Operands of two
+    types give a union (`select_scalar`). An ``if`` statement, which has branches, is in
+    ``lower_if.py``.
     """
     cond = lower_test(ctx, node.test)
     if isinstance(cond, Const):

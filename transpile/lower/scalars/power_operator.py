@@ -52,10 +52,20 @@ def power_operation(
     ctx: Lowering, x: Num, y: Num, node: ast.AST, spelled: str, multiply: Multiply, *,
     ufunc: bool = False,
 ) -> Num:
-    """``x ** y``; with ``ufunc``, ``np.power(x, y)``.
+    """``x ** y``; with ``ufunc``, ``np.power(x, y)``. Called by `binary_operation`.
+
+        x ** 2      →  x * x
+        k ** 5      →  s = k * k; k * (s * s)    integers: each product with its overflow check
+        x ** 0.5    →  sqrt(x + 0.0)             floats: (-0.0) ** 0.5 is 0.0, but sqrt(-0.0) -0.0
+        x ** y      →  pow(x, y)
+
+    The cases are tried in the order of the module's docstring. Python's power of floats raises
+    where it overflows and for 0.0 to a negative power, and is complex for a negative base with a
+    fraction as exponent: all that is required not to happen. NumPy's warns, or gives NaN.
 
     ``spelled``: NumPy's name of the operation in warnings. ``multiply``: lowers the products of
-    which a power consists. Requires that Python does not raise. Raises Refused for powers of bools.
+    which a power consists, with their checks; it is `binary_operation` again, which this module
+    cannot import. Raises Refused for powers of bools.
     """
     exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
     is_int_constant = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"

@@ -14,7 +14,7 @@ import ast
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,25 +60,34 @@ __all__ = [
     "require_exact_as_float", "unary_plus",
 ]
 
-BINARY: dict[type[ast.operator], tuple[str, Callable[..., Any], str]] = {
-    ast.Add: ("add", operator.add, "scalar add"),
-    ast.Sub: ("sub", operator.sub, "scalar subtract"),
-    ast.Mult: ("mul", operator.mul, "scalar multiply"),
-    ast.Div: ("div", operator.truediv, "scalar divide"),
-    ast.FloorDiv: ("floordiv", operator.floordiv, "scalar floor_divide"),
-    ast.Mod: ("mod", operator.mod, "scalar remainder"),
-    ast.Pow: ("pow", operator.pow, "scalar power"),
-    ast.BitAnd: ("bitand", operator.and_, "scalar bitwise_and"),
-    ast.BitOr: ("bitor", operator.or_, "scalar bitwise_or"),
-    ast.BitXor: ("bitxor", operator.xor, "scalar bitwise_xor"),
-    ast.LShift: ("shl", operator.lshift, "scalar left_shift"),
-    ast.RShift: ("shr", operator.rshift, "scalar right_shift"),
+class _Operator(NamedTuple):
+    """A row of `BINARY`: what lowering has to know of an operator."""
+
+    operation: str
+    """Its name in Loop IR (`op_table.OPS`)."""
+    function: Callable[..., Any]
+    """The operator as a function, which is run on samples to find the result type."""
+    spelled: str
+    """NumPy's name of it in warnings, such as ``divide by zero encountered in scalar divide``. For
+    elements of arrays NumPy says ``divide``: `binary_operation` removes `SCALAR_PREFIX`.
+    """
+
+
+BINARY: dict[type[ast.operator], _Operator] = {
+    ast.Add: _Operator("add", operator.add, "scalar add"),
+    ast.Sub: _Operator("sub", operator.sub, "scalar subtract"),
+    ast.Mult: _Operator("mul", operator.mul, "scalar multiply"),
+    ast.Div: _Operator("div", operator.truediv, "scalar divide"),
+    ast.FloorDiv: _Operator("floordiv", operator.floordiv, "scalar floor_divide"),
+    ast.Mod: _Operator("mod", operator.mod, "scalar remainder"),
+    ast.Pow: _Operator("pow", operator.pow, "scalar power"),
+    ast.BitAnd: _Operator("bitand", operator.and_, "scalar bitwise_and"),
+    ast.BitOr: _Operator("bitor", operator.or_, "scalar bitwise_or"),
+    ast.BitXor: _Operator("bitxor", operator.xor, "scalar bitwise_xor"),
+    ast.LShift: _Operator("shl", operator.lshift, "scalar left_shift"),
+    ast.RShift: _Operator("shr", operator.rshift, "scalar right_shift"),
 }
-"""For each operator of ``ast``: the operation of Loop IR (`op_table.OPS`), the Python function that
-is run on samples to find the result type, and NumPy's name of the operation in warnings (``divide
-by zero encountered in scalar divide``). For elements of arrays NumPy says only ``divide``: without
-`SCALAR_PREFIX`, which `binary_operation` removes.
-"""
+"""The operators of ``ast`` that are compiled (``@``, of matrices, is expanded by a macro)."""
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""
@@ -93,23 +102,29 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """Loop IR of ``x op y``, for the operator at `node`. ``ufunc``: it stands for an operation on
-    elements of arrays, or a call of ``np.add`` and the like, so that warnings name the ufunc.
+    """Loop IR of ``x op y`` for two real numbers; with ``ufunc``, as the operator's ufunc, such as
+    ``np.add``, computes it, so that warnings name that. `complex_arithmetic.apply_operator` calls
+    it, when unions have been resolved.
+
+        x[i] / k    (a float32 and a Python int)    →    div(x[i], f32(k)), a NumPy float32, with
+                                                         the sources of "scalar divide" warnings
 
     By the operands, in this order:
 
-    - ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
-      (`python_int_operation`);
-    - an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
-      of the result depends on it: one operation of 64 bits that is right for both
-      (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
-      NumPy's (`as_numpy_if_loops_ran`);
-    - powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
-      `_python_int_shift`);
-    - bools, on which NumPy's ``+`` is *or*; floats (`_float_operation`), and integers
-      (`integer_operation`), which record the warnings that NumPy would give.
+    1. ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
+       (`python_int_operation`);
+    2. an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
+       of the result depends on it: one operation of 64 bits that is right for both
+       (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
+       NumPy's (`as_numpy_if_loops_ran`);
+    3. powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
+       `_python_int_shift`);
+    4. else by the result type, which the NumPy in use gives (`result_type`): bools, on which
+       NumPy's ``+`` is *or*; floats (`_float_operation`), and integers (`integer_operation`), which
+       record the warnings that NumPy would give.
 
-    Raises Refused where there is no result type, as for ``<<`` of floats.
+    Raises Refused where there is no result type, as for ``<<`` of floats, and for operations on
+    bools that NumPy does not have.
     """
     name, function, spelled = BINARY[op]
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
@@ -124,7 +139,7 @@ def binary_operation(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
-    if _scalars_call_ufunc(x, y):
+    if _scalars_call_ufunc(x, y):  # NumPy's own scalars do so, and then warn as for arrays
         spelled = spelled.removeprefix(SCALAR_PREFIX)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
@@ -197,8 +212,14 @@ def _float_operation(
     spelled: str,
 ) -> Num:
     """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
-    converted to its dtype. Records the warnings of NumPy's floats; requires that Python does not
-    raise for a division of Python's floats by zero. Raises Refused for bit operations.
+    converted to its dtype. Called by `binary_operation`. ``spelled``: NumPy's name in warnings.
+
+        a / c    Python floats    check c != 0, since Python raises; then a / c
+        a / c    NumPy's scalars  a / c, with the sources "divide", "over", "invalid" of warnings
+
+    Python gives no warnings: what its floats raise is noted as silent (`note_silent`). An operation
+    whose operands are Python's or NumPy's, by the data, is both, and not ``certain`` to warn; nor
+    is the step of a reduction, which passes may reassociate. Raises Refused for bit operations.
     """
     if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
         refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)

@@ -98,7 +98,11 @@ _INF = Const(math.inf, "f64")
 
 def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
     """A bool that holds where the function `op` of `math`, on `operands` with the float64 `result`,
-    raises no Python exception.
+    raises no Python exception. The caller requires it (`builtin_calls.lower_math_call`, and
+    `power_operation`); where it fails, Python replays the call, and raises.
+
+        math.sqrt(x)     →    require not x < 0.0
+        math.exp(x)      →    require not 709.78 < x, or x == inf        (OverflowError)
 
     By operands alone where possible: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and so on.
     For ``pow`` and other functions: an operand is infinite or NaN, or the result is finite.
@@ -173,8 +177,9 @@ def note_warning(
     *,
     certain: bool = True,
 ) -> None:
-    """Records in the plan what NumPy says where the operation `node` raises the floating-point
-    condition `status`: a `StatusSource`, with the message and the line of the warning::
+    """Records a source: what NumPy says where the operation `node` raises the floating-point
+    condition `status` ("divide", "over", "under", "invalid"). It goes into the plan, with the
+    message and the line of the warning; only a recording kernel gets code for it::
 
         y[i] = a[i] / b[i]    # line 7, status "divide", spelled "divide"
         →  StatusSource("divide", "divide by zero encountered in divide", 7, …)

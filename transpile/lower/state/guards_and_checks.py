@@ -24,11 +24,19 @@ __all__ = ["add_guard", "require"]
 
 
 def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
-    """Makes sure that the call is replayed where `cond` is false and the current path is taken.
+    """Makes sure that the call is replayed where `cond` is false and the current path is taken. All
+    of lowering states its assumptions by this function.
 
-    ``code``: why, for the report of a failed guard. A guard is added if `cond` can be evaluated at
-    kernel entry and the current statement is in no branch; else a check is emitted here, unless the
-    block has the same check already.
+        n != 0        n a parameter         →    guard(n != 0), tested once before the kernel starts
+        x[i] != 0.0                         →    check(x[i] != 0.0, "replay"), tested here
+
+    - Where the value of the current expression is not used, `cond` need not hold (`holds_on_path`):
+      ``a / b if b else 0`` does not require ``b != 0``.
+    - A guard, if `cond` can be evaluated at kernel entry, and the current statement is in no
+      branch: Python does not run a branch that is not taken, so a guard might fail in vain.
+    - Else a check, unless the block has the same one already.
+
+    ``code``: why, such as "GUARD_DIVISION", for the report of a replay; `node`: the place there.
     """
     cond = holds_on_path(b, cond)
     if cond == TRUE:

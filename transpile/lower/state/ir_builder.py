@@ -75,7 +75,9 @@ class RangeState:
     ``deltas``: for an accumulator ``v``, the pair ``(base, interval)`` such that ``v - base`` lies
     in the interval; ``base`` is another integer expression.
     ``linear_bounds``: for an expression ``e``, two linear forms ``(low, high)`` with ``low <= e <=
-    high``, such as 0 and ``n - 1`` for ``k % n``. It need not reach either of them.
+    high``, such as 0 and ``n - 1`` for ``k % n``. They prove that ``x[k % n]`` is in bounds, which
+    no interval of numbers does (`path_conditions.loop_extremum`). As ``e`` need not reach either of
+    them, no guard is made of them. `integer_arithmetic._remainder_by_length` records them.
     ``assumed_params``: int64 parameters of which an analysis has assumed that they lie in
     `int_limits.ARGUMENT`; the kernel needs a guard for each.
     """

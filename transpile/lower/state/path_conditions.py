@@ -48,10 +48,16 @@ _ONE, _MINUS_ONE = LinearForm({}, 1), LinearForm({}, -1)
 
 
 def facts_from(b: IRBuilder, cond: Expr) -> Iterator[LinearForm]:
-    """Linear forms that are >= 0 where `cond` is true.
+    """The facts of a condition: linear forms that are >= 0 where `cond` is true. `assuming` puts
+    them into `PathState.facts`, while it lowers the branch.
 
-    Only the int64 comparisons that it implies give facts. ``p != q`` gives ``|p - q| - 1`` if the
-    sign of ``p - q`` is known, perhaps by another fact: a length that is not 0 and not 1 is >= 2.
+        i + 1 < n               →    n - 2 - i
+        i >= 1 and n != 0       →    i - 1, n - 1        (a length n: n != 0 means n >= 1)
+
+    Only the int64 comparisons that it implies give facts (`implied_comparisons`). ``p != q`` says
+    nothing unless the sign of ``p - q`` is known, perhaps by another fact: then the difference is
+    at least 1. So each ``!=`` is tried again after each new fact: a length that is not 0 and not 1
+    is >= 2.
     """
     known, unequal = [*b.path.facts], list[list[LinearForm]]()
     refuted = partial(_contradicts, b, known)
@@ -169,10 +175,16 @@ def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
 
 @contextmanager
 def used_only_where(b: IRBuilder, cond: Expr) -> Iterator[None]:
-    """Expressions that are lowered inside are computed everywhere (speculatively), but their values
-    are used only where `cond` holds, as the operands of ``a if cond else b``. So they must not
-    raise elsewhere (`apply_op`), and need no checks there. For code in a branch, which runs only
-    where `cond` holds, use `assuming`.
+    """A context for expressions that are computed everywhere (speculatively), but whose values are
+    used only where `cond` holds, as ``a`` in ``a if cond else b``::
+
+        with used_only_where(b, cond):
+            then = lower_scalar(ctx, node.body)
+
+    It has three effects: operations must not raise where `cond` is false (`apply_op`); what they
+    require need not hold there (`holds_on_path`); and `cond` gives facts, by which subscripts and
+    sums are proved (`assuming`). Contexts nest: the conditions are combined. For code in a branch,
+    which does not run where `cond` is false, use `assuming` alone.
     """
     outer = b.path.used_where
     b.path.used_where = cond if outer is None else bool_op("and", outer, cond)
@@ -258,19 +270,29 @@ def holds_on_path(b: IRBuilder, cond: Expr) -> Expr:
 
 
 def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Expr:
-    """``Call(op, args, dtype)``; by default the dtype is that of the last operand, or bool.
+    """``Call(op, args, dtype)``, by which lowering makes each operation that may raise a
+    floating-point flag. ``dtype``: of the result; None: that of the last operand, or bool.
 
-    Where the value may be unused (`PathState.used_where`), operands with which `op` could raise are
-    replaced by `Op.safe` there: ``a / b`` becomes ``a / (b if condition else 1)``. In plain
-    arithmetic they are not (`Op.masked_in_expressions`), but in a recording kernel, which serves
-    the calls for which that has failed.
+        a / b if c else 0.0    →    select(c, a / select(c, b, 1.0), 0.0)
+
+    Python does not compute ``a / b`` where ``c`` is false, but the kernel does. If that raised a
+    flag, the call would be replayed, since a flag means that NumPy may warn. So where the value is
+    not used (`PathState.used_where` is false), `Op.masked_operands` are replaced by `Op.safe`, with
+    which `op` raises nothing. They are left as they are if
+
+    - the value is used everywhere, or `op` raises no flag;
+    - `op` is plain arithmetic (`Op.masked_in_expressions`): a select for each operand would cost
+      more than the rare replay. After such a replay a second kernel is compiled, a recording one
+      (`float_errors.recording_helps`), in which they are replaced.
     """
     row = OPS[op]
-    masks = row.masked_in_expressions or b.warnings.raised_array is not None
+    is_recording = b.warnings.raised_array is not None
+    masks = row.masked_in_expressions or is_recording
     if b.path.used_where is not None and row.raises and masks:
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)
+        # An integer operation raises by its divisor alone, the last operand.
         masked = row.masked_operands if is_float else row.masked_operands[-1:]
         args = tuple(
             Call("select", (b.path.used_where, a, safe), operand_dtype) if k in masked else a

@@ -30,9 +30,16 @@ _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
 
 
 def interval_of(b: IRBuilder, atom: Expr) -> Bounds:
-    """An interval that contains the int64 expression `atom`.
+    """An interval that contains the int64 expression `atom`, an atom of linear forms. The first of
 
-    Of a parameter it is `ARGUMENT`; the kernel then needs a guard (`RangeState.assumed_params`).
+    - what is recorded in `RangeState.intervals`: of loop variables, accumulators, quotients, and
+      what guards imply (`learn_bound`);
+    - of a parameter `ARGUMENT`, an assumption: the parameter is noted in `assumed_params`, and
+      `guard_int_params` adds a guard;
+    - what its operation gives (`expression_bounds`), as for ``i // 2``. Sums and products are taken
+      as exact, since lowering proves or checks that they do not overflow (`_UNBOUNDED`).
+
+    Of a sum, use `min_value` and `max_value` of its linear form, in which equal terms cancel.
     """
     if atom in b.ranges.intervals:
         return b.ranges.intervals[atom]

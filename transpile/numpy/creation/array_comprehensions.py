@@ -300,11 +300,12 @@ def _rectangular_lists(
     if nest is None or len(types) != 1 or not all(t.dtype in _ZERO_ITEMS for t in types):
         return None
     setup, lengths = cx.take_before(), _axis_lengths(nest, cx)
+    # [[0] * m for _i in range(n)], from the innermost axis outwards
     rows = cx.expr("[Z] * N", Z=zero_of_type(types.pop(), cx), N=lengths[-1])
     for n in reversed(lengths[:-1]):
         rows = cx.expr("[ROW for I in range(N)]", ROW=rows, I=cx.fresh("i"), N=n)
     target: ast.expr = ast.Name(name, ast.Load())
-    for axis in nest.axes:
+    for axis in nest.axes:  # name[_i][_j]
         target = cx.expr("P[I]", P=target, I=_flat_position(axis, cx))
     assert isinstance(target, ast.Subscript)
     target.ctx = ast.Store()

@@ -136,13 +136,9 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     masked = masked_operand(target, cx)
     if masked is None:
         return None
-    unmasked = (
-        None if _may_broadcast(value, target.slice, cx) else _without_mask(value, target.slice, cx)
-    )
     rank, axes = cx.fact(masked.array).rank or 0, cx.fact(masked.mask).rank or 0
-    if unmasked is None and op is None and 0 < (cx.fact(value).rank or 0) <= rank - axes:
-        unmasked = value  # broadcast: each selected row becomes `value`
-    elif unmasked is None or (rank > axes and cx.fact(unmasked).rank):
+    unmasked = _unmasked_value(value, target.slice, op, rank, axes, cx)
+    if unmasked is None:
         return None
     if not _conversion_cannot_fail(unmasked, masked, cx):
         target_fact, stored = cx.fact(masked.array), cx.fact(unmasked)
@@ -152,13 +148,29 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
     def make() -> list[ast.stmt] | None:
         mask = masked.mask
-        if rank > axes:
+        if rank > axes:  # the mask selects rows: M[:, None] has the rank of the array
             mask = bind_operand(mask, cx, "m")
             new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{new_axes}]", M=mask)
         return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
 
     return cx.with_before(make)
+
+
+def _unmasked_value(
+    value: ast.expr, mask: ast.expr, op: ast.operator | None, rank: int, axes: int, cx: Context
+) -> ast.expr | None:
+    """The value of a store to ``x[mask]`` as an array that is read where `x` is stored, or a
+    scalar: ``y[mask] * 2`` → ``y * 2``. `x` has `rank` axes, of which `mask` selects among the
+    first `axes`. None for values that are stored in their order, one to each selected element.
+    """
+    value_rank = cx.fact(value).rank or 0
+    unmasked = None if _may_broadcast(value, mask, cx) else _without_mask(value, mask, cx)
+    if unmasked is None:
+        # a plain store, by which each selected row becomes `value`
+        return value if op is None and 0 < value_rank <= rank - axes else None
+    selects_rows = rank > axes
+    return None if selects_rows and cx.fact(unmasked).rank else unmasked
 
 
 def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:

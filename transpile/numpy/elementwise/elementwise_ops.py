@@ -228,8 +228,14 @@ def one_element_rounds_differently(e: ast.expr, cx: Context) -> bool:
 
 
 def elementwise_view(e: ast.expr, cx: Context) -> View | None:
-    """The view of an operator or ufunc call, a copy, a formula, data movement or a reshaped vector,
-    in this order; None for other expressions. Checks that Python scalars fit in the result's dtype.
+    """The view of an elementwise operation; one of `transpile.expand.VIEW_RULES`. None for others.
+
+        x * 2 + y   →   shape (x.shape[0],), at(i) = np.add(np.multiply(x[i], 2), y[i])
+
+    In this order: an operator or ufunc call, whose operands are broadcast; a copy, ``x.copy()``,
+    whose elements are those of `x`; a formula (``np.clip``: `formula_view`); data movement
+    (``np.roll``); a reshaped vector. A Python scalar that does not fit in the dtype of the result
+    is checked: NumPy raises, even if there are no elements.
     """
     operation = _elementwise_operands(e, cx)
     if operation is None:

@@ -7,6 +7,7 @@ writes: ``x.fill(s)``, ``np.copyto``, ``np.putmask``, ``np.place``, ``np.fill_di
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,43 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
     `_out_accepts` (of a ufunc, which casts and broadcasts to ``out``) and `_out_matches` (of other
     functions) tell where NumPy would store the same values. The loops are `store_elements`.
     """
+    call = _call_with_out(node, cx)
+    if call is None or not isinstance(node, ast.Call):
+        return None
+    if call.is_ufunc:
+        if call.values.keywords or not _out_accepts(call.values, call.out, cx):
+            return None
+    elif call.where is not None or not _out_matches(call.values, call.out, cx):
+        return None
+    name = bind_operand(call.out, cx, "out")
+    is_plain = call.is_ufunc and call.where is None
+    if is_plain and not one_element_rounds_differently(call.values, cx):
+        cx.before(*cx.code("OUT[...] = E", OUT=name, E=call.values))
+        return name
+    (original,) = cx.code("E", E=node)
+    exact = 0 if call.is_ufunc else cx.fact(call.out).rank or 0  # a ufunc broadcasts to `out`
+    lines = cx.with_before(lambda: store_elements(
+        original, name, call.values, cx, where=call.where, exact=exact, is_out=True
+    ))
+    if lines is None:
+        return None
+    cx.before(*lines)
+    return name
+
+
+class _OutCall(NamedTuple):
+    """A call whose result is stored in the array ``out``."""
+
+    values: ast.Call  # the call without `out` and `where`: it computes what is stored
+    out: ast.expr
+    where: ast.expr | None  # the mask of the elements to store; None: all
+    is_ufunc: bool
+
+
+def _call_with_out(node: ast.AST, cx: Context) -> _OutCall | None:
+    """The parts of a call with ``out``, by keyword or, of a ufunc, after its operands; None for
+    other nodes, for ``out=None``, and where ``out`` is not surely an array.
+    """
     match node:
         case ast.Call(func=func, args=args, keywords=keywords):
             ufunc = cx.resolve(func)
@@ -72,27 +110,9 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
         *args, by_keyword["out"] = args
     out, where = by_keyword.pop("out", None), by_keyword.pop("where", None)
     if out is None or is_none(out) or None in by_keyword or cx.fact(out).array is None:
-        return None
-    # the call that computes what is stored: without `out` and `where`
+        return None  # (None in by_keyword: **kwargs)
     values = ast.Call(func, list(args), [ast.keyword(k, v) for k, v in by_keyword.items()])
-    copy_location(values, node)
-    if not is_ufunc and not (where is None and _out_matches(values, out, by_keyword, cx)):
-        return None
-    if is_ufunc and (by_keyword or not _out_accepts(values, out, cx)):
-        return None
-    name = bind_operand(out, cx, "out")
-    if is_ufunc and where is None and not one_element_rounds_differently(values, cx):
-        cx.before(*cx.code("OUT[...] = E", OUT=name, E=values))
-        return name
-    (original,) = cx.code("E", E=node)
-    exact = 0 if is_ufunc else cx.fact(out).rank or 0  # a ufunc broadcasts to `out`
-    lines = cx.with_before(lambda: store_elements(
-        original, name, values, cx, where=where, exact=exact, is_out=True
-    ))
-    if lines is None:
-        return None
-    cx.before(*lines)
-    return name
+    return _OutCall(copy_location(values, node), out, where, is_ufunc)
 
 
 @fires_on(ast.Return, ast.Expr, value=ast.Call, calls=[".fill", *numpy_callees(_WRITING)])
@@ -183,14 +203,14 @@ def _out_accepts(values: ast.expr, out: ast.expr, cx: Context) -> bool:
     return all(np.can_cast(ELEMENTS[t.dtype].numpy, to, "same_kind") for t in fact.types)
 
 
-def _out_matches(
-    values: ast.expr, out: ast.expr, by_keyword: dict[str | None, ast.expr], cx: Context
-) -> bool:
+def _out_matches(values: ast.Call, out: ast.expr, cx: Context) -> bool:
     """Whether `values`, a call of a function other than a ufunc, returns an array of the dtype and
     rank of `out`, as NumPy requires; False with ``keepdims``.
     """
+    if any(k.arg == "keepdims" for k in values.keywords):
+        return False
     result, out_type = cx.fact(values).array, cx.fact(out).array
     return (
-        result is not None and out_type is not None and "keepdims" not in by_keyword
+        result is not None and out_type is not None
         and (result.dtype, result.rank) == (out_type.dtype, out_type.rank)
     )

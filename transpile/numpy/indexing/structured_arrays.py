@@ -26,8 +26,8 @@ _Names = Mapping[tuple[str, _Path], str]
 
 
 def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which the fields of record arrays have names; `tree` itself where there
-    are none. Arrays whose name is bound in the function are left out.
+    """A copy of `tree` in which each field of an array of records that is an argument is an array
+    with a name of its own, a strided view; `tree` itself where there are none.
 
         for i in range(len(r)):
             r["x"][i] = r["y"][i] * 2
@@ -38,7 +38,8 @@ def split_fields(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
             r_x[i] = r_y[i] * 2
 
     Likewise for fields of single records (``rec["x"]``) and of records in records
-    (``r["at"]["x"]``).
+    (``r["at"]["x"]``). `transpile.expand.expand` calls it before macros, which know no records.
+    Arrays whose name the function binds are left out: their fields would change with them.
     """
     names = dict(_field_names(tree, env))
     if not names:

@@ -96,7 +96,12 @@ def _as_vector(e: ast.expr, cx: Context) -> bool:
 
 
 def _parse_product(node: ast.AST, cx: Context) -> _Product | None:
-    """The product that `node` computes, as an operator, function or method; None for others."""
+    """The product that `node` computes, as an operator, function or method; None for others.
+
+    ``dot`` sums over the last axis of `a` and the last but one of `b`, ``inner`` over the last of
+    both; ``@`` and ``matmul`` take further axes for those of stacks of matrices; ``vdot`` is taken
+    for vectors only, and conjugates `a`.
+    """
     match node:
         case ast.BinOp(left=a, op=ast.MatMult(), right=b):
             return _Product(a, b, stacked=True)

@@ -98,6 +98,7 @@ class Region:
     helper: str  # the name by which it is called
     tree: ast.FunctionDef  # live-in names are parameters, live-out names results
     first: ast.stmt  # the first statement of the run, in the original function
+    is_in_loop: bool  # whether a loop that stays Python calls it again and again
 
 
 @record(frozen=True, slots=True)
@@ -136,7 +137,11 @@ def outline_regions(
 
 
 def _is_observable(tree: ast.FunctionDef) -> bool:
-    """Whether the function inspects its frame, binds nonlocal names, or has class-private names."""
+    """Whether the program could see that statements have moved to another function: it inspects
+    frames (``locals()``, say, lacks the names that a region keeps), or binds nonlocal names, which
+    a region would have to declare. A class-private name, such as ``self.__x``, means another name
+    in a function outside of the class.
+    """
     for n in walk_nodes(tree):
         match n:
             case ast.Nonlocal():
@@ -330,12 +335,18 @@ class _RegionOutliner:
     def _make_region(
         self, run: Sequence[ast.stmt], bound: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The statement that calls a new region, which is added to ``regions``. Its parameters are
-        the names that are live before `run`, its results those that it assigns and that are live
-        after it. ``caught``: the names that are live in a handler of exceptions around it.
+        """The statement that calls a new region of the statements `run`; adds it to ``regions``::
 
-        None where one of them may be unbound, a handler could see a value that the region has not
-        returned, or the region is dropped.
+            for v in x: s += v         →     s = _tp_region_3_4(s, x)
+            print(s)                         print(s)
+
+        Parameters are the local names that are live before `run`, results those that it assigns and
+        that are live after it (``live``). None, so that `run` stays, where
+
+        - a parameter or result may be unbound: passing it would raise where Python does not;
+        - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names
+          that are live there): if `run` raises, the region has not returned the new value;
+        - the region is dropped.
         """
         assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)
@@ -355,7 +366,8 @@ class _RegionOutliner:
         tree = ast.parse(f"def {self._name}({', '.join(sorted(live_in))}): pass").body[0]
         assert isinstance(tree, ast.FunctionDef)
         tree.body = [*map(copy_tree, run), *return_statement]
-        self.regions.append(Region(helper, _positioned_at(tree, run), run[0]))
+        is_in_loop = self._loop_depth > 0
+        self.regions.append(Region(helper, _positioned_at(tree, run), run[0], is_in_loop))
         call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(live_in)], [])
         if last:
             return _positioned_at(ast.Return(call), run)

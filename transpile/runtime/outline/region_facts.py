@@ -26,7 +26,7 @@ from ...frontend.name_resolution import Scope
 from ...frontend.source import is_within, span_of
 from ...random_numbers import draw_of
 from ...types.effects import Effect, effectful_calls, effects
-from ...types.value_types import ArgType
+from ...types.value_types import ArgType, ArrayType
 from .region_work import FEW_OPERATIONS, most_operations
 
 __all__ = ["RegionFacts"]
@@ -110,6 +110,12 @@ class RegionFacts:
         } | self._constant_types
         result = {n: ty for n in names if (ty := available.get(n)) is not None}
         return result if result.keys() == {*names} else None
+
+    def is_known_array(self, name: str, s: ast.stmt) -> bool:
+        """Whether `name` is an array before `s`, as far as is known."""
+        fact = self._before.get(s, {}).get(name)
+        ty = self._constant_types.get(name)
+        return bool(fact is not None and fact.array) or isinstance(ty, ArrayType)
 
     def _is_array_operation(self, n: ast.AST) -> bool:
         """Whether `n` is an operation on a whole array."""

@@ -192,7 +192,7 @@ def first_hits(rows: Any) -> Any:
     for row in rows:
         hit = 0
         for v in row:
-            if v == 3:
+            if v ** 2 == 9:  # no plain arithmetic: the region alone can be given up
                 hit = v
                 break
         out.append(str(hit))

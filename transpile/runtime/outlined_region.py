@@ -1,0 +1,186 @@
+"""Outlined regions: the records of a refused function, of its regions, and of their calls."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+from types import FunctionType
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+
+from loopir.lazy_dataclass import record
+
+from ..types.value_types import ArgType
+
+if TYPE_CHECKING:
+    import ast
+
+    from loopir.nodes import Span
+
+    from ..options import Options
+    from ..report.loop_report import Report
+    from ..report.source_listing import Listing
+
+__all__ = [
+    "Cause", "ForwardedCalls", "FusedRegion", "OutlinedFunction", "OutlinedRegion", "RegionRole",
+    "Stats", "total_stats",
+]
+
+
+@record(frozen=True, slots=True)
+class Stats:
+    """Calls so far."""
+
+    compiled: int = 0  # calls answered by machine code
+    replays: dict[str, int] = field(default_factory=dict)  # calls that Python answered, by code
+    seconds: float = 0.0  # time spent compiling
+
+    def as_dict(self) -> dict[str, object]:
+        """As shown in a Report."""
+        return {
+            "compiled": self.compiled,
+            "replays": dict(self.replays),
+            "seconds compiling": self.seconds,
+        }
+
+
+def total_stats(stats: list[Stats]) -> Stats:
+    """The sum of several Stats."""
+    replays: Counter[str] = Counter()
+    for s in stats:
+        replays.update(s.replays)
+    return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
+
+
+Cause: TypeAlias = "tuple[str, int | None]"
+"""The code and the line of a reason to run as Python: a function warns once of each."""
+
+
+@record(frozen=True, slots=True)
+class RegionRole:
+    """What is known of an outlined region from the function that it is cut out of. Of a function
+    that is no region nothing holds.
+    """
+
+    is_in_loop: bool = False
+    """A loop that stays Python calls it, or calls a region that it is in."""
+    can_be_python: bool = False
+    """Its compiled code has Python's bits, for arguments of any types and sizes."""
+    is_selected_with_caller: bool = False
+    """A function around it is run either with all its regions or as Python
+    (`outlined_selection`), so that no region of it need be dropped.
+    """
+
+
+class FusedRegion(Protocol):
+    """The interface of an outlined region's fused function (`fuse_decorator.Fused`)."""
+
+    is_region: bool
+    role: RegionRole
+    options: Options
+    warned_causes: set[Cause]  # of which a warning was given
+
+    def __init__(self, function: FunctionType, options: Options) -> None: ...
+
+    @property
+    def signatures(self) -> tuple[tuple[ArgType, ...], ...]: ...
+
+    @property
+    def stats(self) -> Stats: ...
+
+    @property
+    def is_refused(self) -> bool: ...
+
+    @property
+    def prefers_python(self) -> bool: ...
+
+    @property
+    def has_python_bits(self) -> bool: ...
+
+    @property
+    def calls(self) -> int: ...
+
+    def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
+
+    def emit_for(self, stage: str, types: tuple[ArgType, ...]) -> str: ...
+
+    def listing_for(self, types: tuple[ArgType, ...]) -> Listing: ...
+
+
+@record(frozen=True, slots=True)
+class OutlinedRegion:
+    """A region of a refused function that is compiled as a function of its own."""
+
+    helper: str  # the name by which the outlined function calls it
+    tree: ast.FunctionDef
+    fused: FusedRegion
+    types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
+    loops: tuple[Span, ...]  # the loops in it
+
+    @property
+    def latest(self) -> tuple[ArgType, ...] | None:
+        """The types of its last call; before the first one, ``types``."""
+        return self.fused.signatures[-1] if self.fused.signatures else self.types
+
+
+@record(frozen=True, slots=True)
+class OutlinedFunction:
+    """A refused function that calls its compilable regions."""
+
+    function: FunctionType  # equivalent to the original
+    tree: ast.FunctionDef
+    regions: tuple[OutlinedRegion, ...]
+    loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
+    dropped: frozenset[str] = frozenset()
+    """The helpers of regions that Python runs faster: they are part of `function` again."""
+    too_short: tuple[ast.stmt, ...] = ()
+    """Loops that would be regions, but do less than a call of compiled code takes time for."""
+
+    @property
+    def has_python_bits(self) -> bool:
+        """Whether it gives the same bits as the original, whatever its regions are called with."""
+        return all(region.fused.has_python_bits for region in self.regions)
+
+    def regions_to_drop(self, *, by_time: bool) -> frozenset[str]:
+        """The helpers of regions that are refused in all calls so far; and, ``by_time``, of those
+        that Python was measured to run faster.
+        """
+        return frozenset(
+            r.helper for r in self.regions
+            if r.fused.is_refused or (by_time and r.fused.prefers_python)
+        )
+
+    @property
+    def calls(self) -> int:
+        """How many calls of its regions there were."""
+        return sum(region.fused.calls for region in self.regions)
+
+
+@record(slots=True)
+class ForwardedCalls:
+    """Calls that rows of the inline cache forward to Python, of one reason."""
+
+    counters: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
+    """How many so far, and how many more before another look (`CacheRow`)."""
+    code: str | None = None
+    """The code of the reason; None: they call compiled regions, and are no replays."""
+    _before: int = 0  # how many before `start` was called last
+
+    def start(self, code: str | None, allowance: int, replays: Counter[str]) -> np.ndarray:
+        """The counters, for the next `allowance` calls by the reason `code`; those so far are
+        added to `replays`.
+        """
+        replays.update(self.replays())
+        self._before = self.total
+        self.counters[:], self.code = (0, allowance), code
+        return self.counters
+
+    @property
+    def total(self) -> int:
+        """How many calls there were, whatever the reasons."""
+        return self._before + int(self.counters[0])
+
+    def replays(self) -> dict[str, int]:
+        """The replays since `start`, by code: of one at most."""
+        forwarded = int(self.counters[0])
+        return {self.code: forwarded} if forwarded and self.code else {}

@@ -1,0 +1,121 @@
+"""Outlined selection: whether the outlined function or the original serves calls of a refused one.
+
+A region costs about 0.2 µs each time it is entered, which a loop of a few iterations does not gain.
+So calls of the outlined function are timed, and then calls of the original; the faster one serves
+the next calls of that size, as for a compiled function (`call_selection`), until another look.
+
+This is done where both have the same bits, whatever the regions are called with
+(`OutlinedFunction.has_python_bits`): else one call could have two answers. `dispatcher` uses this.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from types import FunctionType
+from typing import TYPE_CHECKING, Literal
+
+from targets.abi.inline_cache import CacheRow
+
+from .call_selection import PYTHON_FASTER, CallSelection
+from .installed_call import Keys
+from .outlined_region import ForwardedCalls, OutlinedFunction
+
+if TYPE_CHECKING:
+    from ..report.measured_choice import FasterAsPython
+
+__all__ = ["CalleeOfRefused", "OutlinedSelection"]
+
+CalleeOfRefused = Literal["outlined", "original"]
+
+_SHORT_CALL = 20_000
+"""Nanoseconds of a call of the outlined function that is short enough to try the original."""
+
+_SHORT_ENTRY = 2_000
+"""Nanoseconds of a call of the outlined function for each time that it enters a region: of that, a
+region takes so little that the original may be tried, which takes at most some ten times as long.
+"""
+
+_MAX_ALLOWANCE = 1 << 10
+"""How many calls are served before another look, at most: the size of a call does not tell how long
+the loops in it are.
+"""
+
+
+class OutlinedSelection:
+    """What serves the calls of one refused signature, by their size: `outlined` or the original.
+
+    ``codes``: the codes by which their calls count as replays; None: they do not, since all loops
+    of the outlined function are compiled. ``rejection_code``: the code of the refusal.
+    """
+
+    def __init__(self, outlined: OutlinedFunction, rejection_code: str) -> None:
+        self.outlined = outlined
+        self.codes: dict[CalleeOfRefused, str | None] = {
+            "original": PYTHON_FASTER, "outlined": rejection_code if outlined.loops else None,
+        }
+        self._by_time = CallSelection(
+            converts_lists=False, is_region=True, can_be_dropped=False,
+            max_allowance=_MAX_ALLOWANCE,
+        )
+        self._has_tried_original = False
+        self._entries = 0  # of its regions, before the call that is timed
+        self._forwarded: dict[CalleeOfRefused, ForwardedCalls] = {
+            "original": ForwardedCalls(), "outlined": ForwardedCalls(),
+        }
+
+    def choice(self, size: int, is_used_up: bool) -> tuple[CalleeOfRefused, bool]:
+        """What serves a call of this size, and whether it is a trial, that is, `add_time` has to be
+        told its time. ``is_used_up``: the last decision has served as many calls as it may.
+        """
+        if is_used_up:
+            self._by_time.look_again(size)
+        served, is_trial = self._by_time.choice(size)
+        self._entries = self.outlined.calls if is_trial else 0
+        return "original" if served == "python" else "outlined", is_trial
+
+    def add_time(self, size: int, served: CalleeOfRefused, nanoseconds: int) -> bool:
+        """Adds the time of a trial. Returns whether it has decided what serves calls of this size.
+        """
+        if served == "original":
+            self._has_tried_original = True
+            return self._by_time.add_time(size, "python", nanoseconds)
+        entries = self.outlined.calls - self._entries
+        may_try = nanoseconds < max(entries * _SHORT_ENTRY, _SHORT_CALL)
+        return self._by_time.add_time(size, "compiled", nanoseconds, may_try_python=may_try)
+
+    @property
+    def prefers_python(self) -> bool:
+        """Whether the original was the faster one for all sizes so far, and at another look."""
+        return self._by_time.prefers_python
+
+    @property
+    def never_tries_original(self) -> bool:
+        """Whether it has decided for some size, and never tried the original, which could take very
+        much longer.
+        """
+        return not self._has_tried_original and bool(self._by_time.ranges())
+
+    def faster_as_python(self) -> FasterAsPython | None:
+        """The calls that the original serves, for the report; None if there are none."""
+        return self._by_time.faster_as_python()
+
+    def replays(self) -> Counter[str]:
+        """The calls so far that count as replays, by code, since `rows` was called last."""
+        return sum((Counter(calls.replays()) for calls in self._forwarded.values()), Counter())
+
+    @property
+    def calls(self) -> int:
+        """How many calls there were, without those that were timed."""
+        return sum(calls.total for calls in self._forwarded.values())
+
+    def rows(self, keys: Keys, original: FunctionType, replays: Counter[str]) -> list[CacheRow]:
+        """A row for each range of sizes for which it has been decided what serves these `keys`. The
+        calls so far are added to `replays`.
+        """
+        rows = []
+        for r in self._by_time.ranges():
+            served: CalleeOfRefused = "original" if r.served == "python" else "outlined"
+            calls = self._forwarded[served]
+            counters = calls.start(self.codes[served], r.allowance, replays)
+            target = original if served == "original" else self.outlined.function
+            rows.append(CacheRow(target, keys, r.low, r.high, counters))
+        return rows
