@@ -800,10 +800,11 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     double range = (double)(r->last - r->first);
     int64_t hired = pool.counts[3];
     divide(r, t, expected);
+    POKE(&pool.cpu, current_cpu()), keep_apart();
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
+    pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
     POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
