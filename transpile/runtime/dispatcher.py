@@ -373,9 +373,9 @@ class Dispatcher(WrappedFunction):
     def _after_float_condition(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call after a floating-point condition of which the status does not tell
-        what Python shows (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE): the first time the
-        original, later a variant whose kernel records which operation raised, if that helps.
+        """The function to call after a floating-point condition, where the status alone does not
+        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
+        the original; later a variant whose kernel records which operation raised, if that helps.
         """
         from .float_errors import recording_helps
 

@@ -206,7 +206,7 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
 
         for i in range(n):                   after the first append: n
             v.append(x[i])                   after the second one:   n + n * m
-            for j in range(m): v.append(0)
+            for j in range(m): v.append(x[j])
 
     The allocation is a host expression, evaluated before the kernel, so it can be replaced as long
     as the function is being lowered. Where the list has a counter, `VECTOR_STORE_SLACK` items are
