@@ -228,8 +228,8 @@ def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
 
 def join_facts(a: Fact, b: Fact) -> Fact:
     """The fact about a value that has the fact `a` on one path and `b` on the other (the least
-    upper bound of the lattice): it may have the types of both, and of all else only what is equal
-    is known.
+    upper bound of the lattice): it may have the types of both; of shape, owner and the rest, only
+    what is equal on both paths is known.
 
         s: int,  s: float                →   s: int or float
         x: f64 array of shape (n,),  x: f64 array of shape (m,)   →   f64 array of rank 1
