@@ -14,10 +14,12 @@ MIN_PACKED_BOOLS = 128
 """Least length of a packed bool array, so that whole machine words can be read from its memory."""
 
 MAX_PARAMS = 256
-"""Largest number of parameters of a kernel."""
+"""Largest number of parameters of a kernel: ``entry.c`` has room for so many arguments on its
+stack. `load_kernel` refuses more, and Python runs the function."""
 
 MAX_RANK = 5
-"""Largest rank of an array; ``abi.h`` has this many fields for lengths and strides."""
+"""Largest rank of an array: ``tp_array`` in ``abi.h`` has so many fields for lengths and strides.
+Python serves calls with arrays of more axes."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,9 @@ FASTER_KERNELS: tuple[FasterKernel, ...] = (
         measured="16 x 16 to 512 x 512: 1.5 to 18 times as fast; 1.1 to 6.5 on avx2",
     ),
 )
+"""The hand-written kernels in use, one row each. `match_kernel` takes the first whose meaning is
+that of a kernel; the C code chooses at run time, by ``min_elements``, between both. A row needs a
+file ``kernels/NAME.c`` (`handwritten_kernels`) and a measurement."""
 
 
 _NODES = get_args(Node)
@@ -65,8 +68,15 @@ class KernelMatch:
 
 
 def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
-    """The hand-written kernel with the meaning of scalar `kernel` that is faster on `target`, or
-    None.
+    """The hand-written kernel that computes what scalar `kernel` does, and is faster on `target`:
+    the first row of `FASTER_KERNELS` with that meaning, and which arguments it takes; else None.
+
+        for i in loop(0, n):                                row "transpose", arrays=("a", "b")
+            for j in loop(0, m): b[j, i] = a[i, j]
+
+    The meaning of a hand-written kernel is Loop IR at the top of its file. Both are brought into
+    canonical form, and are the same if they are equal up to names (`_match_names`). So a loop that
+    means the same in another form is not recognised. The stage ``select_kernel`` calls this.
     """
     canonical = None
     for row in FASTER_KERNELS:

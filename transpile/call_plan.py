@@ -113,9 +113,10 @@ class ObjectMember:
 
 @record(frozen=True, slots=True)
 class ListItems:
-    """The kernel's parameter ``name`` is an array with the items of the list ``of``. At each call
-    the runtime converts the list (`SequenceSpec.take`); after the kernel, it stores the items that
-    the kernel has changed back into the list (`SequenceSpec.put`).
+    """The kernel's parameter ``name`` is an array with the items of the list ``of``; for a list of
+    floats ``x``, ``ListItems("x_items", "x", list[float])``. At each call the runtime converts the
+    list (`SequenceSpec.take`); after the kernel, it stores the items that the kernel has changed
+    back into the list (`SequenceSpec.put`).
     """
 
     name: str

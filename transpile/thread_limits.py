@@ -43,6 +43,9 @@ def threads(most: int) -> AbstractContextManager[Threads]: ...
 def threads(most: int = _NOT_GIVEN) -> Threads | AbstractContextManager[Threads]:
     """How many threads a call may use; with a number, a context in which it is at most that.
 
+        transpile.threads().limit              8, on a machine with 8 CPUs
+        with transpile.threads(2): f(x)        the parallel loops of f use at most 2 threads
+
     The bound holds for this Python thread and what runs in its context: `asyncio` tasks and
     ``asyncio.to_thread`` too, but not the threads of an executor. An inner bound cannot exceed an
     outer one. Raises TypeError or ValueError for anything but a whole number from 1.

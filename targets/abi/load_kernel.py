@@ -68,14 +68,18 @@ def load_kernel(
     native: bool = True,
     trampoline_path: str | None = None,
 ) -> LoadedKernel:
-    """Load the kernel ``tp_kernel`` of the shared object at `path`.
+    """Load the kernel ``tp_kernel`` of the shared object at `path` as a callable, ``fast`` of the
+    result: it takes the arguments of ``kernel.params``, checks them, and returns the status.
 
-    Scalars named in `weak` are passed as Python scalars, others as NumPy scalars. Arrays named in
-    `strided` have no axis of unit stride, and an array that has one is rejected (a faster variant
-    exists for it); those in `paired` are complex, and the parameter's last axis is the real and
-    imaginary part. `keeps_gil`: the GIL is held during the call, however large the arrays are.
-    ``native=False`` forces the portable path. `trampoline_path`: the path of the trampoline, if it
-    was stored with the kernel.
+    The native path is a builtin of the trampoline (``entry.c``), to which the address of the kernel
+    and the specification of each parameter are given as words. Without a trampoline, or with
+    ``native=False``, it is the portable path: Python and ctypes (`PortableCall`).
+
+    ``weak``: scalars that are passed as Python's, others are NumPy's. ``strided``: arrays without
+    an axis of unit stride; one that has such an axis is rejected, since a faster variant exists for
+    it. ``paired``: complex arrays, as the last axis has real and imaginary part. ``keeps_gil``: the
+    GIL is held during the call, however large the arrays are. ``trampoline_path``: where it is, if
+    that was stored with the kernel.
 
     Raises BuildError where the object cannot be opened, or has too many parameters or axes.
     """
@@ -94,6 +98,7 @@ def load_kernel(
         checked = connect_portably(library, portable)
         return LoadedKernel(library, checked, False, address, rows, 0)
     raised = connect_natively(library, opened)
+    # the struct `spec` of entry.c; the array is the builtin's `self`, so it lives as long
     words = [address, len(rows), int(keeps_gil), raised, *(f for r in rows for f in r.fields())]
     spec = np.array(words, dtype=np.int64).view(_Spec)
     spec.library = library

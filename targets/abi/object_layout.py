@@ -29,14 +29,19 @@ _DESCR = struct.Struct(_HEAD + "PcccBi")
 
 
 def layout_matches() -> bool:
-    """Whether live objects have the fields that `entry.c` declares, on a CPython with a GIL."""
-    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    if sys.implementation.name != "cpython" or not gil:
-        return False
+    """Whether C may read the fields of Python's and NumPy's objects: live objects have them where
+    `entry.c` declares them, for instance an array of shape (3, 4) has the numbers 3 and 4 there.
+
+    Else calls take the portable path, which asks Python for each field. So a version of Python or
+    NumPy with another layout makes calls slower, and never wrong. `trampoline` asks once a process.
+    """
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if sys.implementation.name != "cpython" or not has_gil:
+        return False  # entry.c counts on the GIL while it reads objects
     try:
         import ctypes  # noqa: F401
     except ImportError:
-        return False
+        return False  # memory could not be compared
     block = np.zeros((3, 4), dtype=np.int32)
     frozen = block[::2, ::-1].T
     frozen.flags.writeable = False

@@ -82,6 +82,10 @@ class ParameterSpec:
 
 def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False) -> ParameterSpec:
     """What an argument must be for the kernel's parameter `p`: all that the compiler assumed of it.
+    For a C-contiguous matrix of float64 that the kernel writes::
+
+        ParameterSpec(ARRAY, float64, rank=2, strided=False, bytes=8,
+                      flags=ALIGNED | WRITEABLE, steps=(0, 8))          # axis 1 has unit stride
 
     - a scalar: of exactly one class, a Python one if it is ``weak`` (float, int, bool), else that
       of NumPy for the dtype;

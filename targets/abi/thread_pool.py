@@ -123,10 +123,15 @@ def pool_source() -> str:
 
 
 def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> None:
-    """Connect the kernel in `library` to the pool, if it has regions: now, or when there is one.
+    """Let the parallel loops of the kernel in `library` be run by the pool: store the address of
+    ``tp_pool_run`` in its variable ``tp_run_region``. Until that is done, the kernel runs its loops
+    in the caller's thread alone.
 
-    `bind_pool`: the address of the function of `signals.c` that the kernel uses; `bind_context`:
-    that of `entry.c`, 0 on the portable path.
+    Done now if the pool is open, or its object is in the cache; else when a background thread has
+    built it. A kernel without parallel loops has no such variable, and nothing is done. Called when
+    a kernel is loaded (`signal_checks`). `bind_pool`: the address of the function of `signals.c` by
+    which the kernel's polls learn of the pool; `bind_context`: that of `entry.c`, which passes the
+    bound of `transpile.threads`; 0 on the portable path.
     """
     try:
         library.address("tp_run_region")
@@ -203,12 +208,13 @@ def _open(path: str) -> None:
     """Open the pool, the shared object at `path`, for this process: bind its functions, tell it the
     bounds on threads, and register what ends its workers,
 
-    - before a fork (``tp_pool_join``): the child has no worker, and would find the pool's locks in
-      whatever state they were. The parent hires workers again at the next parallel loop;
+    - before a fork (``tp_pool_join``): the child has no workers, and a lock of the pool that a
+      worker held would stay locked there. The parent starts workers again at the next parallel
+      loop;
     - at the end of the interpreter (``tp_pool_shut``), for good.
 
-    Called once, by whichever comes first: a kernel that finds the pool built by an earlier process,
-    or the thread that has built it.
+    Called once: by the first kernel with parallel loops, if an earlier process has built the pool,
+    else by the thread that builds it.
     """
     import ctypes
 

@@ -53,10 +53,18 @@ FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
     "-fvisibility=protected", "-w", "-pipe",
 )
-"""Flags of every kernel; `compile_effort` adds to them for large ones. GCC's vectoriser is off: it
-is not needed, and GCC 11 and 12 miscompile ``a[k] != 0`` on vector lanes (-1 instead of 1).
-``-frounding-math`` keeps GCC from folding 0.0 - x to -x, which is wrong for 0.0; for Clang a pragma
-in abi.h does the same."""
+"""Flags of every kernel, for any compiler; those of the target and of `compile_effort` follow.
+
+==========================  ====================================================================
+``-fno-tree-vectorize``     vectors are in the C code; and GCC 11 and 12 miscompile ``a[k] != 0``
+                            on vector lanes (-1 instead of 1)
+``-ffp-contract=off``       a product and a sum are rounded each, as in Python
+``-frounding-math``         GCC must not fold 0.0 - x to -x, which is wrong for 0.0; for Clang a
+                            pragma in abi.h does the same
+``-fPIC``, ``-f``…          a shared object, whose functions call each other directly
+``-w``, ``-pipe``           no warnings, no temporary files
+==========================  ====================================================================
+"""
 
 
 class _HasFlags(Protocol):
@@ -67,7 +75,9 @@ class _HasFlags(Protocol):
 
 
 FP_CONTRACTION_FLAGS = ("-ffp-contract=fast", "-DTP_CONTRACT")
-"""Flags that allow floating-point contraction: a product and a sum become one FMA."""
+"""Flags of ``@fuse(contract=True)``, after `FLAGS`: a product and a sum become one fused
+multiply-add, which rounds once, where the target has the instruction. The second one switches off
+the pragma of abi.h that forbids it to Clang."""
 
 
 def build_kernel(
@@ -122,8 +132,12 @@ def find_object(source: str, cflags: tuple[str, ...] = ()) -> str | None:
 
 
 def _flags_and_key(source: str, cflags: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """All flags for the compiler, and the key of the object: the digest of ABI version, system,
-    machine, CPU features, these flags and the source. `_object_name` adds the compiler.
+    """All flags for the compiler, and the key of the object: a digest of all that decides what is
+    in it, apart from the compiler, which `_object_name` adds. So an object is used again only for
+    the same C text and flags, and on a machine that can run it.
+
+    The other key of a kernel, that of its recipe (`disk_cache._cache_key`), is made before there is
+    any C text, from the function and the types of the call.
     """
     own = user_flags()
     linked = ("-shared", "-lm", *(() if own else LINK_FLAGS))

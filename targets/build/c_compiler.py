@@ -48,9 +48,12 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """``$CC`` if set, else the first of cc, gcc, clang and the ``ziglang`` wheel.
+    """The C compiler for this machine: ``$CC`` if it is set, which may have flags (``CC="ccache
+    gcc"``), else the first of cc, gcc and clang on ``$PATH``, else that of the ``ziglang`` wheel.
+    None is run: its identity, which is part of the key of each object, is that of its file.
 
-    Raises NoCompiler: a ``$CC`` that does not exist is an error, never a reason to take another.
+    Raises NoCompiler, which becomes a rejection, so that Python runs the function. A ``$CC`` that
+    does not exist is an error, never a reason to take another compiler.
     """
     if os.name != "posix":
         raise NoCompiler(f"there are no kernels on {os.name}", "use Linux, or WSL")
@@ -58,9 +61,11 @@ def find_compiler() -> Compiler:
 
 
 def find_compiler_for(machine: str) -> Compiler:
-    """A compiler for `machine` (``aarch64``): the native one, or a GNU cross compiler.
+    """A C compiler that makes code for the architecture `machine` (``"x86_64"``, ``"aarch64"``):
+    the native one for this machine's own, else GNU's cross compiler, as ``aarch64-linux-gnu-gcc``.
 
-    A ``$CC`` is used without a check. Raises NoCompiler.
+    Only assembly is made by it (``--emit asm``), and the tests' kernels that an emulator runs. A
+    ``$CC`` is used without a check of what it compiles for. Raises NoCompiler.
     """
     from ..isa.target_registry import machine as own
 
@@ -136,10 +141,15 @@ def _zig() -> Compiler | None:
 
 
 def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str) -> None:
-    """Compile C text, passed on standard input, to the file `output_path`. Raises BuildError.
+    """Compile C text, passed on standard input, to the file `output_path`, for `TIMEOUT` seconds at
+    most.
 
-    All files that the compiler makes are in the folder of `output_path`, which must be private. A
-    compiler that did not finish once is not run again in this process.
+    Raises BuildError where the compiler does not run, does not finish, fails, or writes no file. It
+    says whether that is a fault of the system (``is_fault``), such as a lack of memory, after which
+    a later call tries again; else the refusal is remembered. A compiler that did not finish once is
+    not run again in this process.
+
+    All files that the compiler makes are in the folder of `output_path`, which must be private.
     """
     words = (*compiler.command, "-x", "c", "-", "-o", output_path, *flags)
     if compiler.command in _hanging:
@@ -153,20 +163,26 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         reason = error.strerror or error
         message = f"{compiler.command[0]} does not run: {reason}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error
-    if code != 0:
+    if code != 0:  # negative: minus the number of a signal
         outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
         is_fault = -code in _SENT_SIGNALS or tells_of_fault(output)
         message = f"{compiler.name} {outcome}{_first_lines(output)}"
         raise BuildError(message, output, is_fault=is_fault)
-    try:
-        is_file = stat.S_ISREG(os.stat(output_path).st_mode)
-    except OSError as error:  # which `os.path.isfile` would not tell from a file that is not there
-        is_file = False
-        if not isinstance(error, FileNotFoundError):
-            raise BuildError(f"{output_path}: {error}", is_fault=True) from error
-    if not is_file:
+    if not _is_written(output_path):
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
+
+
+def _is_written(path: str) -> bool:
+    """Whether there is a file at `path`. Raises BuildError where that cannot be told, as for lack
+    of descriptors: `os.path.isfile` would say no.
+    """
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise BuildError(f"{path}: {error}", is_fault=True) from error
 
 
 _SENT_SIGNALS = (1, 2, 9, 15)

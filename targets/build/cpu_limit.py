@@ -41,7 +41,13 @@ class CpuLimit:
 
 
 def cpu_limit(environ: Mapping[str, str] = os.environ) -> CpuLimit:
-    """The limit as it is now. An invalid number in a variable counts as not set."""
+    """What limits the threads of a call at this moment: the CPUs on which this process may run, the
+    CPU quota of its container, and ``TRANSPILE_THREADS`` or ``OMP_NUM_THREADS``. The bound that
+    follows is `CpuLimit.limit`. All of these may change while the process runs; the pool asks again
+    now and then (`thread_pool.apply_limit`).
+
+    An invalid number in a variable counts as not set.
+    """
     cpus = os.cpu_count() or 1
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
     usable = getattr(os, "process_cpu_count", lambda: None)()  # Python 3.13: also -X cpu_count

@@ -84,10 +84,14 @@ class CacheInfo:
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> str:
-    """The directory ``kernels`` in ``$TRANSPILE_CACHE``, else in ``transpile`` under
-    ``$XDG_CACHE_HOME`` (if that is an absolute path) or ``~/.cache``.
+    """The folder of the disk cache, the first of these for which the variable is set::
 
-    It need not exist.
+        $TRANSPILE_CACHE/kernels
+        $XDG_CACHE_HOME/transpile/kernels        if it is an absolute path, as its standard demands
+        ~/.cache/transpile/kernels
+
+    Without a home directory, a path that cannot be written: nothing is cached. The folder need not
+    exist; `publish` makes it.
     """
     if chosen := environ.get("TRANSPILE_CACHE"):
         return os.path.join(os.path.abspath(chosen), _OWN_FOLDER)
@@ -158,8 +162,12 @@ def discard(path: str) -> None:
 
 
 def _trim(folder: int, keep: str) -> None:
-    """If the cache exceeds its limit, remove least recently used objects down to three quarters of
-    it.
+    """If the cache is larger than `CACHE_BYTES`, remove the least recently used files, until it has
+    three quarters of that; not the file `keep`, which was just written.
+
+    Counting the files of a large cache takes time, so it is done once in `TRIM_INTERVAL` at most,
+    by whichever process comes first: the time of the empty file `_TRIM_STAMP` says when. Called
+    after each write (`publish`).
     """
     with suppress(OSError):
         looked = os.stat(_TRIM_STAMP, dir_fd=folder, follow_symlinks=False)
@@ -207,7 +215,10 @@ def _cache_folders() -> list[str]:
 
 
 def read_cached(name: str, suffix: str) -> bytes | None:
-    """The content of an intact cached file of that name, or None."""
+    """The content of the cached file ``name + suffix``, if there is one that is intact and can be
+    trusted (`opened_file`), in the cache or in this process's private directory; else None, so that
+    the caller makes it anew. Its time of use is updated.
+    """
     for folder in _cache_folders():
         body = _intact_body(os.path.join(folder, name + suffix))
         if body is not None:
@@ -235,11 +246,13 @@ def _intact_body(path: str) -> bytes | None:
 
 @contextmanager
 def opened_file(path: str) -> Iterator[tuple[int, bytes]]:
-    """A descriptor of the cached file at `path`, an object or a recipe, and its content without the
-    digest.
+    """Open the cached file at `path`, an object or a recipe, and validate it: gives a descriptor,
+    and its content without the digest at its end.
 
-    Raises OSError if it cannot be read, Untrusted if it is not this user's alone, BuildError if it
-    is damaged.
+    It is intact if the digest is that of the content and of the file's name, so that a file that
+    was cut short, changed or renamed is noticed. Nobody but this user may be able to write to the
+    file and its folder (`trusted_files`): a kernel is code that will run. Raises OSError if it
+    cannot be read, Untrusted if others can write it, BuildError if it is damaged.
     """
     name = os.path.basename(path)
     with _opened(os.path.dirname(path)) as folder:

@@ -225,18 +225,29 @@ def _bits_from(e: ir.Load, s: Scope) -> str:
 
 
 def _lanes_from(e: ir.Load, v: Vec, s: Scope) -> str:
-    """The lanes of `e` as they are in memory. Cases: contiguous, reversed, a stride; of the
-    remainder only as many as there are.
+    """The vector load `e` as C, a register of type `v` with the bytes that are in memory. How it is
+    made follows from the axis along which the lanes go, and from the step between two lanes:
+
+    ====================  =========  =======================  ==================================
+    load                  axis       step                     C
+    ====================  =========  =======================  ==================================
+    ``x[i:8]``            unit       1                        contiguous: a load of a register
+    ``x[i:8:-1]``         unit       -1                       a load, and its lanes reversed
+    ``x[2 * i:8:2]``      unit       any other                a gather, lanes a stride apart
+    ``x[i:8, j]``         any other  any                      a gather, lanes a row apart
+    ====================  =========  =======================  ==================================
+
+    In the remainder of a loop (``count`` lanes are left) only so many are read: the elements behind
+    them may not exist.
     """
     address = element_pointer(e.array, e.index, s)
     count = s.vector.count if s.vector else None
-    if s.arrays[e.array].unit == e.axis and e.step == 1:
-        return (
-            f"tp_loadpart_{v.name}({address}, {count})"
-            if count
-            else f"*(const {v.name}_u *)({address})"
-        )
-    if s.arrays[e.array].unit == e.axis and e.step == -1:
+    is_unit_axis = s.arrays[e.array].unit == e.axis
+    if is_unit_axis and e.step == 1:
+        if count:
+            return f"tp_loadpart_{v.name}({address}, {count})"
+        return f"*(const {v.name}_u *)({address})"
+    if is_unit_axis and e.step == -1:
         if count:
             return f"tp_loaddown_{v.name}({address}, {count})"
         return f"tp_reverse_{v.name}(*(const {v.name}_u *)({address} - {v.lanes - 1}))"
@@ -298,7 +309,11 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
 
 
 def _constant_divisor(e: ir.Call) -> int | None:
-    """The positive constant that a vector of integers is divided by, else None."""
+    """The positive constant by which the vector of integers `e` is divided, as in ``v // 10``; None
+    for any other operation. There is no instruction that divides integers in vectors;
+    `_vector_call` then calls ``tp_floordivby10_i32x8``, which multiplies by the reciprocal (or
+    shifts, for a power of two): a section of ``headers/division.h``, filled in for the number.
+    """
     match e:
         case ir.Call("floordiv" | "mod", (_, ir.Broadcast(ir.Const(value, dtype)))) if (
             DTYPES[dtype].kind in "iu" and value > 0

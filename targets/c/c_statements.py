@@ -166,37 +166,46 @@ def _store_bits(n: ir.Store, s: Scope) -> str:
 
 
 def _store(n: ir.Store, s: Scope) -> str:
-    """A vector store in the active lanes. Cases, in this order: packed bools; contiguous, under a
-    mask, non-temporal, or plain; reversed; every other element; a stride without or with a mask
-    (scatter).
+    """The vector store `n` as C, in the active lanes: those of its mask, of the loop's predicate,
+    and, in the remainder, before the end of the loop (`_active_mask`).
+
+    ===================  =========  ==============================  ============================
+    lanes go along       step       all lanes active                some are not
+    ===================  =========  ==============================  ============================
+    the unit axis        1          a store of a register; past     ``tp_storemask``
+                                    the caches, if ``streamed``
+    the unit axis        -1         the lanes reversed, and stored  ``tp_scatter``
+    the unit axis        2          ``tp_everyother``: blended      ``tp_scatter``
+                                    into whole registers
+    any other axis or step          ``tp_spread``: lane by lane     ``tp_scatter``
+    ===================  =========  ==============================  ============================
+
+    A packed bool array has its own forms (`_store_bits`).
     """
     if n.array in s.bits:
         return _store_bits(n, s)
     v, text = _storage_value(n.value, s)
     active = _active_mask(n.mask, v.lanes, s)
     address = element_pointer(n.array, n.index, s)
-    is_unit_axis = s.arrays[n.array].unit == n.axis
-    if is_unit_axis and n.step == 1 and active:
+    step_on_unit_axis = n.step if s.arrays[n.array].unit == n.axis else None
+    if step_on_unit_axis == 1 and active:
         mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
         return f"tp_storemask_{v.name}({address}, {text}, {mask});"
-    if is_unit_axis and n.step == 1 and s.vector and s.vector.streamed == n:
-        output, input_ = (
-            f'"=m"(*({v.name} *)({address}))',
-            f'"{s.target.register}"({strip_parens(text)})',
-        )
+    if step_on_unit_axis == 1 and s.vector and s.vector.streamed == n:
+        output = f'"=m"(*({v.name} *)({address}))'
+        input_ = f'"{s.target.register}"({strip_parens(text)})'
         return f'__asm__ volatile("{s.target.stream} %1, %0" : {output} : {input_});'
-    if is_unit_axis and n.step == 1:
+    if step_on_unit_axis == 1:
         return f"*({v.name}_u *)({address}) = {strip_parens(text)};"
-    if is_unit_axis and n.step == -1 and active is None:
-        return f"*({v.name}_u *)({address} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
-    if is_unit_axis and n.step == 2 and active is None:
-        return f"tp_everyother_{v.name}({address}, {text});"
-    if active is None:
-        stride = lane_stride(n.array, n.axis, n.step, s)
-        return f"tp_spread_{v.name}((char *)({address}), {stride}, {text});"
-    bits = mask_bits(active, v.lanes, s.target)
     stride = lane_stride(n.array, n.axis, n.step, s)
-    return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
+    if active:
+        bits = mask_bits(active, v.lanes, s.target)
+        return f"tp_scatter_{v.name}((char *)({address}), {stride}, {text}, {bits});"
+    if step_on_unit_axis == -1:
+        return f"*({v.name}_u *)({address} - {v.lanes - 1}) = tp_reverse_{v.name}({text});"
+    if step_on_unit_axis == 2:
+        return f"tp_everyother_{v.name}({address}, {text});"
+    return f"tp_spread_{v.name}((char *)({address}), {stride}, {text});"
 
 
 def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
@@ -212,7 +221,14 @@ def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
 
 
 def _append(n: ir.Append, s: Scope) -> str:
-    """An append of the active lanes, which advances the counter by their number."""
+    """An append of the active lanes: they are written side by side at the counter (AVX-512: a
+    compress store), which advances by their number::
+
+        k += tp_append_f64x8(out + k, value, mask);
+
+    ``tp_append`` may write a whole register, since the buffer of a list has room behind its items;
+    ``tp_appendonly``, of an array of the caller (`ir.Append.only`), writes the active lanes alone.
+    """
     v, text = _storage_value(n.value, s)
     active = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
     address = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)

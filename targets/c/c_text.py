@@ -83,11 +83,18 @@ def pin_register(name: str, e: ir.Expr, s: Scope) -> str:
 
 
 def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
-    """A barrier that forces the variable `name`, with value `e`, to be computed."""
-    scalar = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
-    mask = e.dtype == "bool" and s.target.masks == "bits"
-    vector = scalar or (_fills_register(e) and not mask)
-    return f"TP_COMPUTED{'_V' if vector else ''}({name});"
+    """A barrier that forces the C variable `name`, which has the value of `e`, to be computed even
+    if nothing reads it: an empty assembly statement that takes it as an input. The value may raise
+    a floating-point flag (`fp_exceptions` says which need this).
+
+        TP_COMPUTED(name)      a value in a general register, or in memory
+        TP_COMPUTED_V(name)    a value in a vector register: a scalar float, or a whole vector. In
+                               another kind of register it would be moved first
+    """
+    is_scalar_float = DTYPES[e.dtype].c in ("float", "double") and e.lanes == 1
+    is_bit_mask = e.dtype == "bool" and s.target.masks == "bits"
+    in_vector_register = is_scalar_float or (_fills_register(e) and not is_bit_mask)
+    return f"TP_COMPUTED{'_V' if in_vector_register else ''}({name});"
 
 
 def _fills_register(e: ir.Expr) -> bool:

@@ -308,22 +308,29 @@ class _VectorLoop:
         yield from (force_computed(c, value, self.s) for c in r.names)
 
     def _phases(self, s: Scope) -> Iterator[str]:
-        """The parts of the loop after its accumulators: groups alone, if a group is one element;
-        else groups and a remainder, from an aligned element on where a store is to be aligned. The
-        remainder is the last register, under a mask; at width 1, and without bit masks for groups
-        of several registers, whole registers come first, one by one (`_registers_until`).
+        """The parts of the loop after its accumulators: whole groups, then the elements that are
+        left, the remainder::
+
+            for (; i_end - i >= 32; i += 32) { … }      groups of 4 registers of 8 lanes
+            if (i < i_end) { … }                        the remainder, of 1 to 31 elements
+
+        The remainder is run register by register, by the same body. In the last one the lanes
+        behind the end are off: the body is under a mask, and loads and stores take a part of a
+        register (`_registers_until`, `_partial_register`). Where a store is to be aligned, that
+        code also runs the elements before the first aligned one (`_from_aligned`).
         """
         aligned = store_to_align(self.n, s.arrays, s.names)
         if self.group == 1:
-            yield from self._groups(s)
-        elif aligned and self.width > 1:
+            yield from self._groups(s)  # single elements: nothing is left
+            return
+        if aligned and self.width > 1:
             yield from self._from_aligned(aligned, s)
-        else:
-            yield from self._groups(s)
-            yield from self._assign_scan_results(s)
-            yield f"if ({self.i} < {self.end}) {{"
-            yield from self._remainder(s.inner())
-            yield "}"
+            return
+        yield from self._groups(s)
+        yield from self._assign_scan_results(s)
+        yield f"if ({self.i} < {self.end}) {{"
+        yield from self._remainder(s.inner())
+        yield "}"
 
     def _from_aligned(self, store: ir.Store, s: Scope) -> Iterator[str]:
         """Peel to alignment of the store, groups, remainder; peel and remainder share their code.
@@ -350,7 +357,15 @@ class _VectorLoop:
         yield "}"
 
     def _streamed(self, store: ir.Store, v: Vec, address: str, s: Scope) -> Iterator[str]:
-        """Non-temporal stores, where the result exceeds half of the last cache and is aligned."""
+        """A loop over whole registers with non-temporal stores in place of `store`. It runs only if
+        the loop is so long that the result is larger than half of the last cache, and the address
+        is aligned, as the instruction requires; the groups after it then have little left::
+
+            if (n >= 1048576 && (intptr_t)y % 64 == 0) {
+                for (; i_end - i >= 8; i += 8) { …vmovntpd… }
+                __builtin_ia32_sfence();                  other threads see the stores in order
+            }
+        """
         min_elements = s.target.caches[2] // 2 // DTYPES[v.dtype].bytes
         is_aligned = f"(intptr_t)({address}) % {v.bits // 8} == 0"
         length = s.names.get(f"{self.n.var}.whole", f"{self.end} - {self.i}")
@@ -512,7 +527,8 @@ class _VectorLoop:
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
         """Registers of elements before `stop`, the last one partial; `r` indexes their
-        accumulators.
+        accumulators. With bit masks all are under a mask, which costs nothing where it is full;
+        else whole registers have a loop without one.
         """
         advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         has_bit_masks = s.target.masks == "bits"
@@ -521,11 +537,8 @@ class _VectorLoop:
             yield from self._register(s, r, self.i)
             yield "}"
         if self.width > 1:
-            yield (
-                f"for (; {self.i} < {stop}; {advance}) {{"
-                if has_bit_masks
-                else f"if ({self.i} < {stop}) {{"
-            )
+            all_registers = f"for (; {self.i} < {stop}; {advance}) {{"
+            yield all_registers if has_bit_masks else f"if ({self.i} < {stop}) {{"
             yield from self._partial_register(stop, r, s.inner())
             yield "}"
 

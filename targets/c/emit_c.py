@@ -38,7 +38,13 @@ _DEFINED_NAME = re.compile(
 
 
 def definitions(text: str, target: Target) -> str:
-    """The definitions of all types and functions that `text` uses, transitively."""
+    """The definitions of all types and functions that `text` uses, and of those that these use in
+    turn: types first, each function after those that it calls.
+
+    They are found by their names alone: ``tp_exp_f64x8`` says which function on which type it is,
+    and `_define` asks the modules that can define it. So code that prints a use has nothing to
+    register. What stands in ``abi.h`` and other headers matches no such name, or has no definition.
+    """
     by_name: dict[str, str] = {}
     for name in _DEFINED_NAME.findall(text):
         _collect(name, target, by_name)
@@ -94,11 +100,16 @@ def _typedef(name: str) -> str:
 
 
 def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
-    """The C translation unit of a legal kernel, with the entry point ``tp_kernel`` (see abi.h).
-    ``threads``: how many its parallel loops may use; 0: no bound.
+    """The C translation unit of a legal kernel::
 
-    The entry point returns 0; or bits of ``op_table.STATUS``; or ``(i + 1) << GUARD_SHIFT``
-    when guard i failed, before anything was written.
+        headers, types and functions that the rest uses                  translation_unit
+        static int64_t tp_body(arrays, scalars) { the loops }            emit_body
+        int64_t tp_kernel(arrays, scalars) { guards, tp_body, flags }    emit_entry
+
+    ``tp_kernel`` is the entry point; its arguments are described in ``abi.h``. It returns a status:
+    0, bits of ``op_table.STATUS``, or ``(i + 1) << GUARD_SHIFT`` if guard i failed, before anything
+    was written. ``threads``: how many its parallel loops may use; 0: no bound. The stage ``emit``
+    calls `kernel_selection.emit_translation_unit`, which puts a hand-written kernel beside it.
     """
     text = emit_body(kernel, target, threads=threads) + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
@@ -140,7 +151,18 @@ def emit_body(
 
 
 def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> str:
-    """The function ``tp_kernel``: guards, then ``tp_body``, then the hardware's float flags."""
+    """The function ``tp_kernel``, by which a kernel is called, with the kernel's array parameters
+    in their order as ``arrays``, and the others as ``scalars``. It returns the status::
+
+        if (!(n == m)) return 256;                      guard 0: its number from 1, << GUARD_SHIFT
+        if (!tp_disjoint(&arrays[0], …)) return 512;    guard 1
+        tp_flags_clear();
+        int64_t status = tp_body(arrays, scalars);      bits of failed checks
+        return status | tp_flags();                     bits of the float flags that were raised
+
+    The flags are left out if no operation of the kernel can raise one; code that puts arrays back
+    is added in a kernel that stops (`_undo_code`). `marked`: with comments of the source lines.
+    """
     frame = _Frame(kernel_header(kernel), target, marked)
     lines = [
         line for k, g in enumerate(kernel.guards)

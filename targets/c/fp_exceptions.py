@@ -78,9 +78,16 @@ def _rewritten_arrays(kernel: ir.Kernel) -> frozenset[str]:
 
 
 def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
-    """Names whose values may raise a flag and that a C compiler need not compute: no effect depends
-    on them (`_live_names`), or they are read on some paths only: in a branch, as a side of a
-    select, as an operand that others make superfluous (`skippable_operands`).
+    """The names whose values may raise a flag, and that a C compiler need not compute. `emit_block`
+    puts a barrier behind the assignment of each, without which the flag could be lost.
+
+        t = 1.0 / x[i]                             t is read on one path only: the compiler may
+        y = select(c, t, 0.0)                      divide there alone, but Python always does
+
+    - No effect depends on the value (`_live_names`): the compiler may delete it.
+    - Or it is read on some paths only, to which the compiler may move it: in a branch, as a side
+      of a select, or as an operand that the others can make superfluous (`skippable_operands`).
+      Not if a branch tests it directly after its assignment (`_conditions`).
     """
     nodes = list(walk(kernel))
     raising = [n for n in nodes if isinstance(n, _Bound) and may_raise_flags(n)]

@@ -153,14 +153,14 @@ def _add_polls(
     s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool
 ) -> tuple[str, ...]:
     """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop. Returns the arrays
-    whose sizes bound the loops that do not poll, for the loop around them.
+    whose sizes bound the loops that do not poll: the loop around them polls early if one is large.
 
-    This is where it is decided whether a loop polls. Cases, in this order:
+    This is where it is decided whether a loop polls: it must be able to take long, and the loop
+    around it must not poll often enough by itself.
 
-    - surely at most `_LITTLE_WORK`, with the loops in it: no;
-    - few iterations around other loops: no, but these may;
-    - in a loop, and bounded by the size of an array (`_bounding_arrays`): no;
-    - else: yes.
+        for i in range(n):                 polls: n is known only at run time
+            for k in range(3): …           does not: little work
+            for j in range(m): s += x[j]   does not: in a loop, and as long as x at most
     """
     match s:
         case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
@@ -168,11 +168,11 @@ def _add_polls(
             has_loops = any(contains(part, _Loop) for part in parts)
             work = _max_work(s, values)
             if work is not None and work <= _LITTLE_WORK:
-                return ()
+                return ()  # with the loops in it, it surely ends within a millisecond
             if has_loops and _has_few_iterations(s, values):
-                return _add_polls_of_body(parts, found, values, inside=inside)
+                return _add_polls_of_body(parts, found, values, inside=inside)  # these may
             if inside and (arrays := _bounding_arrays(s, values)):
-                return arrays
+                return arrays  # it takes no longer than one pass over an array
             poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
             if s not in found:
                 found[s] = poll  # before its body: clocks are numbered from outside to inside

@@ -36,7 +36,14 @@ class OpEntry:
 
 
 def op_support_table(target: Target) -> Iterator[OpEntry]:
-    """An entry for every operation on every dtype that it accepts, and for every cast."""
+    """How `target` computes each operation on each dtype that it accepts, and each cast: by one
+    instruction, by several on whole vectors, or lane by lane in scalar code.
+
+        OpEntry("sqrt", "f64", OpForm.NATIVE), OpEntry("fmod", "f64", OpForm.LANES), …
+
+    Nothing is decided here: the entries are read off what `vector_ops` and `vector_math` would
+    emit. ``transpile --ops`` shows the table, and tests compare it between targets.
+    """
     for op in OPS.values():
         for d in DTYPES.values():
             if op.name == "cast":

@@ -177,12 +177,14 @@ def _write(section: _Section, form: _Form) -> str:
 
 @functools.cache
 def vector_math_source(op: str, dtype: str, lanes: int, target: Target) -> str | None:
-    """C text that defines ``tp_<op>_<dtype>x<lanes>``, or None where there is no such function.
+    """C text that defines ``tp_<op>_<dtype>x<lanes>``, such as ``tp_exp_f64x8``, with all that it
+    needs; None where there is no such function.
 
-    It assumes the vector types of that many lanes (``f32x16``, ``i32x16``, ``u32x16``), and may be
-    concatenated with others. Special values and the flags divide, overflow and invalid are libm's;
-    vmath.h states the error bounds. A size for which `target` has no register goes through libm,
-    lane by lane.
+    The algorithm is in ``headers/vmath_exp.h`` and its neighbours: range reduction, a polynomial,
+    reconstruction. ``vmath.h`` states the error bounds, which `Op.ulps` promises. Special values
+    and the flags divide, overflow and invalid are libm's. A size for which `target` has no register
+    goes through libm, lane by lane. The text assumes the vector types of that many lanes
+    (``f64x8``, ``i64x8``, ``u64x8``), and may be concatenated with others.
     """
     if op not in MATH_FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
         return None

@@ -170,19 +170,20 @@ def scalar_op(op: str, args: tuple[str, ...], operand: str, result: str) -> str:
 
 
 def define_vector_op(name: str, target: Target) -> str | None:
-    """The definition of the C function ``tp_<op>_<type>``; None for any other name.
+    """The definition of the C function ``tp_<op>_<type>`` on `target`; None for any other name.
+
+        tp_sqrt_f64x8          on AVX-512: a row, so one instruction (`_from_row`)
+        tp_floordiv_i32x4      a template of a header, filled in for the type (`_from_template`)
+        tp_fmod_f64x8          neither: a loop over lanes (`scalarized_function`)
 
     ``type`` is a dtype (a scalar), a dtype and a number of lanes, or a form of masks. Besides the
     names of operations, ``op`` is ``cast_<dtype>``; ``<op>by<number>``, a division by that number;
     ``each_<op>``, the operation lane by lane; ``<op>_both``, on a pair of vectors.
+    `emit_c.definitions` calls it for each name in the text of a kernel.
     """
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
     if suffix in DTYPES:
-        facts = _scalar_facts(suffix)
-        texts = (
-            fill_template(file, f"tp_{op}", facts) for file in ("prelude.h", "half.h", "bits.h")
-        )
-        return next((text for text in texts if text), None)
+        return _scalar_function(op, suffix)
     v = parse_vector_type(suffix)
     if v and op.startswith("cast_"):
         return _cast(op.removeprefix("cast_"), v, target)
@@ -197,6 +198,13 @@ def define_vector_op(name: str, target: Target) -> str | None:
     if v and op.endswith("_both"):
         return _pair_function(op.removesuffix("_both"), v)
     return scalarized_function(op, name, v, target) if v and op in OPS else None
+
+
+def _scalar_function(op: str, dtype: str) -> str | None:
+    """The template of the scalar function ``tp_<op>_<dtype>``, filled in; None without one."""
+    facts = _scalar_facts(dtype)
+    texts = (fill_template(file, f"tp_{op}", facts) for file in ("prelude.h", "half.h", "bits.h"))
+    return next((text for text in texts if text), None)
 
 
 def _from_template(name: str, facts: TemplateFacts, target: Target) -> str | None:

@@ -105,9 +105,12 @@ _COMPARISONS = (
     ),
 )
 
-# Come before AVX_ROWS and GNU_ROWS, and all rows before templates: for another instruction for an
-# operation that one of these has (such as ``add``), add a row here. Comparisons, whose results are
-# bits, are in `_COMPARISONS`.
+# The instructions of AVX-512; `InstrRow` explains the columns. They are tried before AVX_ROWS and
+# GNU_ROWS, so for another instruction for an operation that one of these has (such as ``add``), add
+# a row here. Comparisons, whose results are bits, are in `_COMPARISONS`.
+# Immediates of vrndscale: the rounding mode (0 to nearest, 1 down, 2 up, 3 to zero) + 8, no inexact
+# flag; of vcvtps2ph, 4: as the mode of the CPU; of cmp: 0 is ==, 4 is !=, 17 and 18 are quiet < and
+# <=, that is, without a flag for a NaN.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=512, asm="vsqrt{s} %1, %0"),
     InstrRow(op="rint", dtypes=FLOATS, bits=_EACH, asm="vrndscale{s} $8, %1, %0"),

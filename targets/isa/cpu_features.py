@@ -19,9 +19,12 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets: the architecture's baseline, and what the system reports."""
-    own = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
-    return frozenset(own | {_ALIASES.get(x, x) for x in _listed()})
+    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``): those that
+    each CPU of the architecture has, and those that the system reports. A feature that is not
+    reported is not used: other systems than Linux get the baseline alone.
+    """
+    baseline = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
+    return frozenset(baseline | {_ALIASES.get(x, x) for x in _listed()})
 
 
 def _listed() -> list[str]:

@@ -1,8 +1,8 @@
 """Target `neon`: the baseline of AArch64.
 
 An operation is one of C's that every target shares (`gnu_vector_rows`), a row with ``asm=`` (one
-instruction), or a template in ``headers/neon.h`` (several): `InstrRow` says which to choose. Its float comparisons other than == signal on NaN,
-so they have no row.
+instruction), or a template in ``headers/neon.h`` (several): `InstrRow` says which to choose. Its
+float comparisons other than == raise a flag for a NaN, so they have no row.
 """
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _SUFFIX = dict(
     f16="h", f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d"
 )
 
-# Come before GNU_ROWS and COMPARISON_ROWS, and all rows before templates: for another instruction
-# for an operation that one of these has (such as ``add``), add a row here.
+# The instructions of NEON; `InstrRow` explains the columns. They are tried before GNU_ROWS and
+# COMPARISON_ROWS, so for another instruction for an operation that one of these has (such as
+# ``add``), add a row here.
 _ROWS = (
     InstrRow(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
     InstrRow(op="floor", dtypes="f32", bits=_SIZES, asm="frintm %0.{l}{s}, %1.{l}{s}"),

@@ -26,8 +26,8 @@ SUFFIX = dict(
 
 _COMPARED = "i8 i16 i32 u8 u16 u32"
 
-# Come before GNU_ROWS, and all rows before templates: for another instruction for an operation that
-# one of these has (such as ``add``), add a row here.
+# The instructions of SSE2; `InstrRow` explains the columns. They are tried before GNU_ROWS, so for
+# another instruction for an operation that one of these has (such as ``add``), add a row here.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=128, asm="sqrt{s} %1, %0"),
     InstrRow(op="eq", dtypes=_COMPARED, c="({0} == {1})"),

@@ -49,6 +49,12 @@ class Vec:
 class InstrRow:
     """An operation for which a target has an instruction: as ``c`` or as ``asm``.
 
+        InstrRow(op="min", dtypes="i8 i16 i32", bits=(128, 256), asm="vpmins{s} %2, %1, %0")
+
+    means that ``tp_min_i32x8(a, b)`` is the one instruction ``vpminsd``. Of the rows of a target
+    (`Target.rows`, in order) the first that covers an operation and a type is used; templates are
+    tried after all rows, and scalar code lane by lane last (`vector_ops.define_vector_op`).
+
     ``c``, an operator of GNU C or a builtin, is code that the compiler understands: take it where
     one text means the instruction to GCC and to clang. ``asm`` is for the others. What takes
     several instructions, or builtins that differ between the compilers, is no row but a template in

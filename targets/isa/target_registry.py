@@ -21,11 +21,15 @@ TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NE
 
 @cache
 def runnable_targets() -> tuple[Target, ...]:
-    """The targets whose code runs on this machine, the widest vectors first."""
+    """The targets whose code runs on this machine, the widest vectors first: those of its
+    architecture, all of whose required features (`Target.cpu`) its CPU has.
+    """
     runs = [t for t in TARGETS.values() if t.machine in ("any", machine()) and t.cpu <= features()]
     return tuple(sorted(runs, key=lambda t: -t.bits))
 
 
 def best_target() -> Target:
-    """The runnable target with the widest vectors."""
+    """The target with the widest vectors of those that this machine runs (`runnable_targets`): on a
+    CPU with AVX-512 ``avx512``, on any other machine at least ``scalar``.
+    """
     return runnable_targets()[0]

@@ -51,13 +51,15 @@ def split_for_register_pressure(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
     """Split a legal `loop` with too many accumulators into loops whose accumulators fit in
-    registers.
+    registers; see the example above. Each part has the code that its accumulators need.
 
-    Returns the loop alone where it fits, or where the parts would have a single accumulator.
+    `loop` alone is returned if all of them fit; if the parts would have a single accumulator each,
+    and so read memory too often; if the loop does anything but reduce; or without registers.
     """
     assert isinstance(loop.width, int)
     assert loop.group
-    at_once = target.registers // (loop.group // loop.width) if target.bits else 0
+    registers_each = loop.group // loop.width
+    at_once = target.registers // registers_each if target.bits else 0
     if not 2 <= at_once < len(loop.accs) or not _only_reductions(loop):
         return (loop,)
     pred = (loop.pred,) if isinstance(loop, ir.PredLoop) else ()
@@ -190,15 +192,24 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
 def _split_remainder(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """`loop`; if its groups have many registers that share inner loops, followed by a loop over the
-    remainder in half groups. (A remainder register by register repeats the inner loops for each.)
+    """`loop`, followed by a loop over its remainder in half groups, if that pays; else `loop`
+    alone.
+
+        for j in vec(0, n, width=8, group=64): for k in …      whole groups: 8 registers share k
+                                                               remainder: half groups of 32, and
+                                                               then register by register
+
+    The registers of a group run their inner loops together; a remainder of up to 7 registers would
+    repeat them for each. Not worth a second loop are groups of few registers; nor is it made for a
+    loop with accumulators, which both loops would have to carry, or with a range that is loaded,
+    which could differ the second time.
     """
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
     group = loop.group or 1
-    has_fixed_range = not any(isinstance(n, ir.Load) for n in walk(loop.range))
-    has_short_remainder = group <= target.model.latency * loop.width or bool(loop.accs)
-    if has_short_remainder or not (can_jam_inner_loops(loop) and has_fixed_range):
+    has_few_registers = group <= target.model.latency * loop.width
+    has_loaded_range = any(isinstance(n, ir.Load) for n in walk(loop.range))
+    if has_few_registers or loop.accs or has_loaded_range or not can_jam_inner_loops(loop):
         return (loop,)
     length = ir.Call("max", (ir.Call("sub", (hi, lo), INDEX), index_const(0)), INDEX)
     groups = ir.Call("floordiv", (length, index_const(group)), INDEX)
@@ -208,18 +219,29 @@ def _split_remainder(
 
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
-    """`loop`, which branches around its body where no lane is active, if the body is expensive, or
-    the text of the IR asks for it (``skips=True``).
+    """The predicated loop `loop`, with ``skips`` set if its body should be in a branch, which is
+    not taken where no lane of a group is active.
+
+    That pays if the body costs more than `_BRANCH_WEIGHT`: a branch that is predicted wrongly, in
+    the worst case every other time, costs about as much (see the measurements above). The text of
+    the IR can ask for it, too. A loop of one lane has a branch anyway. (A loop whose effects have
+    different masks is not predicated, so nothing of it is skipped: `vectorize.predicate_loop`.)
     """
     is_expensive = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
     return replace(loop, skips=loop.width != 1 and (is_expensive or loop.skips))
 
 
 def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """The lanes of a register of the widest dtype in the loop.
+    """The vector width of a loop, in lanes: as many as a register of `target` has of the widest
+    dtype in the loop. All vectors of a loop have equally many lanes, so narrower dtypes take a part
+    of a register.
 
-    1, so that the loop becomes scalar, for a target without vectors, and where the group that the
-    vectoriser has fixed for a reduction is not a multiple of the lanes.
+        f32 and f64 on AVX2, 256 bits:     4
+        u8 alone on AVX-512:              64
+
+    1, so that the loop becomes scalar, on a target without vectors, and where the group that the
+    vectoriser has fixed for a reduction is not a multiple of the lanes: the order of its terms must
+    stay. Called by `_legalize_loop` for each vector loop, except one that branches per lane.
     """
     vectors = [n for n in walk(loop) if getattr(n, "lanes", 1) != 1]
     widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]
@@ -236,7 +258,17 @@ def _group_size(loop: ir.VecLoop | ir.PredLoop, width: int) -> int | None:
 
 
 def _mask_form(target: Target, width: int) -> ir.MaskForm:
-    """The mask form of the target for loops of `width` lanes."""
+    """How a predicated loop of `width` lanes switches inactive lanes off on `target`.
+
+    =============  ============================================  ======================
+    mask form      an inactive lane                              where
+    =============  ============================================  ======================
+    BranchPerLane  is jumped over, by a branch                   one lane: scalar code
+    AVX512Mask     is masked by a bit of a mask register         AVX-512
+    SelectBlend    computes, and is left out by a blend or a     AVX2, SSE2, NEON
+                   masked store
+    =============  ============================================  ======================
+    """
     if width == 1:
         return ir.MaskForm.BranchPerLane
     return ir.MaskForm.AVX512Mask if target.masks == "bits" else ir.MaskForm.SelectBlend

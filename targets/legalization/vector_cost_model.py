@@ -57,28 +57,39 @@ def vector_cost(n: ir.Node) -> float:
 
 
 def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """Registers per group (LLVM: the interleave count) of a loop without accumulators of its own.
-    Cases, in this order:
+    """How many registers a group has, in a loop whose group the vectoriser has not fixed: how often
+    the vector loop is unrolled, which LLVM calls its interleave count.
 
-    - no vectors, or a loop that appends, whose appended elements have to stay in order: 1;
-    - inner loops that the registers can share (`can_jam_inner_loops`): as many as fit in registers
-      beside what the inner loops carry, so that loads and latencies are shared (the columns of a
-      matrix product's tile); fewer where the results of the sums stall (`results_stall`);
-    - else enough to hide latency in a cheap body (`interleave_count`).
+        y[i:8] = x[i:8] * 2.0                     4: the products of four registers overlap in time
+        the loop over columns of a @ b, 6 rows    2: 12 sums, 2 loads and 2 operands make up 16
+                                                  registers: the register tile of a matrix product
+
+    `legalize` calls it for each vector loop without accumulators of its own.
     """
-    if target.bits == 0 or any(isinstance(x, ir.Append) for x in walk(loop)):
-        return 1
+    if target.bits == 0:
+        return 1  # no registers
+    if any(isinstance(x, ir.Append) for x in walk(loop)):
+        return 1  # what is appended has to stay in order
     if can_jam_inner_loops(loop):
-        inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
-        has_while = any(isinstance(n, ir.While) for n in inner)
-        inner_code = [x for n in inner for x in (*n.body, *(a.step for a in n.accs))]
-        loads = has_while or any(isinstance(x, ir.Load) for n in inner_code for x in walk(n))
-        # what a `while` carries may be spilled: reloads are hidden by its latency
-        carried_vectors = 0 if has_while else _carried_vectors(loop)
-        if carried_vectors and isinstance(loop, ir.VecLoop) and results_stall(loop):
-            return max(target.model.latency // carried_vectors, 1)
-        return max_tile_columns(target.model, carried_vectors, loads=loads)
+        return _registers_that_share_loops(loop, target)
     return interleave_count(target.model, vector_cost(loop))
+
+
+def _registers_that_share_loops(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
+    """The registers of a group that run the inner loops of `loop` together, and so share their
+    uniform loads, and hide each other's latency: as many as fit beside what the inner loops carry.
+    Fewer where the results of short sums are waited for (`jam.results_stall`), so that the next
+    group can start meanwhile.
+    """
+    inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
+    has_while = any(isinstance(n, ir.While) for n in inner)
+    inner_code = [x for n in inner for x in (*n.body, *(a.step for a in n.accs))]
+    loads = has_while or any(isinstance(x, ir.Load) for n in inner_code for x in walk(n))
+    # what a `while` carries may be spilled: reloads are hidden by its latency
+    carried_vectors = 0 if has_while else _carried_vectors(loop)
+    if carried_vectors and isinstance(loop, ir.VecLoop) and results_stall(loop):
+        return max(target.model.latency // carried_vectors, 1)
+    return max_tile_columns(target.model, carried_vectors, loads=loads)
 
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
@@ -97,8 +108,15 @@ def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
 
 
 def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) -> bool:
-    """Whether each register of an accumulator of a legal loop is a C variable, and the body is
-    unrolled for each; else they are in an array, over which a loop runs.
+    """Whether the registers of a group are unrolled in the C code of a legal loop: True if the body
+    is repeated for each, and each register of an accumulator is a C variable; False if they are in
+    an array, over which a loop runs.
+
+        s_0 = s_0 + x[i:8];                  for (r = 0; r < 4; r++) s[r] = s[r] + x[i + 8 * r : 8];
+        s_1 = s_1 + x[i + 8:8]; …
+
+    Not unrolled are groups of more registers than the target has (their values would be in memory
+    anyway), and bodies that would become larger than `_MAX_UNROLLED_COST`. `c_vector_loops` asks.
     """
     assert isinstance(loop.width, int)
     assert loop.group
@@ -112,23 +130,26 @@ def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) ->
 def store_to_align(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store for which `loop` peels its first elements, so that whole groups store to aligned
-    addresses: its first one. None if aligning is impossible or not worth three copies of the body.
+    """The store of `loop` whose addresses should be aligned, the first one: the elements before the
+    first aligned address are peeled off. None if no store is aligned.
 
-    The store must be unmasked and contiguous, alone or as one of an interleaved pair, and its
-    address computable before the loop: its subscripts read only the loop variable and names in
-    `known`.
+        for i in vec(0, n): y[i:8] = x[i:8] * 2.0     y at 16 mod 64: 6 elements of f64 are peeled
+
+    A store that crosses a cache line takes about twice as long; a load matters less. `arrays`: the
+    parameters of the kernel; `known`: the names that are bound before the loop. The C printer asks
+    (`_VectorLoop._phases`).
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
-        return None
+        return None  # peeling changes which lane adds a term
     if store.value.lanes == 1 or store.mask is not None or store.step != 1:
-        return None
+        return None  # not a store of a whole register
     if vector_cost(loop) > _MAX_PEELED_COST or can_jam_inner_loops(loop):
-        return None
+        return None  # not worth a copy of the body for the peeled elements
     names = {x.name for i in store.index for x in walk(i) if isinstance(x, ir.Var)} - {loop.var}
     if not all(x in known for x in names):
-        return None
+        return None  # the address is known only in the body
+    # elements side by side, or pairs of which the next store fills the other half
     stride, second = arrays[store.array].step(store.axis), rest[0]
     is_pair = second is not None and are_interleaved_stores(store, second, arrays)
     return store if stride == 1 or (stride == 2 and is_pair) else None
@@ -137,23 +158,30 @@ def store_to_align(
 def is_streaming_store(
     store: ir.Store, v: Vec, arrays: Mapping[str, ir.Param], read: Container[str], target: Target
 ) -> bool:
-    """Whether `store` should be non-temporal (past the caches) where its array is large: the target
-    has such an instruction for a whole register, and the kernel does not read the array. How large,
-    the C code tests at run time (`c_vector_loops`).
+    """Whether `store`, of lanes of type `v`, should go past the caches (a non-temporal store) where
+    its array is large: it then saves the load of each cache line that is overwritten.
+
+    The target must have such an instruction (`Target.stream`) for a whole register; and the kernel
+    must not read the array (``read``: those that it reads), which would then miss the caches. How
+    large is large, the C code tests at run time (`c_vector_loops._VectorLoop._streamed`).
     """
     is_contiguous = v.bits == target.bits and arrays[store.array].unit == store.axis
     return bool(target.stream) and is_contiguous and store.array not in read
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
-    """The load of the element directly after `load` in each lane, for arrays of pairs such as
-    complex numbers (``z[i:W, 0]`` → ``z[i:W, 1]``); None otherwise.
+    """The load of the other half of each pair that `load` takes one half of, for arrays of pairs in
+    memory, such as complex numbers: of ``z[i:W, 0]``, the real parts, it is ``z[i:W, 1]``. None if
+    the array has no pairs, or `load` takes the second halves.
+
+    If a loop has both loads, the C printer loads whole registers of pairs and separates them
+    (`c_vector_loops.name_shared_loads`), which is faster than two gathers.
     """
     p = arrays[load.array]
     if p.unit is None or (p.step(load.axis), load.step) != (2, 1):
-        return None
+        return None  # lanes are not two elements apart
     if load.dtype == "bool" or DTYPES[load.dtype].wide:
-        return None
+        return None  # no code for these dtypes
     index = _next_of_pair(load.index, p.unit)
     return replace(load, index=index) if index else None
 

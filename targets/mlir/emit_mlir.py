@@ -21,9 +21,13 @@ from .mlir_statements import STATE, StatementBuilder
 __all__ = ["emit"]
 
 def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
-    """The module of a scalar kernel; arrays are memrefs with strides.
+    """The MLIR module of a scalar kernel, for ``--emit mlir``: nothing is run by it but the tests.
 
-    Parallel loops are ``scf.parallel``: those that fold floats, only with `reassociate`.
+        for i in loop(0, n):              scf.parallel (%i) = (%zero) to (%n) step (%one) {
+            y[i] = x[i] * 2.0      →        %v = memref.load %x[%i] : !f64x1u0 …
+
+    Arrays are memrefs with strides. Loops whose iterations are independent are ``scf.parallel``
+    (`mlir_statements.parallel_reductions`); with float reductions only if `reassociate`.
     Raises `NoMlirForm` for an operation that cannot be written in MLIR.
     """
     kernel = promote_f16(kernel)

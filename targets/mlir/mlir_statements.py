@@ -30,7 +30,12 @@ __all__ = [
 def parallel_reductions(
     loop: ir.Loop, kernel: ir.Kernel, reassociate: bool
 ) -> tuple[Reduction, ...] | None:
-    """The accumulators of a parallel loop, as reductions; None if the loop is not parallel.
+    """The accumulators of `loop` as reductions, if it can be an ``scf.parallel``, which has
+    reductions and no other accumulators; None if it has to be an ``scf.for``.
+
+        for i: s += x[i] * y[i]        (the reduction of s by addition,), if `reassociate`
+        for i: y[i] = x[i]             ()
+        for i: y[i + 1] = y[i]         None
 
     Its iterations must be independent but for the accumulators (`parallel_obstacle`).
     """
@@ -42,10 +47,11 @@ def parallel_reductions(
     if len(reductions) < len(loop.accs) or _may_stop(loop, kernel):
         return None
     terms = (ir.Assign(f"{f.acc.name}$", f.value) for f in reductions)
-    alone = replace(loop, body=(*loop.body, *terms), accs=())
-    if parallel_obstacle(alone, kernel) is not None:
+    without_accs = replace(loop, body=(*loop.body, *terms), accs=())
+    if parallel_obstacle(without_accs, kernel) is not None:
         return None
-    return None if array_reductions(alone, kernel) else reductions  # they would have to be atomic
+    # elements to which several iterations add would have to be atomic
+    return None if array_reductions(without_accs, kernel) else reductions
 
 
 def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:

@@ -1,7 +1,9 @@
 """Definite assignment: which names are surely bound after a statement; reads that may be unbound.
 
-A forward dataflow analysis; where paths meet, the names that are bound on both remain. A path that
-ends in ``return``, ``raise``, ``break`` or ``continue`` has the result None and does not count.
+A forward dataflow analysis, as Java's definite assignment (Java Language Specification, chapter
+16); where paths meet, the names that are bound on both remain. A path that ends in ``return``,
+``raise``, ``break`` or ``continue`` has the result None and does not count. The backward question,
+which names may still be read, is `liveness`.
 """
 from __future__ import annotations
 

@@ -58,9 +58,9 @@ def failed_guard_rejections(
 
     1. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
     2. each argument that did not fit its parameter: with what was found of it;
-    3. each other code by which Python has replayed calls: for a check in the kernel, or a
-       floating-point condition, at the places that may have caused it (``sources``: the operations
-       that may raise one), since a status does not say which of them did.
+    3. each other code that ``stats`` counts replays by: checks in the kernel, and floating-point
+       conditions. The status does not say which check or operation it was, so the rejection has all
+       places that may have caused it (``sources``: the operations that may raise a condition).
 
     A code that 1 or 2 has told is left out of 3. `report_compiled` calls this.
     """

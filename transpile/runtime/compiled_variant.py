@@ -182,7 +182,8 @@ class Variant:
     def _judge_and_restore(
         self, status: int, arguments: tuple[Any, ...], saved: Snapshot
     ) -> str | None:
-        """Decide from a kernel's status, which is not 0, whether Python replays the call.
+        """Decide from a kernel's status, which is not 0, whether Python replays the call. Called by
+        the Python wrapper (``_tp_judge``), and by `is_result_valid` of whole.c.
 
         Returns None if the result stands, "" if the call has another signature, else the code of
         the replay. By the status:

@@ -138,7 +138,10 @@ def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
 def same_results(a: Any, b: Any) -> bool:
     """Whether two results are the same up to rounding: of one type, shape and dtype; floats within
     `TOLERANCE`, relative to their magnitude, or absolute near 0, and NaN equal to NaN; all else
-    exactly equal. Lists, tuples and fields of records are compared item by item.
+    exactly equal. Lists, tuples and fields of records are compared item by item::
+
+        same_results((1.0, [2]), (1.0 + 1e-12, [2]))   →   True
+        same_results(1, 1.0)                           →   False
     """
     if type(a) is not type(b):
         return False

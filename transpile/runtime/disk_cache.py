@@ -53,7 +53,7 @@ from ..host_nodes import (
     HostItem,
     HostName,
 )
-from ..options import Options
+from ..options import Options, chosen_target
 from ..types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
 from ..types.value_types import ArgType, Function
 from .compiled_variant import Variant
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from targets.abi.load_kernel import LoadedKernel
 
     from ..diagnostics import Rejection
+    from ..knobs import Knobs
 
 __all__ = ["find_variant", "store_refusal", "store_variant"]
 
@@ -121,21 +122,27 @@ def store_refusal(
 
 
 def find_variant(
-    function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
+    function: FunctionType, types: Mapping[str, ArgType], options: Options, settings: Knobs,
     values: Arguments,
 ) -> Variant | None:
     """The variant that an earlier process has compiled and stored (`store_variant`), loaded without
-    the compiler. `Dispatcher._variant_from_disk` asks before it compiles. None if there is none
+    the compiler. `Dispatcher._build_variant` asks before it compiles. None in these cases:
 
-    - for this source, these types, options and target, and this version (`_cache_key`), or whose
-      global names mean what they did then (`_variant_of_recipe`);
-    - that may be used here: this machine runs no code for ``target``, or the user has registered
-      macros, which shape kernels and which no key describes;
-    - that applies to a call with these ``values``.
+    - the cache must not be used: by the options; since the user watches the compilation, or has it
+      checked (`settings`, the environment variables); or since environment variables or macros of
+      the user's shape the kernel, which the key of an entry does not tell;
+    - this machine runs no code for the target;
+    - there is no entry for this source, these types, options and target, and this version
+      (`_cache_key`), or global names mean something else than then (`_variant_of_recipe`);
+    - it does not apply to a call with these ``values``.
 
     Raises Refused if what is stored is a refusal, which still holds (`_raise_again`).
     """
-    if target not in (t.full_name for t in runnable_targets()) or _has_user_macros():
+    is_watched = settings.debug or settings.dump or settings.check
+    if not options.cache or is_watched or settings.shapes_code or _has_user_macros():
+        return None
+    target = chosen_target(options, settings).full_name
+    if target not in (t.full_name for t in runnable_targets()):
         return None
     try:
         data = read_cached(_cache_key(function, types, options, target), RECIPE_SUFFIX)
@@ -358,7 +365,12 @@ def _helper_exprs(
 def _guard_if_unchanged(
     names: _NameMeanings, expr: HostExpr, description: tuple[Any, ...]
 ) -> IdentityGuard | None:
-    """A guard on the current value of `expr`, if it still has the description `description`."""
+    """A guard that `expr`, such as the global name ``scale``, keeps the value that it has now; None
+    if that value is not what it was when the entry was stored, so that the entry is not used.
+
+    An entry cannot store the object itself, so it stores a description (`_description`): a number
+    by its value, a function by its code. Within a process the guard then compares by identity.
+    """
     try:
         value = _value_of(names, expr)
     except (LookupError, AttributeError, ValueError):

@@ -5,14 +5,20 @@ A call takes one of two ways:
 - fast: the installed call (`installed_call`) has a row for the types and the size of the arguments,
   and calls what the row names. The dispatcher does not see such a call;
 - slow: no row fits (`Dispatcher._select_callee`), or the variant that was called could not serve
-  the call, since a guard failed or a floating-point condition arose (`Dispatcher._on_miss`). The
-  arguments are unchanged then. The dispatcher returns the function to call: a variant, which it
-  compiles if need be (`_compile_or_refuse`), the outlined function, or the original.
+  the call (`Dispatcher._on_miss`), whose arguments are unchanged then. The dispatcher returns the
+  function to call: a variant, which it compiles if need be (`_compile_or_refuse`), the outlined
+  function, or the original.
 
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
 types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
 signature is refused or their guards fail, come back to the dispatcher after a number of calls that
-doubles each time.
+doubles each time. For example::
+
+    f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
+    f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
+    f(x, y)          # fast: a row sends calls of these types and this size to the faster one
+    f(x32, y32)      # slow: another signature, float32, with its own specialization
+    f(x[1:], x[:-1]) # a guard fails in the kernel (they overlap): `_on_miss`, Python replays it
 """
 from __future__ import annotations
 
@@ -149,7 +155,7 @@ class Dispatcher(WrappedFunction):
         1. no variant, but not refused: a thread compiles the signature (``background=True``), and
            no call waits for it. The original;
         2. no variant, since the signature is refused: the outlined function, whose regions are
-           compiled, or else the original (`_callee_of_refused`);
+           compiled, or the original (`_select_for_refused`);
         3. compiled code has to be used even where it is slower (`_selects_by_time`): the variant;
         4. the variant or the original, as was measured for calls of this size (`_faster_callee`).
         """
@@ -225,8 +231,11 @@ class Dispatcher(WrappedFunction):
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`, for a signature that is refused: what `OutlinedSelection` says where
-        it is asked (`_may_select_original`), else what `_callee_of_refused` says.
+        """As `_select_callee`, for a signature that is refused. In this order:
+
+        - where the outlined function and the original give the same bits, the faster of the two for
+          calls of this size (`OutlinedSelection`); while it has not decided, the call is a trial;
+        - else the outlined function if there is one, or the original (`_callee_of_refused`).
         """
         spec.outlined = self._without_slow_regions(spec)
         selection = spec.selection_of_outlined() if self._may_select_original(spec) else None
@@ -364,15 +373,14 @@ class Dispatcher(WrappedFunction):
     def _after_float_condition(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where it is unknown which operation raised a float flag: `code` is
-        ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, where the value may not be used. The first
-        time the original, which shows its warnings; after that a recording variant, if it helps.
+        """The function to call after a floating-point condition, where the status alone does not
+        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
+        the original; later a variant whose kernel records which operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
-        has_replayed = spec.replays[code] > 0
         variant = None
-        may_compile = has_replayed and not self._background.is_compiling()
+        may_compile = spec.replays[code] > 0 and not self._background.is_compiling()
         if may_compile and recording_helps(failed.interface, self._function, code):
             variant = self._recording_variant(spec, failed)
         if variant is None:
@@ -443,8 +451,7 @@ class Dispatcher(WrappedFunction):
         background. One thread at a time compiles a function; another one waits for the lock, and
         then takes what the first has made.
 
-        Any exception of the compiler becomes a rejection (`compile_call.rejection_of`), which is
-        remembered in `spec` and of which the user is warned: the original still runs. Raised are
+        Any exception of the compiler is a refusal (`_refuse`): the original still runs. Raised are
         only faults of the process, after which the next call tries again (`Faults`), and failed
         assertions under ``TRANSPILE_CHECK``.
         """
@@ -464,22 +471,27 @@ class Dispatcher(WrappedFunction):
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
-                if self._faults.should_retry(error):
+                is_failed_check = settings.check and isinstance(error, AssertionError)
+                if self._faults.should_retry(error) or is_failed_check:
                     raise
-                if settings.check and isinstance(error, AssertionError):
-                    raise
-                from .compile_call import rejection_of
-
-                rejection = rejection_of(error)
-                spec.names = names_read(self._function)
-                spec.outlined = self._outline(spec, rejection)
-                rejection = self._with_cause(spec, rejection)
-                spec.rejection, spec.error = rejection, drop_tracebacks(error)
-                self._warn_of_refusal(spec, rejection)
+                self._refuse(spec, error)
                 return None
             self._faults.reset_count()
             spec.add(variant)
             return variant
+
+    def _refuse(self, spec: Specialization, error: Exception) -> None:
+        """Remember in `spec` that it cannot be compiled, since `error` was raised, so that the next
+        calls do not try again: the rejection, what it depends on (`names`), and the function with
+        the regions that can be compiled. Warn the user.
+        """
+        from .compile_call import rejection_of
+
+        rejection = rejection_of(error)
+        spec.names = names_read(self._function)
+        spec.outlined = self._outline(spec, rejection)
+        spec.rejection, spec.error = self._with_cause(spec, rejection), drop_tracebacks(error)
+        self._warn_of_refusal(spec, spec.rejection)
 
     def _build_variant(
         self, spec: Specialization, settings: Knobs, values: Arguments | None
@@ -487,13 +499,16 @@ class Dispatcher(WrappedFunction):
         """A variant for the current global names, from the disk cache or compiled.
 
         `values`: the arguments of the call; None for a recording variant, which is not cached.
-        Raises what `compile_variant` raises, and CompilationPending where a thread has been started
-        instead.
+        Raises as `compile_variant` does, and CompilationPending if a thread was started instead.
         """
         start = perf_counter()
         types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            variant = None if values is None else self._variant_from_disk(types, settings, values)
+            variant = None
+            if values is not None:
+                from .disk_cache import find_variant
+
+                variant = find_variant(self._function, types, self.options, settings, values)
             if variant is None:
                 if values is not None and self.options.background and not fallback_is_error():
                     again = functools.partial(self._compile_or_refuse, spec, values)
@@ -566,21 +581,6 @@ class Dispatcher(WrappedFunction):
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
 
-    def _variant_from_disk(
-        self, types: dict[str, ArgType], settings: Knobs, values: Arguments
-    ) -> Variant | None:
-        """The variant from the disk cache; None if there is none. The cache is not used if the user
-        wants to see the compilation, or has it checked, or if environment variables change the
-        generated code (`Knobs.shapes_code`).
-        """
-        is_watched = settings.debug or settings.dump or settings.check
-        if not self.options.cache or is_watched or settings.shapes_code:
-            return None
-        from ..options import chosen_target
-        from .disk_cache import find_variant
-
-        target = chosen_target(self.options, settings)
-        return find_variant(self._function, types, self.options, target.full_name, values)
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
         """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is

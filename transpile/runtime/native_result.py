@@ -72,8 +72,12 @@ class HasFramePlaces(Protocol):
 
 
 class ResultProgram:
-    """Rows that construct the result, for `values.c`. All methods return the start of a row, and
-    raise NotNative for results without one.
+    """Compiles the result specification of a kernel to the rows from which `build_object` of
+    `values.c` builds the result; `build_object` lists the kinds of rows, and the module's docstring
+    has an example. `native_call` makes it.
+
+    All methods return the start of a row in the program, and raise NotNative for a result that only
+    the Python wrapper can make (`result_source`).
     """
 
     def __init__(self, places: HasFramePlaces, program: Program) -> None:

@@ -85,7 +85,7 @@ class Specialization:
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None
     """Why the signature is refused. None: it is compiled, or was not tried yet. Set by
-    `Dispatcher._compile_or_refuse`, and by `_variant_for_call` if names are rebound too often.
+    `Dispatcher._refuse`, and by `Dispatcher._variant_for_call` if names are rebound too often.
     """
     error: Exception | None = None  # the exception behind the rejection
     names: dict[str, int] | None = None

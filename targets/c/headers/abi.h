@@ -8,7 +8,9 @@
 #endif
 #endif
 
-typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;      /* strides in bytes */
+/* A kernel's arguments: int64_t tp_kernel(const tp_array *, const tp_scalar *) gets its arrays and its scalars, in their order.
+ * An array: its first element; for each axis its length in elements, and its stride in bytes. A scalar: the member of its dtype. */
+typedef struct { char *data; int64_t dims[5], strides[5]; } tp_array;
 typedef union {
     double f64; float f32;
     int64_t i64; int32_t i32; int16_t i16; int8_t i8;

@@ -17,7 +17,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from ...analysis.definite_assignment import first_unassigned_read
 from ...diagnostics import InlinedAt
@@ -51,19 +52,11 @@ def instantiate_body(
     arguments, which come before. The module's docstring has an example; `_inline_callee` of the
     inliner calls it, and removes the ``return`` afterwards.
 
-    Each parameter becomes one of three:
-
-    - its argument, where no statement can tell the difference: the callee never assigns the
-      parameter, the argument is a constant or `_is_substitutable`, and the call has no walrus (it
-      would have to bind its name first);
-    - a fresh name without a binding, if it is assigned and starts as a constant: `fold_branches`
-      puts the constant where the body reads it, and `_bind_unassigned_reads` binds what is left;
-    - a fresh name that is bound before the body, else.
-
-    Other local names become fresh. Free names are renamed where they would mean something else in
-    the caller (`CapturedNames.rename_free_names`). Branches are removed that the constants, or the
-    tests around the call, exclude. The nodes get the position of the call, and the line of the
-    callee as their origin.
+    Names are replaced in one step: parameters (`_bind_parameters`), free names that would mean
+    something else in the caller (`CapturedNames.rename_free_names`), imported names, and other
+    local names, which become fresh. Then branches are removed that the constants among the
+    arguments, or the tests around the call, exclude. The nodes get the position of the call, and
+    the line of the callee as their origin.
 
     `expr` evaluates to the callee at each call; ``bind(name, value)`` makes the statements that
     bind a name to an argument. Raises Refused where the arguments do not fit, where a local may be
@@ -76,11 +69,53 @@ def instantiate_body(
     # name in the callee -> the name or expression that takes its place
     names: dict[str, str | ast.expr] = dict(state.captures.rename_free_names(callee, expr))
     names |= imported
-    before: list[ast.stmt] = []
-    constants: dict[str, object] = {}
-    has_walrus = bool(bound_names(call))
     state.cx.at = call
     arguments = [*bind_arguments(callee, call, lambda c, p: _default(state, c, expr, p))]
+    bound = _bind_parameters(state, arguments, assigned, bool(bound_names(call)), bind)
+    names |= bound.names
+    names.update({n: state.fresh(n) for n in sorted(local_names(tree) - names.keys())})
+    fresh = {n for n in names.values() if isinstance(n, str)}
+    state.captures.local |= {n for n in fresh if n not in state.scope.others}
+    body = [rename_names(s, names) for s in statements]
+    _spend_nodes(state, body, callee, call)
+    _move_to_call(state, body, callee, call)
+    # what enclosing tests state of an argument holds for its parameter, too
+    copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
+    facts = [*state.known_facts, *(renamed_fact(fact, copies) for fact in state.known_facts)]
+    body = drop_excluded_branches(fold_branches(body, bound.constants), facts)
+    body = body or [copy_location(ast.Pass(), call)]
+    body = _bind_unassigned_reads(state, callee, body, names, bound.constants, call)
+    return body, bound.before
+
+
+class _BoundParameters(NamedTuple):
+    """What becomes of the parameters of one inlined call."""
+
+    names: dict[str, str | ast.expr]  # parameter -> the name or expression that takes its place
+    before: list[ast.stmt]  # the statements that bind arguments to these names
+    constants: dict[str, object]  # name that is not bound yet -> the constant that it starts as
+
+
+def _bind_parameters(
+    state: Inlining, arguments: Sequence[tuple[str, ast.expr]], assigned: Collection[str],
+    has_walrus: bool, bind: Callable[[str, ast.expr], list[ast.stmt]],
+) -> _BoundParameters:
+    """Decides what takes the place of each parameter; ``arguments`` has the parameters with their
+    arguments, ``assigned`` the names that the callee binds.
+
+        def f(a, k, n): n += 1; …     called as f(x[0], 2, 3)
+        →  _a = x[0] before the body;  2 in place of k;  _n, a constant 3 at the start
+
+    1. The argument itself, where no statement can tell the difference: the callee never assigns the
+       parameter, and the argument is a constant or `_is_substitutable`. Not if the call has a
+       walrus, which must be evaluated at the call.
+    2. A fresh name without a binding, if it is assigned and starts as a constant: `fold_branches`
+       puts the constant where the body reads it, and `_bind_unassigned_reads` binds what is left.
+    3. Else a fresh name that is bound before the body.
+    """
+    names: dict[str, str | ast.expr] = {}
+    before: list[ast.stmt] = []
+    constants: dict[str, object] = {}
     for parameter, value in arguments:
         constant = constant_of(value, {})
         substitutable = constant is not None or _is_substitutable(state, value)
@@ -92,18 +127,7 @@ def instantiate_body(
             constants[name] = constant.value
         else:
             before += bind(name, value)
-    names.update({n: state.fresh(n) for n in sorted(local_names(tree) - names.keys())})
-    fresh = {n for n in names.values() if isinstance(n, str)}
-    state.captures.local |= {n for n in fresh if n not in state.scope.others}
-    body = [rename_names(s, names) for s in statements]
-    _spend_nodes(state, body, callee, call)
-    _move_to_call(state, body, callee, call)
-    # what enclosing tests state of an argument holds for its parameter, too
-    copies = {v.id: names[p] for p, v in arguments if isinstance(v, ast.Name)}
-    facts = [*state.known_facts, *(renamed_fact(fact, copies) for fact in state.known_facts)]
-    body = drop_excluded_branches(fold_branches(body, constants), facts)
-    body = body or [copy_location(ast.Pass(), call)]
-    return _bind_unassigned_reads(state, callee, body, names, constants, call), before
+    return _BoundParameters(names, before, constants)
 
 
 def _callee_imports(
@@ -179,11 +203,12 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
 
         f(x, self.grid)   →   both are put into the body;   f(x[0])   →   _a = x[0] is bound before
 
-    - A constant has.
-    - A name of the caller has, as the callee's own names are fresh; but not one that a local
-      function of the caller binds by ``nonlocal``: the callee may call that function.
-    - An attribute has, if it is an object in an argument, as of members only numbers and arrays are
-      ever set (`promotable_attributes`); or if it is a global's, such as ``np.float64``.
+    - a constant;
+    - a name of the caller, as the callee's own names are fresh; but not one that a local function
+      of the caller binds by ``nonlocal``, for the callee may call that function;
+    - an object in an argument, ``self.grid``: of members only numbers and arrays are ever set
+      (`promotable_attributes`);
+    - an attribute that a global has, such as ``np.float64``.
     """
     if isinstance(e, ast.Attribute):
         return object_type_of(e, state.fixed_types) is not None or state.resolve(e) is not None
@@ -253,18 +278,18 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
     it is None. Raises NotStructured for a ``return`` in a ``with`` or ``try`` that stays.
     """
     none = copy_location(ast.Constant(None), body[-1])
-    if not any("return" in exits_of(s) for s in body):
+    if not any("return" in exits_of(s) for s in body):  # 1
         return body, none
     if isinstance(body[-1], ast.Return) and not any("return" in exits_of(s) for s in body[:-1]):
-        return body[:-1], body[-1].value or none
+        return body[:-1], body[-1].value or none  # 2
     returns = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Return)]
     always_returns = always_leaves(body)
     names = _result_names([r.value for r in returns], always_returns, cx)
     if not always_returns:
         body = [*body, copy_location(ast.Return(none), body[-1])]
     structurer = _ReturnStructurer(cx, names)
-    lines = None if _has_return_in_loop(body) else structurer.bind_in_place(body)
-    lines = lines or structurer.bind_at_end(body)
+    lines = None if _has_return_in_loop(body) else structurer.bind_in_place(body)  # 3
+    lines = lines or structurer.bind_at_end(body)  # 4
     values: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
     if not names:
         return lines, none

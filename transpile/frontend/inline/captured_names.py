@@ -153,18 +153,18 @@ class CapturedNames:
         return {name: new for name, new in renamed.items() if new != name}
 
     def _name_in_caller(self, name: str, function: FunctionType, expr: HostExpr) -> str:
-        """The name in the caller that means what `name`, free in `function`, means there.
+        """The name in the caller that means what `name`, free in `function`, means there. A name is
+        kept where caller and callee read the same variable, for then both see a change of it; else
+        it is captured, so that the kernel reads the callee's variable. In this order:
 
-        In this order:
-
-        1. a closure cell: the same name if the caller closes over the same cell, else captured; a
-           fresh, unbound name if the cell is empty
-        2. a global of a module that both share: the same name
-        3. a name of `transpile.random_numbers`: see `_name_in_draw_function`
-        4. a global of another module: captured
-        5. a builtin: the same name if it means Python's own in both, else captured; that the module
-           has no global of the name is guarded
-        6. no meaning: a fresh, unbound name
+        1. A closure cell: the same name if the caller closes over the same cell, else captured. A
+           cell that is empty gets a fresh, unbound name, which raises if it is read.
+        2. A global of a module that both share: the same name.
+        3. A name of `transpile.random_numbers`: see `_name_in_draw_function`.
+        4. A global of another module: captured.
+        5. A builtin: the same name if it means Python's own in both, else captured. That the module
+           has no global of the name, which would hide the builtin, is guarded.
+        6. No meaning: a fresh, unbound name.
         """
         code, module = function.__code__, function.__globals__
         is_local = name in self.local

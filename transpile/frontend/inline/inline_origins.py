@@ -72,14 +72,14 @@ def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
     """
     place = refused.rejection.span
     earlier = (r for r in inlining.not_inlined if _contains(r.rejection.span, place))
-    refused = next(earlier, refused)
+    refused = next(earlier, refused)  # 1
     rejection, helper = refused.rejection, refused.inlined_at
 
     def source_name(name: re.Match[str]) -> str:
         return inlining.source_names.get(name[0], name[0])
 
-    rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))
-    if helper is None:
+    rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))  # 2
+    if helper is None:  # 3
         return Refused(rejection)
     where, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
     return Refused(replace(rejection, note=f"{where}; {note}" if note else where))

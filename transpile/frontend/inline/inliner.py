@@ -467,16 +467,17 @@ def _inline_callee(
     Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.
     """
     constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
-    entry = callee.key, tuple(c.value for c in constants if c is not None)
+    callee_and_constants = callee.key, tuple(c.value for c in constants if c is not None)
     depth = sum(key == callee.key for key, _ in state.open_calls)
-    if depth >= _MAX_DEPTH or state.open_calls.count(entry) >= _MAX_SAME_CONSTANTS:
+    same_constants = state.open_calls.count(callee_and_constants)
+    if depth >= _MAX_DEPTH or same_constants >= _MAX_SAME_CONSTANTS:
         refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
     if callee.function is not None and not is_draw_function(callee.function):
         state.captures.guard_function(expr, callee.function)
     body, before = instantiate_body(
         state, callee, expr, call, partial(_bind_argument, state)
     )
-    state.open_calls.append(entry)
+    state.open_calls.append(callee_and_constants)
     state.open_bodies.append(body)
     try:
         body = expand_try(_inline_block(state, body), before, state.cx)

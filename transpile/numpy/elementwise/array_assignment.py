@@ -175,10 +175,10 @@ def _assign_new_array(
         return None
     if is_gathered(value, cx) and not index_axis_first(value, cx):
         if ty.rank != 2:
-            return None
+            return None  # NumPy permutes axes
         return guarded(view.checks, s, _gathered_layout(name, view, ty, cx), cx)
     order = view.order
-    if order == "C+F":
+    if order == "C+F":  # NumPy decides by the strides, as it did for the sample that gave the type
         order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, UNKNOWN_ORDER)
     if ty.rank > 1 and order == UNKNOWN_ORDER:
         return None
@@ -186,7 +186,7 @@ def _assign_new_array(
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
     if in_f and any(integer_constant(n) == 1 for n in view.shape):
-        return None
+        return None  # see `_may_be_unit`
     unit_lengths = [test for n in view.shape if (test := _may_be_unit(n, cx)) is not None]
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -266,9 +266,9 @@ def store_elements(
     exact_shape = stored.shape[:exact]
     mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
     values, mask = (_with_exact_lengths(v, stored, exact) for v in (values, mask))
-    broadcast = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
-    test = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
-    if list(map(tree_key, broadcast.shape)) != list(map(tree_key, stored.shape)):
+    new_elements = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
+    selected = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
+    if list(map(tree_key, new_elements.shape)) != list(map(tree_key, stored.shape)):
         return None  # NumPy raises, unless a length turns out to be 1
     augmented = augmented_element(read, op, value, cx) if op else None
     if op and augmented is None:
@@ -280,18 +280,18 @@ def store_elements(
         mismatches.append(cx.expr("N == 1", N=product_of(stored.shape, cx)))
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        place, e = stored.at(at), broadcast.at(at)
+        place, e = stored.at(at), new_elements.at(at)
         if augmented is None:
             e = converted_element(e, target_fact, value_fact, cx)
         else:
             e = augmented(place, e)
         lines = cx.code("PLACE = E", PLACE=place, E=e)
-        return lines if where is None else cx.code("if C: LINES", C=test.at(at), LINES=lines)
+        return lines if where is None else cx.code("if C: LINES", C=selected.at(at), LINES=lines)
 
     fortran_order = ty.rank > 1 and ty.unit == 0
     lines = loop_nest(_constant_lengths(stored, values), body, cx, fortran_order)
     overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
-    return guarded([*overflows, *broadcast.checks, *mismatches], s, lines, cx)
+    return guarded([*overflows, *new_elements.checks, *mismatches], s, lines, cx)
 
 
 def _is_stored_elementwise(
