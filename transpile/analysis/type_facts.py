@@ -105,8 +105,8 @@ class Fact(NamedTuple):
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is on every path an integer of Python or NumPy, such as ``i`` or ``x[i]`` of an
-        int array, and no array.
+        """Whether it is an integer of Python or NumPy on every path, such as ``i`` or ``x[i]`` of
+        an int array, and no array.
         """
         return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
 
