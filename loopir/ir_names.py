@@ -1,5 +1,9 @@
 """Names in Loop IR code: bound names, names read, fresh names, renaming and substitution.
 
+A kernel has scalar names, bound by assignments, loops and yields, and array names, which are
+parameters. The functions here are about scalar names; `analysis.mod_ref` is about arrays. A name
+may be bound several times (`multiply_bound_names`): Loop IR is not in SSA form.
+
 The queries are memoised in each node, since most nodes survive many passes.
 """
 from __future__ import annotations

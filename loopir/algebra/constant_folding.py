@@ -1,4 +1,8 @@
-"""Constant folding, neutral elements, lossless casts, constant trip counts."""
+"""Constant folding, neutral elements, lossless casts, constant trip counts.
+
+What is decided about an expression by its constants and dtypes alone: the leaves on which the
+rewrite rules (`rewrite_rules`), the index arithmetic (`index_builder`) and the passes build.
+"""
 from __future__ import annotations
 
 from typing import TypeGuard

@@ -1,7 +1,9 @@
 """Conditions: the terms of a condition, and which of them are decided where it holds or fails.
 
-All that refines facts by a condition goes through `implied_terms`: `assume_condition`, path
-conditions of lowering, conditions on the induction variable, bounds of ``while``.
+A *term* of a condition is an operand of its ``and``, ``or`` and ``not``: of ``i < n and not done``
+these are ``i < n`` and ``done``. All that refines facts by a condition goes through
+`implied_terms`: `assume_condition`, path conditions of lowering, conditions on the induction
+variable, bounds of ``while``.
 """
 from __future__ import annotations
 

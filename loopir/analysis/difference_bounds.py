@@ -5,7 +5,8 @@ domain of abstract interpretation; A. Miné, PADO 2001), kept sparse; LLVM's cou
 constraint system of ConstraintElimination::
 
     while lo < hi:                       # lo - hi <= -1
-        mid = (lo + hi) // 2             # lo - mid <= 0, mid - hi <= -1: so x[mid] is in bounds
+        mid = (lo + hi) // 2             # lo - mid <= 0, mid - hi <= -1
+        x[mid]                           # in bounds, given that 0 <= lo and hi <= len(x)
 
 `refine_facts` adds what conditions imply; the pass `check_elimination` uses both.
 """
@@ -87,6 +88,7 @@ class IntegerFacts:
             case Var() | Dim() if (known := self.ranges.get(_term_of(e))) is not None:
                 return known
             case Call("sub", (a, b), "i64", 1) if _is_plain_term(a) and _is_plain_term(b):
+                # as of unbounded integers; if that may overflow, it may be any number
                 low, high = expression_bounds(e, self.range_of, ("sub",))
                 least, most = self.difference_range(a, b)
                 found = max(low, least), min(high, most)

@@ -1,7 +1,8 @@
 """Mod/ref analysis: which arrays code reads and writes, and whether a load may move past it.
 
-`arrays_read` and `arrays_written` are syntactic; `AliasInfo` adds which arrays may overlap.
-`AliasInfo.crosses` answers whether a value may be computed after some code instead of before it.
+`arrays_read` and `arrays_written` are syntactic; `AliasInfo` adds which arrays may overlap, by the
+guards of the kernel. `AliasInfo.crosses` answers whether a value may be computed after some code
+instead of before it. (LLVM: ModRefInfo of alias analysis; here a whole array is one location.)
 """
 from __future__ import annotations
 

@@ -285,8 +285,8 @@ def fusion_rejection(
     would save. ``Rejection.first`` is the place of the first loop: the report shows one rejection
     for each pair of places.
 
-    Of a brief pair, of which only the decision is asked (`LoopPair.brief`), the rejection has just
-    code and reason: the rest takes longer to make than the decision.
+    Where only the decision matters (`LoopPair.brief`), the rejection has just code and reason: the
+    rest takes longer to make than the decision.
     """
     if p.brief:
         return Rejection(code, why, p.second.span)

@@ -448,7 +448,7 @@ int64_t tp_pool_join(int64_t milliseconds)
     ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
-        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);
+        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* most workers end at once */
     int left = 0;
     for (int i = 0; i < MOST_THREADS; i++) {
         int32_t state = LOAD(&staff[i].state);
@@ -538,12 +538,13 @@ static void learn_rate(float *rate, double time, double units)
     __atomic_store(rate, &new, __ATOMIC_RELAXED);
 }
 
-/* The work that is expected of the region, in nanoseconds. */
+/* The work that is expected of the region, in nanoseconds. A single serial run may have waited for a CPU or for memory: until there
+ * is another one, what parallel runs have taught (`learn_rate`) counts, if it is less. */
 static double expected_time(const tp_region *r, const history *h)
 {
     float rate;
     __atomic_load(r->loop->rate, &rate, __ATOMIC_RELAXED);
-    return r->units * (h->serial ? h->serial : (double)rate);
+    return r->units * (h->serial && (h->serial_runs == 2 || h->serial < (double)rate) ? h->serial : (double)rate);
 }
 
 /* The most threads t, up to `most`, for which `time` is at least t (t - 1) times `step`. */
@@ -799,10 +800,11 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     double range = (double)(r->last - r->first);
     int64_t hired = pool.counts[3];
     divide(r, t, expected);
+    POKE(&pool.cpu, current_cpu()), keep_apart();
     hire(t - 1);
     hired -= pool.counts[3];
     pool.region = r, pool.control = float_control(), pool.status = 0, pool.flags = 0;
-    POKE(&pool.cpu, current_cpu()), keep_apart(), pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
+    pool.seats = t - 1, pool.helpers = pool.is_stopped = 0;
     POKE(&pool.is_over, 0);
     ADD(&pool.gate, ((uint64_t)1 << 32) + OPEN);
     int sleepers = __atomic_load_n(&pool.parked, __ATOMIC_SEQ_CST), asleep = t - 1 - (PEEK(&pool.alive) - sleepers);
@@ -821,6 +823,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     if (h->serial_runs == 2) learn_parallel(r, h, t, time, h->serial * r->units);
     else learn_parallel(r, h, t, time, r->loop->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
     if (!r->loop->is_uneven) learn_rate(r->loop->rate, own, r->units * share);
+    else if (time * t < expected / 2) learn_rate(r->loop->rate, time * t, r->units);    /* at most so much work */
     return status;
 }
 

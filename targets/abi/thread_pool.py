@@ -208,12 +208,13 @@ def _open(path: str) -> None:
     """Open the pool, the shared object at `path`, for this process: bind its functions, tell it the
     bounds on threads, and register what ends its workers,
 
-    - before a fork (``tp_pool_join``): the child has no worker, and would find the pool's locks in
-      whatever state they were. The parent hires workers again at the next parallel loop;
+    - before a fork (``tp_pool_join``): the child has no workers, and a lock of the pool that a
+      worker held would stay locked there. The parent starts workers again at the next parallel
+      loop;
     - at the end of the interpreter (``tp_pool_shut``), for good.
 
-    Called once, by whichever comes first: a kernel that finds the pool built by an earlier process,
-    or the thread that has built it.
+    Called once: by the first kernel with parallel loops, if an earlier process has built the pool,
+    else by the thread that builds it.
     """
     import ctypes
 

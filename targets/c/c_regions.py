@@ -75,6 +75,10 @@ _SAVED_AT_ONCE = 1 << 16
 """Bytes that a chunk of a loop saves, at most: they stay in a core's cache, and `malloc` takes them
 from memory that it has had before."""
 
+_SAVED_BEFORE_RUN = 1 << 13
+"""Bytes that a chunk saves before it runs the iterations that store there, about: they stay in the
+first-level cache."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -138,7 +142,7 @@ def emit_region(
     run = f"tp_run_loop(&tp_loop_{number}, {given}, {lo}, {hi}, {grain}, {units})"
     rest = " & ~TP_FOUND" if _HIT in captured else ""
     if _undoes(n):
-        yield from _undo_lines(number, c, run, given, (lo, hi))
+        yield from _undo_lines(number, n, c, run, given, (lo, hi), s)
     else:
         yield f"status |= {run}{rest};"
     yield "} else {"
@@ -351,7 +355,8 @@ def _arrays_of(n: ir.Node) -> set[str]:
 # when the region has stopped, those behind the first chunk that has not ended are put back. What
 # was stored before it stays: as in a run by one thread, Python writes it again. So a chunk whose
 # predecessors have all ended saves nothing, and what others have saved is dropped when theirs have
-# (`parallel_undo.h`). Chunks are claimed in ascending order, so that this is soon.
+# (`parallel_undo.h`). Chunks are claimed in ascending order, so that this is soon: with two threads
+# a chunk saves about half of what it stores.
 
 
 def _step(n: Splittable) -> int:
@@ -397,25 +402,47 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
     return lines
 
 
-def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
-    """The body of `tp_run`: a chunk saves what it must, and runs. Without memory the region stops,
-    and what is left of its range is run by one thread.
+def _block(n: Splittable, s: Scope) -> int:
+    """The iterations that a chunk saves, and runs, at a time: full grains, and a multiple of 16
+    elements of each array, so that all are aligned.
     """
-    given = "arrays, scalars, captured, first, last"
+    least = 16 * _grain(n)
+    return max(_SAVED_BEFORE_RUN // _bytes(n, s) * _step(n) // least, 1) * least
+
+
+def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
+    """The call that copies the elements of the iterations `begin` … `end` - 1 to or from their
+    place in `room`; the last argument is still to be written.
+    """
+    place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_bytes(n, s)}"
+    return f"tp_copy_{number}({given}, begin, end, {place}, "
+
+
+def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
+    """The body of `tp_run`: a chunk saves what it must, and runs, block by block: what it has just
+    saved it finds in the cache, and it saves no more once all chunks before it have ended. Without
+    memory the region stops, and what is left of its range is run by one thread.
+    """
+    given, replay = "arrays, scalars, captured", STATUS["replay"]
     bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
     yield f"struct tp_captured_{number} *const shared = captured;"
     yield from _whole_range(number)
     yield "tp_saved *room;"
+    yield "int64_t status = 0;"
     yield f"if (!tp_begin_chunk(&shared->tp_undo, first, last, {bytes_}, &room))"
     yield "    return TP_NO_ROOM;"
-    yield f"if (room) tp_copy_{number}({given}, (char *)(room + 1), 0);"
-    yield f"const int64_t status = tp_part_{number}({given});"
-    yield f"if (!(status & {STATUS['replay']})) tp_end_chunk(&shared->tp_undo, room, last);"
+    yield f"for (int64_t begin = first, end; begin < last && !(status & {replay}); begin = end) {{"
+    yield "const int must_save = tp_must_save(&shared->tp_undo, room);"
+    yield f"end = must_save && last - begin > {(block := _block(n, s))} ? begin + {block} : last;"
+    yield f"if (must_save) {_copied(number, n, given, 'room', s)}0), room->saved = end;"
+    yield f"status |= tp_part_{number}({given}, begin, end);"
+    yield "}"
+    yield f"if (!(status & {replay})) tp_end_chunk(&shared->tp_undo, room, last);"
     yield "return status;"
 
 
 def _undo_lines(
-    number: int, captured: str, run: str, given: str, ends: tuple[str, str]
+    number: int, n: Splittable, captured: str, run: str, given: str, ends: tuple[str, str], s: Scope
 ) -> Iterator[str]:
     """The `run` of the region in the body of the kernel, and what follows it: the chunks put back
     that are behind the first one that has not ended, if it was stopped; their memory freed; what is
@@ -425,10 +452,11 @@ def _undo_lines(
     yield f"{undo}.ended = {ends[0]};"
     yield f"int64_t tp_result = {run};"
     yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
-    yield f"    for (tp_saved *saved = {undo}.begun; saved; saved = saved->next)"
-    yield (
-        f"        tp_copy_{number}({given}, saved->first, saved->last, (char *)(saved + 1), 1);"
-    )
+    yield f"for (tp_saved *room = {undo}.begun; room; room = room->next)"
+    yield "for (int64_t begin = room->first, end; begin < room->saved; begin = end) {"
+    yield f"end = room->saved - begin > {(block := _block(n, s))} ? begin + {block} : room->saved;"
+    yield f"{_copied(number, n, given, 'room', s)}1);"
+    yield "}"
     yield f"tp_free_saved({undo}.begun), tp_free_saved({undo}.spare);"
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
     yield f"    tp_result |= tp_part_{number}({given}, {undo}.ended, {ends[1]});"

@@ -76,8 +76,9 @@ Moment = Callable[[], AbstractContextManager[Any]]
 def measure(
     runs: dict[str, Run], rounds: int, moments: Mapping[str, Moment] | None = None,
 ) -> dict[str, float]:
-    """The best seconds a call of each, the runs taking turns: what else runs only adds to them.
-    Some run within ``moments``, entered for each turn of a few milliseconds.
+    """The best seconds a call of each, the runs taking turns: what else runs only adds to them. The
+    order is reversed each time, as the system gives more time to who has just waited. Some run
+    within ``moments``, entered for each turn of a few milliseconds.
     """
     best: dict[str, float] = {}
     repeat: dict[str, int] = {}
@@ -89,8 +90,8 @@ def measure(
                 run()
                 calls += 1
         repeat[name] = min(1000, 4 * calls) if calls > 1 else 1
-    for _ in range(rounds):
-        for name, run in runs.items():
+    for turn in range(rounds):
+        for name, run in list(runs.items())[:: -1 if turn % 2 else 1]:
             with (moments or {}).get(name, nullcontext)():
                 start = time.perf_counter()
                 for _ in range(repeat[name]):

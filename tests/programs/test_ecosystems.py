@@ -42,7 +42,8 @@ USED, EITHER, ALONE = "by several threads", "by one or several", "by one thread"
 
 PROGRAMS: dict[str, tuple[str, str, str]] = {
     "fork": ("", USED, """
-        import multiprocessing
+        import multiprocessing, warnings
+        warnings.simplefilter("always")  # Python 3.12 drops what os.fork would raise by "error"
         found = [seen(0)]
         with multiprocessing.get_context("fork").Pool(2) as pool:
             found += pool.map(seen, [0, 0, 0])

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-enum { SUM, FLAGS, CONTROL, UNEVEN, NESTED, STOP, STACK, SLEEP, POLL, SATURATE };
+enum { SUM, FLAGS, CONTROL, UNEVEN, NESTED, STOP, STACK, SLEEP, POLL, SATURATE, DELAYED };
 enum { KIND, LENGTH, GRAIN, STOPS_AT, IS_UNEVEN, MOST, PLACE };      /* words of `given` */
 
 typedef struct { tp_loop loop; tp_region region; const int64_t *given; double *x, *y, *sums; int64_t *threads; } harness;
@@ -40,6 +40,10 @@ static void work_on(harness *h, int64_t i)
         __atomic_sub_fetch(&active, 1, __ATOMIC_SEQ_CST);
         return;
     }
+    case DELAYED: {                         /* its first run waits */
+        static int runs;
+        if (i == 0 && !runs++) usleep(3000);
+    }   /* fall through */
     default:
         h->y[i] = 2 * h->x[i] + 1;
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from targets.abi.thread_pool import pool_address, pool_source, wait_until_ready
+from targets.abi.thread_pool import pool_address, pool_source, take_context, wait_until_ready
 from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 
@@ -20,6 +20,7 @@ __all__ = [
 
 KINDS = (
     "sum", "flags", "control", "uneven", "nested", "stop", "stack", "sleep", "poll", "saturate",
+    "delayed",
 )
 
 _TEXT = Path(__file__).with_name("pool_harness.c")
@@ -69,6 +70,7 @@ def run_region(
 ) -> Result:
     """Runs a region of that kind; `units` is its work, else so many as elements."""
     library = connect_harness(to_pool=is_connected)
+    take_context()
     uneven = kind == "uneven"
     words = [KINDS.index(kind), length, grain, stops_at, uneven, most, place]
     given = np.array(words, np.int64)

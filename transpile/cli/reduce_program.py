@@ -34,10 +34,10 @@ _WATCHED = {"emit": "load", "build": "load", "select_kernel": "load"}
 def reduce_call(
     call: FailingCall, finding: Finding, *, seconds: float = SECONDS
 ) -> tuple[FailingCall, Finding]:
-    """The smallest call found that fails as `call` does, at the stage of `finding`; and the finding
-    about it. Delta debugging: rounds of all reductions (`_Reducer.improve`), each step of which is
-    kept if the call still fails in the same way (`Finding.key`), until a round changes nothing. So
-    the result is minimal for these reductions, not the smallest program that there is.
+    """A smaller call that fails as `call` does, at the stage of `finding`, and the finding about
+    it. This is delta debugging: reductions are tried in rounds (`_Reducer.improve`), and a smaller
+    call is kept if it still fails in the same way (`Finding.key`), until a round changes nothing.
+    The result is minimal for these reductions; there may be smaller programs that fail.
 
     ``seconds``: for one run of one program. ``transpile reduce`` calls this.
     """

@@ -128,7 +128,7 @@ def assemble_plan(
 
     - ``writes``: the caller's arrays that the kernel writes. Other arrays need no care: the next
       call makes new ones;
-    - ``rewrites``: it reads one of them, too, so Python cannot run on what it has left;
+    - ``rewrites``: the kernel also reads one of them, so Python cannot run on the changed array;
     - ``may_fail_midway``: a check, or a strict floating-point condition, can lead to a replay after
       the kernel has written;
     - ``stops``: then Python can write the same again, so the kernel ends at once and nothing is put

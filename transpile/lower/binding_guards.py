@@ -27,11 +27,12 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     """`plan` with an identity guard for each name or dotted name in `tree` that is bound outside of
     the function to a callable (a function or class), a number or a tuple:
 
-        np.sum(x) * scale(2.0)    →    np.sum is <function sum>, scale is <function scale>
+        math.sqrt(np.sum(x))    →    math.sqrt is <function sqrt>, np.sum is <function sum>
 
     At each call it must be the same object as at compile time; else the call does not fit, and the
-    dispatcher compiles another variant (`Variant.applies`). `tree` is the function as written,
-    before macros and inlining, which replace such names. Left out are:
+    dispatcher compiles another variant (`Variant.applies`). `tree` is the function before macros,
+    which replace such names, and after inlining: the stage ``capture`` guards the functions that
+    were inlined. Left out are:
 
     - what the plan guards already, since lowering or a macro has looked at the object;
     - globals that the kernel reads as parameters (`Captured`): their values are passed;

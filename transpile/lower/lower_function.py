@@ -352,8 +352,15 @@ def _bind_params_by_type(ctx: Lowering) -> None:
 def _lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
     """Lowers `block`, after which the function ends, and returns the specification of its result.
 
-    The first of these statements decides: an ``if`` whose body returns, after which the rest of the
-    block is lowered as the other branch; or a ``return``. Without one the result is None.
+        if n == 0:                  returns = n == 0                  a slot of the result
+            return 0.0       →      if returns: slot_1 = 0.0
+        s = g(x)                    else: s = g(x); slot_2 = s
+        return s                    SelectResult(returns, slot_1, slot_2)
+
+    A kernel cannot return in the middle. So an ``if`` whose body returns becomes a branch, and all
+    that follows it the other one (`_lower_returning_branches`); the wrapper takes the result of
+    the side that ran. The first ``if`` of this kind, or ``return``, in `block` decides; without one
+    the result is None. (Returns in loops were removed before: `structure_exits`.)
     """
     for k, s in enumerate(block):
         match s:

@@ -161,9 +161,13 @@ def _merge_maybe_unbound(
 ) -> Value:
     """The value after both branches of a name of which one side at least is no plain number.
 
-    A number of one type where it is bound: Unbound with that value, and a bool phi that tells
-    whether it is bound. Numbers of several types, or unions: a union. No number on either side:
-    unbound.
+        if c: y = x[i]    →    y_1 = x[i] if c, else 0.0;  y_set = c       Unbound(y_1, y_set)
+        z = y             →    check(y_set), since Python raises UnboundLocalError; then z = y_1
+
+    - no number on either side, such as a list: unbound, and a read is refused;
+    - numbers of several types, or unions: a union, unbound being one of its cases;
+    - a number of one type where it is bound: `Unbound` with that value, and a bool phi that tells
+      whether it is bound. The value on the other path is 0, which is never read.
     """
     sides = [_value_and_presence(v) for v in (then, other)]
     values = [value for value, _ in sides if value is not None]

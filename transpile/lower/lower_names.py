@@ -169,6 +169,7 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
     if isinstance(ty, ListType):
         ctx.b.env[name] = items = take_list_items(ctx, name, ty, node)
         return items
+    # a number or an array: a field of records, a member of an object, or the argument itself
     field = next((f for f in ctx.members.fields.values() if f.name == name), None)
     member = ctx.members.objects.get(name)
     value: Value = _add_param(ctx, name, ty, field or member or Argument(name, ty))

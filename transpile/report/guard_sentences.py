@@ -63,9 +63,9 @@ def failed_guard_rejections(
     1. each exception that Python has raised in place of the kernel: what was raised, and where;
     2. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
     3. each argument that did not fit its parameter: with what was found of it;
-    4. each other code by which Python has replayed calls: for a check in the kernel, or a
-       floating-point condition, at the places that may have caused it (``sources``: the operations
-       that may raise one), since a status does not say which of them did.
+    4. each other code that ``stats`` counts replays by: checks in the kernel, and floating-point
+       conditions. The status does not say which check or operation it was, so the rejection has all
+       places that may have caused it (``sources``: the operations that may raise a condition).
 
     Each replayed call counts once: what 1 has told of is left out of 2 to 4, and so on.
     `report_compiled` calls this.

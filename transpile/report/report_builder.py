@@ -72,8 +72,8 @@ def loop_infos(
     - ``legal``: the kernel in the registers of ``target``, from which lanes, bytes and flops come;
     - ``scalar``: the kernel as lowered, whose loops are those of the source: they tell what a final
       loop runs, and how many bytes they moved before fusion;
-    - ``written``: the places of the ``for`` and ``while`` statements. One of which nothing is left
-      (unrolled, say) has a LoopInfo that says so;
+    - ``written``: the places of the ``for`` and ``while`` statements. If no loop is left for one of
+      them, since it was unrolled, say, its LoopInfo says so;
     - ``drawn``: the arrays with the states of random generators;
     - ``joined``: the lines of the loops that fusion has made one (`Fusion.lines`).
 
@@ -187,8 +187,8 @@ def scalar_loop_rejections(
         VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before …"
 
     ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
-    of the report. Nothing is said of those that are vector loops in the end, nor of those whose
-    note already says that they go through a dict, a set or random numbers in turn.
+    of the report. There is no rejection for a loop that has become a vector loop after all, nor for
+    one whose note already says why it is scalar (`_HAS_OPERATIONS`: a dict, a set, random numbers).
     ``in_python_loop``: see `report_compiled`.
     """
     scalar = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}

@@ -7,7 +7,7 @@ array is read-only"``.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from types import FunctionType
 from typing import Any
@@ -44,18 +44,7 @@ def argument_mismatch(
     values: dict[str, Any] = dict(
         zip(parameter_names(function.__code__), call_arguments, strict=True)
     )
-    arguments = [b for b in interface.bindings if isinstance(b, Argument)]
-    written = [(b.name, values[b.name]) for b in arguments if b.name in interface.writes]
-    fields = (b for b in interface.bindings if isinstance(b, Field) and not b.captured)
-    written += [
-        (b.array, reduce(operator.getitem, b.path, values[b.array]))
-        for b in fields if b.name in interface.writes
-    ]
-    written += [
-        (b.of, shared_array(values[b.of], b.type.memory.dtype)) for b in interface.bindings
-        if isinstance(b, ListItems) and b.type.memory and b.name in interface.writes
-        and b.of in values
-    ]
+    written = [*_written_arrays(interface, values)]
     for name, array in written:
         if not array.flags.writeable:
             what = "the array" if isinstance(values[name], np.ndarray) else "its memory"
@@ -65,8 +54,9 @@ def argument_mismatch(
         if has_internal_overlap(array):
             message = f"elements of `{name}` share memory with each other"
             return ArgumentMismatch("GUARD_ALIAS", name, message)
-    for b in arguments:
-        if b.type == ScalarType("i64", weak=True) and _is_long(values[b.name]):
+    for b in interface.bindings:
+        is_int = isinstance(b, Argument) and b.type == ScalarType("i64", weak=True)
+        if is_int and _is_long(values[b.name]):
             return _too_long(b.name, b.name)
     for items in interface.bindings if lists else ():
         if isinstance(items, ListItems) and items.of in values:
@@ -74,6 +64,25 @@ def argument_mismatch(
             if odd is not None:
                 return odd
     return None
+
+
+def _written_arrays(
+    interface: KernelInterface, values: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    """The arrays of the caller that the kernel writes, each with the name of its argument: an array
+    itself, a field of an array of records, or the memory of a packed sequence such as a bytearray.
+    ``values``: the arguments, by name.
+    """
+    written = [b for b in interface.bindings if b.name in interface.writes]
+    for b in written:
+        if isinstance(b, Argument):
+            yield b.name, values[b.name]
+    for b in written:
+        if isinstance(b, Field) and not b.captured:
+            yield b.array, reduce(operator.getitem, b.path, values[b.array])
+    for b in written:
+        if isinstance(b, ListItems) and b.type.memory and b.of in values:
+            yield b.of, shared_array(values[b.of], b.type.memory.dtype)
 
 
 def _is_long(value: object) -> bool:

@@ -151,8 +151,8 @@ class CallSelection:
     `ranges` gives the decisions as rows of the inline cache; a row holds for a number of calls,
     after which the dispatcher calls `look_again`.
 
-    - ``converts_lists``: a compiled call converts lists, or builds them for its result, so that its
-      time grows with their lengths whatever the loop does;
+    - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
+      grows with their lengths, even if the loop reads few items;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
       results have Python's bits; None: any. ``in_part``: it is about the size of some arguments
       only, which `choice` is given as ``part``;

@@ -5,9 +5,9 @@ A call takes one of two ways:
 - fast: the installed call (`installed_call`) has a row for the types and the size of the arguments,
   and calls what the row names. The dispatcher does not see such a call;
 - slow: no row fits (`Dispatcher._select_callee`), or the variant that was called could not serve
-  the call, since a guard failed or a floating-point condition arose (`Dispatcher._on_miss`). The
-  arguments are unchanged then. The dispatcher returns the function to call: a variant, which it
-  compiles if need be (`_compile_or_refuse`), the outlined function, or the original.
+  the call (`Dispatcher._on_miss`), whose arguments are unchanged then. The dispatcher returns the
+  function to call: a variant, which it compiles if need be (`_compile_or_refuse`), the outlined
+  function, or the original.
 
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
 types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
@@ -157,7 +157,7 @@ class Dispatcher(WrappedFunction):
         1. no variant, but not refused: a thread compiles the signature (``background=True``), and
            no call waits for it. The original;
         2. no variant, since the signature is refused: the outlined function, whose regions are
-           compiled, or else the original (`_callee_of_refused`);
+           compiled, or the original (`_select_for_refused`);
         3. compiled code has to be used even where it is slower (`_selects_by_time`): the variant;
         4. the variant or the original, as was measured for calls of this size (`_faster_callee`).
         """
@@ -191,16 +191,16 @@ class Dispatcher(WrappedFunction):
         served, is_trial = selection.choice(size, exact_size)
         if not is_trial:
             self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
-        target = variant.call
+        callee = variant.call
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
-            target = self._function
+            callee = self._function
         elif served == "kernel":
-            target = variant.timing_call()
+            callee = variant.timing_call()
         if not is_trial:
-            return target, None
+            return callee, None
         add_time: Callable[..., None] = self._faults.guarded(self._add_time, None)
-        return target, functools.partial(add_time, spec, variant, keys, size, served)
+        return callee, functools.partial(add_time, spec, variant, keys, size, served)
 
     def _add_time(
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
@@ -233,8 +233,11 @@ class Dispatcher(WrappedFunction):
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`, for a signature that is refused: what `OutlinedSelection` says where
-        it is asked (`_may_select_original`), else what `_callee_of_refused` says.
+        """As `_select_callee`, for a signature that is refused. In this order:
+
+        - where the outlined function and the original give the same bits, the faster of the two for
+          calls of this size (`OutlinedSelection`); while it has not decided, the call is a trial;
+        - else the outlined function if there is one, or the original (`_callee_of_refused`).
         """
         spec.outlined = self._without_slow_regions(spec)
         selection = spec.selection_of_outlined() if self._may_select_original(spec) else None
@@ -243,19 +246,18 @@ class Dispatcher(WrappedFunction):
         assert self._installed is not None
         keys, size = keys_of(spec.types, values), size_of_call(values)
         served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
-        target = self._function if served == "original" else selection.outlined.function
+        callee = self._function if served == "original" else selection.outlined.function
         spec.replays.update(filter(None, [selection.codes[served]]))
         if not is_trial:
             self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
-            return target, None
-        if spec.rejection is not None:
-            target = spec.observed(target, spec.rejection.code)
+            return callee, None
+        callee = spec.observed(callee)
 
         def add_time(nanoseconds: int) -> None:  # installs what this time decides
             if selection.add_time(size, served, nanoseconds):
                 self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
 
-        return target, self._faults.guarded(add_time, None)
+        return callee, self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, which calls
@@ -269,31 +271,31 @@ class Dispatcher(WrappedFunction):
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
         is_compiled = outlined is not None and not outlined.loops
-        target = self._function
+        callee = self._function
         if not is_compiled:
-            target = self._replaying_function(spec, code)
+            callee = self._replaying_function(spec, code)
         if outlined is not None:
-            target = outlined.function
+            callee = outlined.function
         elif (direct := self._direct_self_calls.function(self._specializations.values())):
-            target = direct
-        serving = spec.observed(target, code)
+            callee = direct
+        serving = spec.observed(callee)
         # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
-            self._send_to_python(spec, keys, target, None if is_compiled else code)
+            self._send_to_python(spec, keys, callee, None if is_compiled else code)
         return serving
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any], code: str | None
+        self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
     ) -> None:
         """Put a row that sends the next calls with these keys (None: all that no other row is for)
-        to `target`, the original or the outlined function: twice as many each time. They count as
-        replays by `code`; None: as no replays, since `target` has all loops in compiled regions.
+        to `callee`, the original or the outlined function: twice as many each time. They count as
+        replays by `code`; None: as no replays, since `callee` has all loops in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
-        self._put_rows(keys, [CacheRow(target, keys, counters=counters)])
+        self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
 
     def _may_bypass(self) -> bool:
         """Whether rows may send calls to Python, which then do not reach the dispatcher: not if
@@ -335,8 +337,8 @@ class Dispatcher(WrappedFunction):
         if variant is None and is_about_names and not failed.applies(values):
             self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
-        target, timed = self._select_callee(values)
-        return target if timed is None else timed_call(target, timed)
+        callee, timed = self._select_callee(values)
+        return callee if timed is None else timed_call(callee, timed)
 
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
@@ -376,15 +378,14 @@ class Dispatcher(WrappedFunction):
     def _after_float_condition(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call where it is unknown which operation raised a float flag: `code` is
-        ``GUARD_FLOAT_STATUS``, or ``GUARD_ERRSTATE``, where the value may not be used. The first
-        time the original, which shows its warnings; after that a recording variant, if it helps.
+        """The function to call after a floating-point condition, where the status alone does not
+        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
+        the original; later a variant whose kernel records which operation raised, if that helps.
         """
         from .float_errors import recording_helps
 
-        has_replayed = spec.replays[code] > 0
         variant = None
-        may_compile = has_replayed and not self._background.is_compiling()
+        may_compile = spec.replays[code] > 0 and not self._background.is_compiling()
         if may_compile and recording_helps(failed.interface, self._function, code):
             variant = self._recording_variant(spec, failed)
         if variant is None:
@@ -452,8 +453,7 @@ class Dispatcher(WrappedFunction):
         background. One thread at a time compiles a function; another one waits for the lock, and
         then takes what the first has made.
 
-        Any exception of the compiler becomes a rejection (`compile_call.rejection_of`), which is
-        remembered in `spec` and of which the user is warned: the original still runs. Raised are
+        Any exception of the compiler is a refusal (`_refuse`): the original still runs. Raised are
         only faults of the process, after which the next call tries again (`Faults`), and failed
         assertions under ``TRANSPILE_CHECK``.
         """
@@ -473,22 +473,27 @@ class Dispatcher(WrappedFunction):
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
-                if self._faults.should_retry(error):
+                is_failed_check = settings.check and isinstance(error, AssertionError)
+                if self._faults.should_retry(error) or is_failed_check:
                     raise
-                if settings.check and isinstance(error, AssertionError):
-                    raise
-                from .compile_call import rejection_of
-
-                rejection = rejection_of(error)
-                spec.names = names_read(self._function)
-                spec.outlined = self._outline(spec, rejection)
-                rejection = self._with_cause(spec, rejection)
-                spec.rejection, spec.error = rejection, drop_tracebacks(error)
-                self._warn_of_refusal(spec, rejection)
+                self._refuse(spec, error)
                 return None
             self._faults.reset_count()
             spec.add(variant)
             return variant
+
+    def _refuse(self, spec: Specialization, error: Exception) -> None:
+        """Remember in `spec` that it cannot be compiled, since `error` was raised, so that the next
+        calls do not try again: the rejection, what it depends on (`names`), and the function with
+        the regions that can be compiled. Warn the user.
+        """
+        from .compile_call import rejection_of
+
+        rejection = rejection_of(error)
+        spec.names = names_read(self._function)
+        spec.outlined = self._outline(spec, rejection)
+        spec.rejection, spec.error = self._with_cause(spec, rejection), drop_tracebacks(error)
+        self._warn_of_refusal(spec, spec.rejection)
 
     def _build_variant(
         self, spec: Specialization, settings: Knobs, values: Arguments | None
@@ -496,8 +501,7 @@ class Dispatcher(WrappedFunction):
         """A variant for the current global names, from the disk cache or compiled.
 
         `values`: the arguments of the call; None for a recording variant, which is not cached.
-        Raises what `compile_variant` raises, and CompilationPending where a thread has been started
-        instead.
+        Raises as `compile_variant` does, and CompilationPending if a thread was started instead.
         """
         start, types = perf_counter(), spec.types_by_name(self._function)
         try:

@@ -32,8 +32,8 @@ def function_state(function: FunctionType, bound: object) -> dict[str, Any]:
     notebook or in another function: its source, and the values of the names that it reads.
     `function_from_state` builds it again; ``Fused.__reduce__`` calls both.
 
-    Modules among the values are stored by name. ``bound``: the fused function itself, to which the
-    function's own name is bound: it is left out, or a recursive function would contain itself.
+    Modules among the values are stored by name. ``bound``: the fused function itself. It is left
+    out where a name is bound to it, or a recursive function would contain itself.
     Raises Refused where there is no source.
     """
     namespace = function.__globals__

@@ -41,10 +41,12 @@ the loops in it are.
 
 
 class OutlinedSelection:
-    """What serves the calls of one refused signature, by their size: `outlined` or the original.
+    """What serves the calls of one refused signature, by their size: `outlined`, or the original,
+    which runs without the cost of entering regions. `Dispatcher._select_for_refused` asks `choice`,
+    and tells `add_time` how long a trial took; `rows` gives the decisions to the inline cache.
 
-    ``codes``: the codes by which their calls count as replays; None: they do not, since all loops
-    of the outlined function are compiled. ``rejection_code``: the code of the refusal.
+    ``codes``: the codes by which the calls of either count as replays; None: they do not, since all
+    loops of the outlined function are compiled. ``rejection_code``: the code of the refusal.
     """
 
     def __init__(self, outlined: OutlinedFunction, rejection_code: str) -> None:
@@ -74,6 +76,9 @@ class OutlinedSelection:
 
     def add_time(self, size: int, served: CalleeOfRefused, nanoseconds: int) -> bool:
         """Adds the time of a trial. Returns whether it has decided what serves calls of this size.
+
+        The original is only tried if that cannot take very long: the call of the outlined function
+        is short, or so short for each time that it enters a region that the regions do little.
         """
         if served == "original":
             self._has_tried_original = True
@@ -116,6 +121,6 @@ class OutlinedSelection:
             served: CalleeOfRefused = "original" if r.served == "python" else "outlined"
             calls = self._forwarded[served]
             counters = calls.start(self.codes[served], r.allowance, replays)
-            target = original if served == "original" else self.outlined.function
-            rows.append(CacheRow(target, keys, r.low, r.high, counters))
+            callee = original if served == "original" else self.outlined.function
+            rows.append(CacheRow(callee, keys, r.low, r.high, counters))
         return rows

@@ -62,10 +62,10 @@ def with_direct_self_calls(
     go to the copy itself and not through the dispatcher; see the module's docstring. None if there
     are no such calls, or if its source is unknown.
 
-    ``fused``: the fused function, to which the name in those calls (a global or a closure cell) is
-    bound. ``takes_builtins``: all arguments are Python's numbers and strs
-    (`is_python_number_or_str`), so that their operators run no code which could rebind the name:
-    then the second copy is made, which does not look the name up (`_with_private_globals`).
+    - ``fused``: the fused function. The recursive calls name it, by a global or a closure cell.
+    - ``takes_builtins``: all arguments are Python's numbers and strs (`is_python_number_or_str`).
+      Their operators run no code that could rebind the name, so a second copy is made, which does
+      not look the name up (`_with_private_globals`).
     """
     names = _names_bound_to(function, fused)
     if not names:

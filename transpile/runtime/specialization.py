@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import field
+from inspect import CO_VARKEYWORDS
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ class Specialization:
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None
     """Why the signature is refused. None: it is compiled, or was not tried yet. Set by
-    `Dispatcher._compile_or_refuse`, and by `_variant_for_call` if names are rebound too often.
+    `Dispatcher._refuse`, and by `Dispatcher._variant_for_call` if names are rebound too often.
     """
     error: Exception | None = None  # the exception behind the rejection
     names: dict[str, int] | None = None
@@ -176,15 +177,16 @@ class Specialization:
         count = f"{what} been bound to something else {self.rebuilds + 1} times"
         return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
-    def observed(self, function: FunctionType, code: str) -> FunctionType:
-        """`function`, which Python runs since a guard of this code has failed, or since the
-        signature is refused by a rejection of it: as a stub that notes in ``raised`` what it
+    def observed(self, function: FunctionType, failed: str | None = None) -> FunctionType:
+        """`function`, which Python runs since a guard of the code `failed` has failed, or (None)
+        since the signature is refused: as a stub that notes in ``raised`` what it
         raises. After a failed guard the call is then counted by what has really happened.
 
         Observed are the first `_MOST_OBSERVED` calls after a guard that fails where Python may
         raise, and the first call of a refused signature.
         """
-        limit = _MOST_OBSERVED if code in _OBSERVED_CODES else int(self.rejection is not None)
+        code = failed or (self.rejection.code if self.rejection else "")
+        limit = _MOST_OBSERVED if failed in _OBSERVED_CODES else int(failed is None)
         calls, stub = self.observers.get(code, (0, None))
         if calls == limit:
             return function
@@ -197,7 +199,7 @@ class Specialization:
                 raised = replay_exception(function, code, error)
                 raised = next(filter(raised.is_like, self.raised), raised)
                 self.raised[raised] += 1
-                if self.rejection is None:
+                if failed is not None:
                     self.replays[raised.code] += 1
                     self.replays -= Counter([code])
 
@@ -230,18 +232,20 @@ class Specialization:
         """A row of the inline cache for each range of sizes for which the selection of `variant`
         has decided: to the variant, or to `python`, the original. ``keys``: of the arguments.
         """
+        is_exact = variant.interface.exact_up_to is None
+        may_be_python = is_exact or not self._reads_further_keywords(python)
         rows = []
         for r in variant.selection.ranges() if variant.selection is not None else ():
-            target: Callable[..., object] = variant.call
+            callee: Callable[..., object] = variant.call
             counters = np.array([0, r.allowance], np.int64)
-            is_python = r.served == "python"
+            is_python = r.served == "python" and may_be_python
             if is_python:
-                target = python
+                callee = python
                 counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
             rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                callee, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
                 r.exact_low, r.exact_high, checks_arguments=not is_python,
-                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
+                is_for_these_sizes=is_python and not is_exact,
             ))
         return rows
 
@@ -258,6 +262,13 @@ class Specialization:
         if self.outlined is not None and self.rejection is not None and is_settled:
             self.selection = OutlinedSelection(self.outlined, self.rejection.code)
         return self.selection
+
+    def _reads_further_keywords(self, function: FunctionType) -> bool:
+        """Whether `function` reads items of its ``**options``: their types are part of the
+        signature, but no row can tell them.
+        """
+        has_keywords = function.__code__.co_flags & CO_VARKEYWORDS
+        return bool(has_keywords) and getattr(self.types[-1], "parts", True) != ()
 
     @property
     def calls_so_far(self) -> int:

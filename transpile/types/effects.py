@@ -1,8 +1,9 @@
 """Effect analysis: what a statement does besides computing values.
 
 By the callee of each call and the kind of each node, conservatively: a callee that is not known to
-be pure has the effect UNKNOWN. Rejections and the report name the effect; the rows of
-`numpy.function_table` and `containers.method_table` say what NumPy's functions and methods do.
+be pure has the effect UNKNOWN. What NumPy's functions and the methods of containers do, the rows of
+`numpy.function_table` and `containers.method_table` say. For a function that is to be called at
+compile time, ask `type_probe.may_be_probed`.
 """
 from __future__ import annotations
 

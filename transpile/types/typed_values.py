@@ -2,7 +2,12 @@
 
 A `Num` is an IR expression with the type that the value has in Python. NumPy's scalars are
 "strong", Python's "weak": in ``np.float32(1) + 2.0`` the weak float takes the dtype of the strong
-one. After paths meet, a value may be either, and IR tells which at run time.
+one. After paths meet, a value may be either, and IR tells which at run time::
+
+    x[i]                    x: float32 array    Num(load, strong="f32")
+    k + 1                   k: Python int       Num(k + 1, weak="i64", linear=…, interval=…)
+    x[i] if c else 0.0                          Num(select(…), strong="f32", weak="f64",
+                                                    is_weak=not c)
 """
 from __future__ import annotations
 

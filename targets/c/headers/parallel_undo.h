@@ -6,7 +6,8 @@
 #endif
 #define TP_NO_ROOM ((int64_t)1 << 61)       /* status: there was no memory for that, or it would be too much */
 typedef struct tp_saved {                   /* of iterations first … last - 1; `bytes` for elements follow, aligned to 16 bytes */
-    struct tp_saved *next; int64_t first, last, bytes, has_ended, unused;
+    struct tp_saved *next; int64_t first, last, bytes, has_ended;
+    int64_t saved;                          /* first … saved - 1 are saved */
 } tp_saved;
 typedef struct {
     tp_saved *begun, *spare;                /* of chunks that may have to be put back, in ascending order; of none */
@@ -27,21 +28,29 @@ static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, i
         if (*room) {
             tp_saved **place = &u->begun;
             while (*place && (*place)->first < first) place = &(*place)->next;
-            (*room)->next = *place, (*room)->first = first, (*room)->last = last, (*room)->has_ended = 0, *place = *room;
+            (*room)->next = *place, (*room)->first = first, (*room)->last = last, (*room)->has_ended = 0,
+                (*room)->saved = first, *place = *room;
         }
         tp_unlock(&u->lock);
         if (is_known) return 1;
         if (is_full || !(*room = __builtin_malloc(sizeof **room + bytes))) return 0;
     }
 }
+/* Before a part of it: whether its elements must be saved, too. No, nor those of the parts before, once all chunks before have ended. */
+static inline int tp_must_save(const tp_undo *u, tp_saved *room)
+{
+    if (!room || __atomic_load_n(&u->ended, __ATOMIC_ACQUIRE) != room->first) return room != 0;
+    room->saved = room->first;
+    return 0;
+}
 /* After it, unless it was stopped. */
 static __attribute__((noinline)) void tp_end_chunk(tp_undo *u, tp_saved *room, int64_t last)
 {
     tp_lock(&u->lock);
     if (room) room->has_ended = 1;
-    else u->ended = last;
+    else __atomic_store_n(&u->ended, last, __ATOMIC_RELEASE);
     for (tp_saved *lowest; (lowest = u->begun) && lowest->has_ended && lowest->first == u->ended;) {
-        u->ended = lowest->last, u->begun = lowest->next;
+        __atomic_store_n(&u->ended, lowest->last, __ATOMIC_RELEASE), u->begun = lowest->next;
         lowest->next = u->spare, u->spare = lowest;
     }
     tp_unlock(&u->lock);

@@ -7,7 +7,8 @@
 An alias state gives the array of each of some names on one path. A loop carries which state is
 active in bool accumulators (`AliasGroup`), and after a branch phis select it (`lower_if.py`).
 Statements that read such a name are lowered once for each array that it may be
-(`lower_statements.py`); this module tells which statements those are.
+(`lower_statements.py`); this module tells which statements those are (`ambiguous_read`). So each
+load and store in Loop IR names one array, and passes need no points-to analysis.
 """
 from __future__ import annotations
 

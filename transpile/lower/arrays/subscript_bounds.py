@@ -296,9 +296,16 @@ def _clamped_subscript(
 ) -> tuple[Num, Expr]:
     """`at` clamped to 0 where `in_bounds` is false, so that a load there is safe; and `in_bounds`.
 
-    Subscript 0 is only safe if the axis is not empty. That is guarded; or, if the length is not
-    known at kernel entry, recorded in `BufferState.empty_axis_conditions`, so that the element is
-    loaded in a branch.
+        x[at]    →    x[select(inside, at, 0)]
+
+    The value is not used there: the check fails, and the call is replayed. But vector code computes
+    all lanes, and a pass may move the load before the check. Subscript 0 is only safe if the axis
+    is not empty. Of such an axis
+
+    - whose length is known at kernel entry: a guard, ``len(x) >= 1``; none for code that may never
+      run and stays scalar (`may_never_run`), whose elements are loaded in a branch;
+    - of any other length: `BufferState.empty_axis_conditions` records the condition, so that
+      `element_access` loads the element in a branch.
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.known_at_entry(length.ir):

@@ -73,7 +73,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         for i in range(n):          one append in each iteration:  store x[i] at i; the length is n
             v.append(x[i])     →    else:                          append x[i] at the counter #v
 
-    1. What is no append-only list made here is refused.
+    1. Refused if `name` is no append-only list that this function makes.
     2. If the list has no counter (`appends_once`) and needs one, NeedsAppendCounter is raised, and
        the function is lowered again.
     3. The item decides the dtype of the buffer, or must have it: by its kind, a Python int or float
@@ -206,7 +206,7 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
 
         for i in range(n):                   after the first append: n
             v.append(x[i])                   after the second one:   n + n * m
-            for j in range(m): v.append(0)
+            for j in range(m): v.append(x[j])
 
     The allocation is a host expression, evaluated before the kernel, so it can be replaced as long
     as the function is being lowered. Where the list has a counter, `VECTOR_STORE_SLACK` items are

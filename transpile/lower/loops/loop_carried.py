@@ -223,8 +223,8 @@ def refine_carried(
     - guessed to be an induction variable: it stays one if `back_edge` is the next value of the
       progression, and becomes an accumulator if not;
     - a constant was added to it: it is an induction variable (`_induction_step`);
-    - else an accumulator of the type that `_retype_carried` gives. ``fits_safe_range`` stays true
-      for an int if a bound on the trip count keeps it in the range (`trips_within_range`).
+    - else an accumulator of the type that `_retype_carried` gives; an int keeps
+      ``fits_safe_range`` if it is proved to stay in the range (`_stays_in_safe_range`).
 
     Raises NewCarriedTypes, or Refused for a 0-d array and where the types cannot be carried.
     """
@@ -258,14 +258,26 @@ def refine_carried(
     if step is not None:
         return replace(carry, step=step)
     carry = _retype_carried(ctx, name, carry, init, back_edge, frame)
-    if carry.var.dtype == "i64" and carry.fits_safe_range and end.linear is not None:
-        growth = growth_of(ctx, end, carry.var)
-        bounded = growth is not None and trips_within_range(ctx, growth, init, frame) is not None
-        return replace(carry, fits_safe_range=bounded)
-    if carry.var.dtype == "i64" and carry.fits_safe_range and not is_counter:
-        # No linear form tells what was added: in the range for certain only if nothing was.
-        return replace(carry, fits_safe_range=end.ir == carry.var)
+    if carry.var.dtype == "i64" and carry.fits_safe_range:
+        stays = _stays_in_safe_range(ctx, carry, init, end, frame, is_counter=is_counter)
+        return replace(carry, fits_safe_range=stays)
     return carry
+
+
+def _stays_in_safe_range(
+    ctx: Lowering, carry: LoopCarried, init: Num, end: Num, frame: LoopFrame, *, is_counter: bool
+) -> bool:
+    """Whether the int accumulator of `carry`, guessed to be in the safe range, is proved to stay
+    there by an iteration that ends with the value `end`.
+
+    With a linear form of `end`: if what an iteration adds is bounded, and so is the sum in the
+    number of iterations that there may be. Without one nothing is known of what was added: only if
+    nothing was, or it is the counter of a list, which never exceeds the list's capacity.
+    """
+    if end.linear is None:
+        return is_counter or end.ir == carry.var
+    growth = growth_of(ctx, end, carry.var)
+    return growth is not None and trips_within_range(ctx, growth, init, frame) is not None
 
 
 def _retype_carried(

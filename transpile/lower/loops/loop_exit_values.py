@@ -65,9 +65,10 @@ def make_accumulators(
     - its type flag, if it needs one (`_has_type_flag`): whether the value is a Python scalar;
     - whether it is bound, if it may be unbound after some iteration: starts as false.
 
-        m = 0                         m.   = 0.0,  step m_2
-        for i in range(n):            m.py = True, step m_py_2    (with a float64 array x)
-            if x[i] > m: m = x[i]
+        m = 0                    for i in loop(0, n, m=0.0, mpy=True):    (x: float64s)
+        for i in range(n):           m_2, m_py = x[i], False  if c[i], else  m, mpy
+            if c[i]:             →   m = step(m_2)
+                m = x[i]             mpy = step(m_py)
     """
     zero = Const(DTYPES[carry.var.dtype].numpy.type(0).item(), carry.var.dtype)
     start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero

@@ -22,12 +22,20 @@ __all__ = ["as_python_scalar", "in_both_semantics"]
 def in_both_semantics(
     b: IRBuilder, operands: tuple[Num, ...], operate: Callable[..., Num]
 ) -> Num | None:
-    """``operate(*operands)``, computed for Python operands and for NumPy operands, and selected.
+    """``operate(*operands)``, computed for Python operands and for NumPy operands, and selected by
+    their type flag. Called by `binary_operation` and `compare_numbers`, where the dtype of the
+    result depends on the flag.
 
-    The type flag is that of the first operand that is of either type; the other operands with the
-    same flag change with it. None where it is known at kernel entry (a guard decides, then), an
-    operand's Python value is not known, or the results cannot be joined in one value. The result
-    that is not selected may raise floating-point flags, so warnings are not certain.
+        s * 0.1      s: the Python int 0, or NumPy's float32 items
+        →            select(s_py, 0 * 0.1, f64(s * f32(0.1)))   a Python float, or a NumPy float32
+
+    The flag is that of the first operand that is of either type; the other operands with the same
+    flag change with it. The result that is not selected may raise floating-point flags, so warnings
+    are not certain. None, and the caller requires that the operand is NumPy's, where
+
+    - the flag is known at kernel entry: then a guard on it is cheaper;
+    - the Python value of an operand is not known (`as_python_scalar`);
+    - no value can hold both results (`phi.join_values`).
     """
     is_weak = next(n.weak_now for n in operands if n.either)
     if b.known_at_entry(is_weak):

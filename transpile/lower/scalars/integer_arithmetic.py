@@ -220,8 +220,13 @@ def dual_integer_operation(
 
 def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
     """``x % y`` for a divisor ``y >= 0`` that is known at kernel entry; None for others. `a` and
-    `c` are the bound operands. The result lies between 0 and ``y - 1``: these become its
-    `RangeState.linear_bounds`, so that a subscript ``x[k % n]`` is in bounds. In this order:
+    `c` are the bound operands.
+
+        x[(i + 1) % len(x)]    i in 0 … len(x) - 1    →    k = i + 1; x[k - n if k >= n else k]
+
+    A division takes some 20 cycles, and no instruction set divides vectors of integers. The result
+    lies between 0 and ``y - 1``: these become its `RangeState.linear_bounds`, so that the subscript
+    is proved to be in bounds. In this order:
 
     - ``-y <= x < 2 * y``: no division; y is added or subtracted where x may be out of ``0 … y -
       1``;

@@ -2,8 +2,13 @@
 
 `lower_call` resolves the callee to a Python object and finds the rule for it in `CALLS`. The rule
 gets the arguments as real numbers of one type; calls with a complex argument go to
-`complex_calls.py`, and for a union the rule is applied to each case. Calls of the user's functions,
-and of NumPy functions on whole arrays, do not occur here: inlining and macros have replaced them.
+`complex_calls.py`, and for a union the rule is applied to each case::
+
+    math.sqrt(v)     →   check not v < 0.0, then sqrt(v)           (a Python float)
+    np.sqrt(x[i])    →   sqrt(x[i]), with a source of warnings     (a NumPy float64)
+
+Calls of the user's functions, and of NumPy functions on whole arrays, do not occur here: inlining
+and macros have replaced them.
 """
 from __future__ import annotations
 

@@ -210,11 +210,11 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         if not n.exact and other.dtype != n.dtype:
             message = "the value is a NumPy or a Python number depending on the data"
             refuse("LOWER_JOIN", message, node)
-        if n.strong and other.weak and not other.strong:  # with a Python number
+        if n.strong and other.weak and not other.strong:  # rows 1 and 2
             kind = DTYPES[n.strong].kind
             if kind == "f":
                 return n.strong
-            has_numpy_dtype = n.dtype == n.strong  # the variable, if it may be Python's, too
+            has_numpy_dtype = n.dtype == n.strong  # not a wider one, since it may be Python's, too
             is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
             if kind in "iu" and has_numpy_dtype and is_int_that_fits:
                 return n.strong
@@ -225,7 +225,7 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         if "u64" in (x.dtype, y.dtype):
             refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
         return "i64"
-    if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:
+    if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:  # a Python int and float
         x_int, y_int = (n if n.weak == "i64" else constant(0) for n in (x, y))
         require_exact_as_float(ctx, x_int, y_int, node)
     if kinds in ({"f", "i"}, {"f", "u"}):

@@ -201,6 +201,16 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
             require(ctx.b, is_exact, "GUARD_INT_RANGE", node)
 
 
+def _may_be_reassociated(ctx: Lowering, spelled: str, operands: tuple[Num, ...]) -> bool:
+    """Whether an operation of NumPy is the step of a reduction, ``s + x[i]`` for an accumulator
+    ``s``, whose terms passes may add in another order. Then it may raise what Python's order does
+    not. A recording kernel keeps the order of operations on scalars (`SCALAR_PREFIX`).
+    """
+    is_recording = ctx.b.warnings.raised_array is not None
+    is_step = any(n.ir in ctx.b.numbers.accumulators for n in operands)
+    return is_step and not (is_recording and spelled.startswith(SCALAR_PREFIX))
+
+
 def _float_operation(
     ctx: Lowering,
     name: str,
@@ -238,15 +248,7 @@ def _float_operation(
         c = ctx.b.bind(c)
     value = apply_op(ctx.b, name, a, c)
     if not ty.weak or depends_on_data:
-        # The step of a reduction may raise what Python's order of operations does not, except in a
-        # recording kernel, which keeps the order of scalar operations.
-        may_reassociate = ctx.b.warnings.raised_array is None or not spelled.startswith(
-            SCALAR_PREFIX
-        )
-        is_reduction_step = may_reassociate and any(
-            n.ir in ctx.b.numbers.accumulators for n in operands
-        )
-        certain = not (is_reduction_step or depends_on_data)
+        certain = not (_may_be_reassociated(ctx, spelled, operands) or depends_on_data)
         value = with_warnings(ctx.b, name, (a, c), value, spelled, node, certain=certain)
     if ty.weak or depends_on_data:
         note_silent(ctx.b, name, (a, c), value, node)

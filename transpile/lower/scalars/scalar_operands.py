@@ -73,8 +73,12 @@ def with_result_type(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
 def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """`n` converted to `dtype`, the dtype of an operation, by NumPy's rules for operands.
 
-    Requires that a Python int fits, since NumPy raises otherwise. Raises Refused for a constant int
-    that does not fit, and for a value whose exact Python type is not known.
+        x[i] + k      x: int8, k: a Python int    →    check -128 <= k <= 127, then i8(k)
+        x[i] + 0.5    x: float32                  →    the constant f32(0.5)
+
+    Requires that a Python int fits the dtype, since NumPy raises OverflowError otherwise. Raises
+    Refused for a constant int that does not fit, and for a value that was rounded to a dtype which
+    does not hold Python's value exactly (`Num.exact`).
     """
     if not n.exact and n.dtype != dtype:
         refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)

@@ -194,8 +194,14 @@ def feasible_cases(cases: Iterable[UnionCase], *facts: Expr | None) -> list[Unio
 
 
 def narrowed_unions(env: dict[str, Value], cond: Expr) -> dict[str, Value]:
-    """The unions in `env`, by name, narrowed to the cases that are possible where `cond` holds; a
-    single one is its value.
+    """The unions in `env`, by name, narrowed to the cases that are possible where `cond` holds
+    (flow typing); a single one is its value. They are put into ``env`` in a branch on `cond`.
+
+        if y is not None:        cond: not y_is_none
+            z = y + 1.0          y: the float alone, without a check
+
+    A case is impossible if its ``when`` is false given the conjuncts of `cond`
+    (`feasible_cases`). Names that are no union, or where no case is possible, are left out.
     """
     narrowed: dict[str, Value] = {}
     for name, v in env.items():
@@ -220,9 +226,10 @@ class CarriedUnion:
     each type that is a number, and in bool accumulators that tell the active type. For n types
     there are n - 1 bools, of which the first that is true decides (`conditions_of_flags`).
 
-        best = None                        accumulators ##best_f64, the value where it is a float,
-        for i in range(n):           →     and ###best_is_none, which starts as True
-            if x[i] > 0: best = x[i]       best: None where ###best_is_none, else ##best_f64
+        best = None                    for i in loop(0, n, best_is_none=True, best_f64=0.0):
+        for i in range(n):        →        best_is_none = step(not x[i] > 0.0 and best_is_none)
+            if x[i] > 0:                   best_f64 = step(x[i] if x[i] > 0.0 else best_f64)
+                best = x[i]            after it: None where best_is_none, else the float best_f64
 
     `loop_types._carried_groups` and `_widen_groups` make it. Before the loop, and at the end of an
     iteration, `spread` takes the union apart into the values of the accumulators; at the start of
@@ -299,8 +306,8 @@ def for_each_case(
     the operands; the results are selected. ``operate`` takes numbers only; all operations on
     scalars go through this function.
 
-        y * 2        y: an int y_i where c, else a float y_f
-        →            select(c, y_i * 2, y_f * 2)      a float, or again a union: `select_scalar`
+        y * 2     y: an int where c, else a float    →    a union: y_i * 2 where c, else y_f * 2.0
+        y < 2     the same                           →    select(c, y_i < 2, y_f < 2.0), one bool
 
     - A union that is None or unbound is no number: that case is required not to hold, since Python
       raises there (`cases_with_number`).

@@ -2,7 +2,8 @@
 
 `require` is how lowering states a condition without which its code would be wrong. A condition that
 can be evaluated at kernel entry becomes a guard there, which costs nothing in loops; any other one
-becomes a check at the current place.
+becomes a check at the current place. (LLVM: a guard intrinsic, widened to the entry if it can be;
+HotSpot: an uncommon trap. Here the whole call is replayed, not the rest of it.)
 """
 from __future__ import annotations
 

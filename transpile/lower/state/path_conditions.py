@@ -66,21 +66,28 @@ def facts_from(b: IRBuilder, cond: Expr) -> Iterator[LinearForm]:
             forms = linear_form(b, left), linear_form(b, right)
             margins = [*nonnegative_margins("eq" if op == "ne" else op, *forms)]
             if op == "ne":
-                unequal.append(margins)
+                unequal.append(margins)  # p - q and q - p, of which one is >= 1
             else:
                 known += margins
                 yield from margins
-    while found := next(
-        (
-            (k, m) for k, margins in enumerate(unequal) for m in margins
-            if is_nonnegative(b, m) or any(is_nonnegative(b, m - fact) for fact in known)
-        ),
-        None,
-    ):
+    while (found := _first_of_known_sign(b, unequal, known)) is not None:
         k, margin = found
         del unequal[k]
         known.append(margin - _ONE)
         yield margin - _ONE
+
+
+def _first_of_known_sign(
+    b: IRBuilder, unequal: Sequence[Sequence[LinearForm]], known: Sequence[LinearForm]
+) -> tuple[int, LinearForm] | None:
+    """The first of the pairs ``p - q``, ``q - p`` in `unequal` of which one side is provably >= 0,
+    by itself or by one of the facts `known`: its number, and that side. None if there is none.
+    """
+    for k, margins in enumerate(unequal):
+        for margin in margins:
+            if is_nonnegative(b, margin) or any(is_nonnegative(b, margin - f) for f in known):
+                return k, margin
+    return None
 
 
 def _contradicts(

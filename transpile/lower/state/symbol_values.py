@@ -1,9 +1,16 @@
 """The values that a name can have during lowering: scalars, arrays, lists, unions, unbound.
 
-`IRBuilder.env` maps each Python name to one of them. Scalars are `Num` and `ComplexPair`, of
-`transpile/types/typed_values.py`: Loop IR together with the Python type. Arrays are references to
-parameters of the kernel, or views of them. `LoopFrame` and `LoopCarried` describe a loop and the
-names that it carries.
+`IRBuilder.env` maps each Python name to one of them::
+
+    def f(x, c):          x: ArrayRef("x", …), the parameter        (no copy: a reference)
+        v = x[2:]         v: ArrayRef("x", …, base_index=…), a view of it
+        s = v[0] * 2      s: Num(Loop IR of the product, strong="f64")
+        if c: s = None    s: UnionValue of that number and None
+        y = []            y: ListRef("y"), until the list is finished
+
+Scalars are `Num` and `ComplexPair`, of `transpile/types/typed_values.py`: Loop IR together with the
+Python type. Arrays are references to parameters of the kernel, or views of them. `LoopFrame` and
+`LoopCarried` describe a loop and the names that it carries.
 """
 from __future__ import annotations
 

@@ -340,8 +340,8 @@ class _RegionOutliner:
             for v in x: s += v         →     s = _tp_region_3_4(s, x)
             print(s)                         print(s)
 
-        Parameters are the local names that are live before `run`, results those that it assigns and
-        that are live after it (``live``). None, so that `run` stays, where
+        Its parameters are the local names that are live before `run`. Its results are the names
+        that `run` assigns, if they are live after it (``live``). None, so that `run` stays, where
 
         - a parameter or result may be unbound: passing it would raise where Python does not;
         - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names

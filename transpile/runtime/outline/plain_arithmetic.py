@@ -39,10 +39,14 @@ def is_plain_arithmetic(
     statements: Iterable[ast.stmt], resolve: Callable[[ast.expr], object]
 ) -> bool:
     """Whether the floats of `statements` have Python's bits in compiled code that keeps the order
-    of sums, for any types of their names: all operators but ``**`` and ``@``, all calls of
-    `_EXACT_FUNCTIONS`, of Python's own functions but ``pow``, and of methods of its containers.
+    of sums, for any types of their names, so that Python may run them instead::
 
-    ``resolve``: the object that an expression is bound to, None if it is unknown.
+        s += math.sqrt(v) * 2      →   True      # IEEE 754 says how these are rounded
+        s += math.exp(v)           →   False     # vector code and the C library round otherwise
+
+    Allowed are all operators but ``**`` and ``@``, and calls of `_EXACT_FUNCTIONS`, of Python's own
+    functions but ``pow``, and of methods of its containers. `outline_function` asks this of each
+    region. ``resolve``: the object that an expression is bound to, None if it is unknown.
     """
     for n in walk_nodes(*statements):
         match n:

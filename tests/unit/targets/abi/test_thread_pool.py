@@ -228,11 +228,13 @@ for own in (cpus - first, first, cpus):
     if own == cpus:
         run(5)
     assert os.sched_getaffinity(0) == own
-    assert all(found()) and all(w <= cpus for w in found()), found()
+    assert all(w and w <= cpus for w in found()), found()
 child = os.fork()
 if not child:
-    run()
-    os._exit(0 if found() and all(w == cpus for w in found()) else 1)
+    run(1)
+    while not found():  # it has not begun yet
+        time.sleep(0.001)
+    os._exit(0 if all(w == cpus for w in found()) else 1)
 print(os.waitpid(child, 0)[1])
 """
 
@@ -522,8 +524,10 @@ def pool_of_its_own(*defined: str) -> Any:
     library.tp_harness.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
     library.tp_harness.restype = ctypes.c_int64
 
-    def region(kind: str, length: int, grain: int = 1) -> tuple[Any, Any, Any]:
-        given = np.array([KINDS.index(kind), length, grain, 0, 0, 0, 0], np.int64)
+    def region(
+        kind: str, length: int, grain: int = 1, is_uneven: bool = False
+    ) -> tuple[Any, Any, Any]:
+        given = np.array([KINDS.index(kind), length, grain, 0, is_uneven, 0, 0], np.int64)
         x, y, sums = (np.arange(float(length)) for _ in range(3))
         threads = np.zeros(length, np.int64)
         pointers = [a.ctypes.data for a in (x, y, sums, threads)]
@@ -561,6 +565,21 @@ def test_threads_that_do_not_help_are_left_out() -> None:
         used.append(threads("saturate"))
     assert 2 <= max(used[-6:]) <= 4
     assert max(threads("sleep") for _ in range(30)) == 8  # what gets faster keeps them all
+    assert library.tp_pool_join(ctypes.c_int64(2000)) == 0
+
+
+@pytest.mark.parametrize("is_uneven", [False, True])
+def test_a_first_run_that_was_delayed_does_not_count_for_long(is_uneven: bool) -> None:
+    """It waited for a CPU, or for memory: it looks as if threads paid, which they do not."""
+    region, library = pool_of_its_own("-DTP_SIMULATED", f"-DTHIS_TEST={is_uneven:d}")
+    library.tp_pool_configure(2, 2, 1, 0)
+    for _ in range(100):
+        region("delayed", 100, 10, is_uneven)
+    counts = np.zeros(7, np.int64)
+    library.tp_pool_counts(ctypes.c_void_p(counts.ctypes.data))
+    parallel, serial = counts[2:4]
+    assert 1 <= parallel <= 10
+    assert serial >= 2  # those that are too small for threads are not counted
     assert library.tp_pool_join(ctypes.c_int64(2000)) == 0
 
 
