@@ -79,7 +79,6 @@ DTYPES: dict[str, DType] = {
         _row("f64", "f8", "double", "f"),
     )
 }
-
 """The row (`DType`) of each element type, by the name that it has in the IR.
 
 A bool is a byte, 0 or 1. ``f16`` is only loaded and stored, so its C type is an integer of as many

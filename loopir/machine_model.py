@@ -15,7 +15,9 @@ __all__ = [
 
 @record(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The parameters of a core. They decide tile sizes and loop shapes, never the order of a fold.
+    """The parameters of a core, as `targets.isa.target.Target.model` fills them in for a target.
+    They decide tile sizes and loop shapes, never the order of a fold: results have the same bits on
+    every machine.
     """
 
     registers: int = 16  # vector registers

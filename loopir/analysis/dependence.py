@@ -67,10 +67,15 @@ class Dependence:
 
 
 def alias_relation(kernel: Kernel, a: str, b: str) -> Alias:
-    """The alias relation of arrays `a` and `b`, from the kernel's guards.
+    """Whether the arrays `a` and `b` of `kernel` are disjoint, one array, or perhaps one: what the
+    kernel's guards, which have been tested when a loop runs, leave open.
 
-    A pair without a guard is disjoint, or neither array is written: lowering adds a guard for every
-    pair that may conflict.
+        disjoint(x, y)             Alias.DISJOINT
+        disjoint_or_same(x, y)     Alias.SAME_OR_DISJOINT: one array for both is allowed
+        no guard                   Alias.DISJOINT, or neither array is written
+
+    Lowering adds a guard for every pair that may conflict (`assemble_plan.alias_guards`); a call
+    whose arrays overlap in any other way is left to Python.
     """
     return alias_table(kernel).relation(a, b)
 

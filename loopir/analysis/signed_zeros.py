@@ -21,7 +21,15 @@ _OBSERVED, _COMPARED = "", " "  # destinations that are no names
 
 
 def zero_sign_unobserved(kernel: Kernel) -> frozenset[str]:
-    """The names in `kernel` for which the sign of a zero does not affect any result."""
+    """The names in `kernel` for which the sign of a zero does not affect any result.
+
+        m = step(min(m, abs(x[i]))); … if m < 1.0: …      m is only compared: no result depends on
+                                                          whether it is 0.0 or -0.0
+
+    A reachability problem: an edge leads from a name to each name that gets its value unchanged,
+    and to an end node where the sign is observed; the names that do not reach it are the result.
+    `vectorize` then reduces their minima and maxima in any order.
+    """
     destinations: dict[str, set[str]] = defaultdict(set)
     for n in walk(kernel):
         for name, to in _value_flows(n):

@@ -91,22 +91,22 @@ class Fact(NamedTuple):
 
     @property
     def is_int(self) -> bool:
-        """Whether it is a Python int on every path, as ``len(x)`` is; no bool, and no NumPy integer.
-        In lowering, the question is `typed_values.Num.python_int`.
+        """Whether it is a Python int on every path, as ``len(x)`` is; no bool, no NumPy integer. In
+        lowering, the question is `typed_values.Num.python_int`.
         """
         return self.types == INT_TYPES
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is on every path an integer of Python or NumPy, or an array of integers, as an
-        index may be; bools are none.
+        """Whether it is on every path an integer of Python or NumPy, or an array of integers, as
+        an index may be; bools are none.
         """
         return bool(self.types) and all(ELEMENTS[t.dtype].kind in "iu" for t in self.types)
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is on every path an integer of Python or NumPy, such as ``i`` or ``x[i]`` of an
-        int array, and no array.
+        """Whether it is an integer of Python or NumPy on every path, such as ``i`` or ``x[i]`` of
+        an int array, and no array.
         """
         return self.is_integral and not any(isinstance(t, ArrayType) for t in self.types)
 
@@ -228,8 +228,8 @@ def _rank(t: ArrayType | ScalarType | Constant) -> int | None:
 
 def join_facts(a: Fact, b: Fact) -> Fact:
     """The fact about a value that has the fact `a` on one path and `b` on the other (the least
-    upper bound of the lattice): it may have the types of both, and of all else only what is equal
-    is known.
+    upper bound of the lattice): it may have the types of both; of shape, owner and the rest, only
+    what is equal on both paths is known.
 
         s: int,  s: float                →   s: int or float
         x: f64 array of shape (n,),  x: f64 array of shape (m,)   →   f64 array of rank 1

@@ -50,10 +50,12 @@ class CheckRules:
     ignore: tuple[str, ...] = ()
 
     def without_ignored(self, report: Report) -> Report:
-        """`report` without the rejections that ``--ignore`` or a comment names.
+        """`report` without the rejections that ``--ignore`` or a comment in the file excuses::
 
-        A comment counts for its line, in the first line of a function for all of it. Raises
-        ValueError for a comment with a code that does not exist.
+            total += cost(x[i])    # transpile: ignore[LOWER_CALL]
+
+        A comment counts for its line; at a ``def``, or a decorator above it, for the whole
+        function; without codes, for all codes. Raises ValueError for a code that does not exist.
         """
         comments = _ignored_codes_by_line(report)
         whole = next((comments[n] for n in _header_lines(report) if n in comments), None)

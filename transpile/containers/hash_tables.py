@@ -74,7 +74,7 @@ def find_key(
                        _at = _d_slot[_slot]                     # the index of the key, or -1
 
     The loop ends, since at most half of the slots are filled. None where the key is a tuple of
-    another length than the table's keys, or only one of both is a tuple. All other functions for
+    another length than the table's keys, or only one of them is a tuple. All other functions for
     one key (`put_key`, `value_at`, `remove_key`) take the result.
     """
     items = cx.facts.items(key)

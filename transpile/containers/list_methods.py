@@ -79,22 +79,26 @@ def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
         else:
             pass
         j = _place
+
+    ``in`` of an array, also as ``list(x)``, becomes ``np.any``. Of an item that ``index`` does not
+    find, Python raises: that call is replayed, too (`_search_result`).
     """
+    text: str | None
     match node:
         case ast.Compare(
             left=item, ops=[ast.In() | ast.NotIn() as op], comparators=[container]
         ) if (array := _array(container, cx)) is not None:
-            text = "bool(NP.any(X == W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
+            any_equal = "bool(NP.any(X == W))" if isinstance(op, ast.In) else "not NP.any(X == W)"
             is_scalar = cx.fact(item).rank == 0 and cx.fact(item).types
             if not is_scalar or not cx.is_builtin("bool", "list"):
                 return None
-            return cx.expr(text, NP=cx.numpy, X=array, W=item)
+            return cx.expr(any_equal, NP=cx.numpy, X=array, W=item)
         case ast.Compare(left=item, ops=[ast.In() | ast.NotIn()], comparators=[container]):
             name, text = "found", "any(V == W for V in X)"
         case ast.Call(func=ast.Attribute(value=container, attr="count"), args=[item], keywords=[]):
             name, text = "count", "sum(1 for V in X if V == W)"
         case ast.Call(func=ast.Attribute(value=container, attr="index"), args=[item], keywords=[]):
-            name, text = "place", ""
+            name, text = "place", None  # no builtin finds it: see `index_of_first`
         case _:
             return None
     has_builtins = cx.is_builtin("any", "sum", "range", "len", "bool")
@@ -105,24 +109,26 @@ def list_search(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _search_result(
-    node: ast.Compare | ast.Call, container: ast.expr, item: ast.expr, hint: str, text: str,
-    cx: Context,
+    node: ast.Compare | ast.Call, container: ast.expr, item: ast.expr, hint: str,
+    text: str | None, cx: Context,
 ) -> ast.expr:
     """The expression for the search `node` of `item` in `container`; the loop runs before the
     statement. `text` is the result as an expression of builtins (of X, the item W and a loop
-    variable V); "" for ``index``, whose loop is `index_of_first` and which replays a missing item.
+    variable V), which is expanded in turn; None for ``index``, whose loop is `index_of_first`.
     """
     operand = bind_unless_repeatable(item, "e", cx)
     result = cx.fresh(hint)
-    lines = index_of_first(result, container, operand, cx) if not text else cx.code(
-        f"NAME = {text}", NAME=result, V=cx.fresh("v"), X=container, W=operand
-    )
+    if text is None:
+        lines = index_of_first(result, container, operand, cx)
+    else:
+        equation = f"NAME = {text}"
+        lines = cx.code(equation, NAME=result, V=cx.fresh("v"), X=container, W=operand)
     types = cx.fact(item).types
     no_nan = bool(types) and all(
         isinstance(t, ScalarType) and t.dtype in _NEVER_NAN for t in types)
     checks = [] if no_nan else [cx.expr("W != W", W=operand)]
     (original,) = cx.code("NAME = E", NAME=result, E=_with_argument(node, operand))
-    if not text:
+    if text is None:
         lines += guarded([cx.expr("P < 0", P=result)], original, [ast.Pass()], cx)
     if isinstance(node, ast.Compare):
         (original,) = cx.code("NAME = W in X", NAME=result, W=operand, X=container)

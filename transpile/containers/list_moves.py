@@ -46,7 +46,8 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
     Lowering has one buffer for each name. So the items are moved, which gives the same as Python's
     second reference only if the list that is left is dead (`_is_dead_after`), or gets the items of
-    the other in turn. Any other ``a = b`` stays, and lowering refuses it if one of both is changed.
+    the other in turn. Any other ``a = b`` stays, and lowering refuses it if one of the lists is
+    changed.
     """
     if not cx.is_builtin("len", "range"):
         return None

@@ -76,8 +76,8 @@ def read_source(fn: Callable[..., Any]) -> Source:
     In this order:
 
     1. A function that the compiler generated is in no file: `remember_text` has kept its source.
-    2. What is no ``def`` is refused: builtins have no Python code, a lambda has no line of its own,
-       and calls of an async function return a coroutine.
+    2. Refused are objects without a ``def`` of their own (builtins have no Python code, a lambda is
+       a part of a line), and async functions, whose calls return coroutines.
     3. `_lines_of` gives the text, after ``checkcache`` has dropped a file that was edited.
     4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited

@@ -68,18 +68,24 @@ _READERS_OF_STR = frozenset({
 
 
 def compared_parameters(function: FunctionType) -> frozenset[str]:
-    """The parameters of `function` whose values may select code if they are strs: all but those
-    that are only iterated over, subscripted, measured, or put into a list. All, if the source
-    cannot be read.
+    """The parameters of `function` whose values may select code if they are strs::
+
+        def f(x, mode, text):
+            if mode == "same": …         # mode: a kernel for each value
+            for c in text: …             # text: only iterated over, one kernel for all values
+
+    These are all parameters but those that are only iterated over, subscripted, measured (``len``)
+    or put into a list; all, if the source cannot be read. `SignatureResolver` asks once for each
+    function.
     """
     try:
         tree = read_source(function).tree
     except Refused:
         return frozenset(parameter_names(function.__code__))
     parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
-    harmless = {id(e) for n in walk_nodes(*tree.body) for e in _uses_as_sequence(n)}
+    as_sequence = {id(e) for n in walk_nodes(*tree.body) for e in _uses_as_sequence(n)}
     uses = (n for n in walk_nodes(*tree.body) if isinstance(n, ast.Name) and n.id in parameters)
-    return frozenset(n.id for n in uses if id(n) not in harmless)
+    return frozenset(n.id for n in uses if id(n) not in as_sequence)
 
 
 def _uses_as_sequence(n: ast.AST) -> Iterator[ast.expr]:

@@ -63,7 +63,7 @@ def with_cause(
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)
     if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
-        rejection = replace(rejection, note=None)  # the line of a helper is the one that is shown
+        rejection = replace(rejection, note=None)  # "in `f`, file:line": the line that is shown
     if (undefined := _undefined_name(source.tree, scope, span)) is not None:
         return undefined
     cause = (
@@ -186,7 +186,11 @@ _CONVERSIONS = {
 
 
 def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
-    """An argument that is an array of another library, which the rejection names."""
+    """The rejection of an argument that is an array of another library (`_CONVERSIONS`), if
+    `rejection` names such an argument::
+
+        LOWER_TYPE  `prices` is a pandas.Series;  help: pass `prices.to_numpy()`
+    """
     for name in cited_names(rejection.message) & types.keys():
         ty = types[name]
         if not isinstance(ty, (Opaque, ObjectType)):

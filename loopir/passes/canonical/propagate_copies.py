@@ -217,7 +217,11 @@ class _CopyPropagation:
         return replace(self.block_in, stmts=tuple(stmts), results=results)
 
     def can_move(self, s: Assign, at: int) -> bool:
-        """Whether the value of `s`, statement number `at`, may replace the name at its uses."""
+        """Whether the value of `s`, statement number `at` of the block, may replace the name at its
+        uses: a copy (``a = b``) at all of them, any other value at its only use, ``t`` in ``t =
+        x[i] * 2.0; y[i] = t + 1.0``. Asked for each assignment, in order, when the values that have
+        been moved into it are in place.
+        """
         name, value = s.name, s.value
         if name in self.pinned or not self.uses[name]:
             return False

@@ -1,4 +1,6 @@
 """Simplification (instcombine): exact rewrites of expressions; statements without effect removed.
+
+`rewrite_rules.rewrite` has the rules for expressions, `_simplified_node` those for statements.
 """
 from __future__ import annotations
 
@@ -30,12 +32,14 @@ from .propagate_copies import propagate_copies
 
 __all__ = ["simplify"]
 
-_ROUNDS = 8
+_ROUNDS = 8  # at most; two or three are the rule
 
 
 def simplify(kernel: Kernel) -> Kernel:
-    """Fold constants, remove what has no effect, and propagate copies (`propagate_copies`).
+    """Fold constants, apply the rewrite rules to each expression, inner before outer, remove what
+    has no effect, and propagate copies (`propagate_copies`); again, until nothing changes.
 
+    Run several times in the pass list, after passes that leave constants or unused code behind.
     Exact: no value changes, and no floating-point flag is lost or added. Before::
 
         def k(x: f32[::1], out: mut(f32[::1]), n: i64):

@@ -142,9 +142,12 @@ def _shares_loads(loop: Loop, varying: Uniformity) -> bool:
 
 
 def results_stall(lanes: VecLoop) -> bool:
-    """Whether the reductions are short, from packed panels, and followed by expensive operations.
+    """Whether the vector loop `lanes` computes short sums, from packed panels, each followed by
+    expensive operations, as in ``c[i, j] = sqrt(sum of …)`` for rows of 3 terms.
 
-    Then the next reductions should start while these operations run, so fewer rows are jammed.
+    These operations wait for the last addition of the sum, and the processor could start the next
+    sums meanwhile, if they are not in the same tile: so fewer rows are jammed (`_rows_of_sums`), in
+    fewer registers (`vector_cost_model.registers_per_group`).
     """
     panels = [s for s in lanes.body if isinstance(s, Local)]
     row_loops = [n for s in lanes.body for n in walk(s) if isinstance(n, Loop) and not n.accs]

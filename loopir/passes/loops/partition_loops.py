@@ -19,7 +19,7 @@ from ...analysis.iv_conditions import PositionTest, position_tests
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import N, bottom_up, map_children, walk
-from ...lazy_dataclass import replace
+from ...lazy_dataclass import record, replace
 from ...nodes import Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, While
 from ...op_table import NEGATED_COMPARISON
 from ..canonical.simplify import simplify
@@ -56,6 +56,15 @@ def partition_loops(kernel: Kernel) -> Kernel:
     partitioner = _Partitioner(kernel)
     partitioned: Kernel = partitioner.all(kernel)
     return kernel if partitioned is kernel else simplify(partitioned)
+
+
+@record(frozen=True, slots=True)
+class _Piece:
+    """One of the loops into which a loop is split."""
+
+    start: Expr  # its first iteration; it ends where the next piece starts
+    outcomes: dict[Call, bool]  # the tests whose results are known in it, with these
+    is_outside: bool  # of the interior: some test may have the other result there
 
 
 class _Partitioner:
@@ -96,27 +105,27 @@ class _Partitioner:
             return n
         out: list[Stmt] = []
         pieces = self._pieces(n, splitting_tests, out)
-        ends = [*(start for start, _, _ in pieces[1:]), n.range.hi]
+        ends = [*(piece.start for piece in pieces[1:]), n.range.hi]
         inits = [a.init for a in n.accs]
-        for (start, outcomes, is_end_piece), end in zip(pieces, ends, strict=True):
-            piece = self._inside(
-                _with_outcomes(n, constant_tests | outcomes), exact=exact or is_end_piece
+        for piece, end in zip(pieces, ends, strict=True):
+            loop = self._inside(
+                _with_outcomes(n, constant_tests | piece.outcomes), exact=exact or piece.is_outside
             )
             if end is not n.range.hi:
-                piece = self._fresh.copy(piece)
-            accs = tuple(replace(a, init=e) for a, e in zip(piece.accs, inits, strict=True))
-            out.append(replace(piece, range=Interval(start, end), accs=accs))
+                loop = self._fresh.copy(loop)
+            accs = tuple(replace(a, init=e) for a, e in zip(loop.accs, inits, strict=True))
+            out.append(replace(loop, range=Interval(piece.start, end), accs=accs))
             inits = [a.current for a in accs]
         return tuple(out)
 
     def _pieces(
         self, n: Loop, tests: Sequence[PositionTest], out: list[Stmt]
-    ) -> list[tuple[Expr, dict[Call, bool], bool]]:
-        """The new loops that replace `n`: for each its start, the known test results in it, and
-        whether it is outside of the interior.
+    ) -> list[_Piece]:
+        """The pieces into which `n` is split, in their order. Tests that differ only in one
+        iteration give three pieces around that iteration; others a first, an interior and a last
+        piece. Assignments of the starts are appended to `out`.
 
-        Tests that differ only in one iteration give three pieces around that iteration; others a
-        first, an interior and a last piece. Assignments of the starts are appended to `out`.
+            i > 0, i < n - 1      [0, 1): i > 0 is False     [1, n - 1): both True     [n - 1, n)
         """
         assert isinstance(n.range, Interval)
         lo, hi = n.range.lo, n.range.hi
@@ -127,25 +136,20 @@ class _Partitioner:
             at = self._named(index_min(hi, index_max(lo, position)), out)
             after = self._named(index_max(at, index_min(hi, index_add(position, 1))), out)
             return [
-                (lo, _interior_outcomes(tests_at_bound), False),
-                (at, _outcomes_if_one_fails(tests_at_bound), True),
-                (after, _interior_outcomes(tests_at_bound), False),
+                _Piece(lo, _interior_outcomes(tests_at_bound), False),
+                _Piece(at, _outcomes_if_one_fails(tests_at_bound), True),
+                _Piece(after, _interior_outcomes(tests_at_bound), False),
             ]
-        pieces, start = list[tuple[Expr, dict[Call, bool], bool]](), lo
+        pieces, start = list[_Piece](), lo
         if lows:
-            pieces.append((lo, _outcomes_if_one_fails(lows), True))
+            pieces.append(_Piece(lo, _outcomes_if_one_fails(lows), True))
             interior_start = reduce(index_max, map(_expression_of, _interior_bounds(lows)), lo)
             start = self._named(index_min(hi, interior_start), out)
-        pieces.append((start, _interior_outcomes([*lows, *highs]), False))
+        pieces.append(_Piece(start, _interior_outcomes([*lows, *highs]), False))
         if highs:
             interior_end = reduce(index_min, map(_expression_of, _interior_bounds(highs)), hi)
-            pieces.append(
-                (
-                    self._named(index_max(start, interior_end), out),
-                    _outcomes_if_one_fails(highs),
-                    True,
-                )
-            )
+            end_start = self._named(index_max(start, interior_end), out)
+            pieces.append(_Piece(end_start, _outcomes_if_one_fails(highs), True))
         return pieces
 
     def _named(self, e: Expr, out: list[Stmt]) -> Expr:

@@ -198,7 +198,8 @@ def _in_rounds(
 ) -> tuple[Stmt, ...] | None:
     """The search over `r` as a first part, and a loop over rounds, each of which has a parallel
     loop over parts of `size` iterations, and a loop that combines what these have found, in their
-    order, up to the first hit. None if the loop over parts cannot be parallel.
+    order, up to the first hit: the example at `split_first_hit`, line by line. None if the loop
+    over parts cannot be parallel.
 
     ``part_of`` gives the code for a part from its ends, the result for each accumulator, and
     whether there was a hit; ``steps``: the accumulators after a part, from their values before it

@@ -194,11 +194,13 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a search by blocks, if its loop over one block can then be vectorised."""
         search = _search_of(s, kernel, fresh) if isinstance(s, Loop) else None
-        statements = tuple(search.statements(fresh)) if search else ()
-        block_loop = statements and next(x for x in statements if isinstance(x, Loop)).body[0]
-        if not search or not isinstance(block_loop, Loop) or (
-            vectorization_obstacle(block_loop, kernel, reassociate=reassociate)
-        ):
+        if search is None:
+            return s
+        statements = tuple(search.statements(fresh))
+        blocks = next(x for x in statements if isinstance(x, Loop))
+        [loop_over_one_block] = blocks.body
+        assert isinstance(loop_over_one_block, Loop)
+        if vectorization_obstacle(loop_over_one_block, kernel, reassociate=reassociate):
             return s
         return search.unless_short(statements, fresh)
 
@@ -206,8 +208,8 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
-    """`s` as an _ArgSearch, if its accumulators are arg-reductions and others that are independent
-    of these, and it is long enough; else None.
+    """`s` as an _ArgSearch, if it has at least `MIN_TERMS` terms, and its accumulators are extrema
+    with payload (`match_arg_extremum`) and others that are independent of these; else None.
     """
     count = max_trips_of_strip(s.range) if isinstance(s.range, Interval) else 0
     if s.until or not s.accs or (count is not None and count < MIN_TERMS):
@@ -217,23 +219,29 @@ def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
         return None
     masks = [x for x in loop.body if isinstance(x, Assign) and x.value.dtype == "bool"]
     extrema = [p for m in masks if (p := match_arg_extremum(m, loop)) is not None]
+    if not extrema:
+        return None
     extremum_masks = {p.mask for p in extrema}
+    extremum_accs = {a.name for p in extrema for a in (p.acc, *(a for a, _ in p.followers))}
     other_statements = tuple(
         x for x in loop.body if not (isinstance(x, Assign) and x.name in extremum_masks)
     )
-    extremum_accs = {a.name for p in extrema for a in (p.acc, *(a for a, _ in p.followers))}
-    others = tuple(a for a in loop.accs if a.name not in extremum_accs)
-    if not extrema or (extremum_masks | extremum_accs) & names_read(
-        *other_statements, *(a.step for a in others)
-    ):
-        return None
-    return _ArgSearch(loop, replace(loop, body=other_statements, accs=others), tuple(extrema))
+    other_accs = tuple(a for a in loop.accs if a.name not in extremum_accs)
+    read_by_others = names_read(*other_statements, *(a.step for a in other_accs))
+    if not read_by_others.isdisjoint(extremum_masks | extremum_accs):
+        return None  # the extremum so far is used in each iteration, not only at the end
+    return _ArgSearch(loop, replace(loop, body=other_statements, accs=other_accs), tuple(extrema))
+
+
+_IS_BETTER = {("min", False): "lt", ("min", True): "le", ("max", False): "gt", ("max", True): "ge"}
+"""The comparison by which a term of a block replaces the best term so far, by `ArgExtremum.op` and
+`ArgExtremum.ties_win`."""
 
 
 class _ArgSearch:
-    """A loop with arg-reductions: ``original``, ``loop`` (it without them) and ``extrema``.
-
-    ``block`` and ``chunk``: iterations of a block and of a chunk.
+    """The rewriting of one loop, which has arg-reductions: ``original`` is the loop, ``loop`` the
+    loop without the extrema and their payload, ``extrema`` these. ``block`` and ``chunk``:
+    iterations of a block and of a chunk.
     """
 
     def __init__(self, original: Loop, loop: Loop, extrema: tuple[ArgExtremum, ...]) -> None:
@@ -299,18 +307,13 @@ class _ArgSearch:
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
         ]
         for p in self.extrema:
-            best, block_best = Var(best_names[p.acc.name], p.value.dtype), Var("", p.value.dtype)
+            best = Var(best_names[p.acc.name], p.value.dtype)
             block_best = replace(best, name=fresh.name(p.acc.name))
-            term = Call(p.op, (block_best, p.value), block_best.dtype)
-            step = (
-                term
-                if p.cond is None
-                else Call("select", (p.cond, term, block_best), block_best.dtype)
-            )
+            step = Call(p.op, (block_best, p.value), best.dtype)
+            if p.cond is not None:
+                step = Call("select", (p.cond, step, block_best), best.dtype)
             accs.append(Accum(block_best.name, p.worst, rename_names(step, renaming)))
-            is_better = Call(
-                {"min": "l", "max": "g"}[p.op] + "te"[p.ties_win], (block_best, best), "bool"
-            )
+            is_better = Call(_IS_BETTER[p.op, p.ties_win], (block_best, best), "bool")
             if p.may_be_empty:
                 any_in_block = Var(fresh.name("some"), "bool")
                 takes_part = p.where(Call("eq", (p.value, p.value), "bool"))

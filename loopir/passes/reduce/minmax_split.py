@@ -17,10 +17,11 @@ _MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
 
 def minmax_split(kernel: Kernel) -> Kernel:
-    """Separate ``if v > high: high = v`` / ``elif v < low: low = v`` into two reductions.
+    """Separate ``if v > high: high = v`` / ``elif v < low: low = v`` into two reductions, each of
+    which can be vectorised: the minimum is updated on both sides of the branch.
 
-    Legal if both start as the same value: what is above the maximum cannot be below the minimum. A
-    NaN compares false in both. Before::
+    Legal if both start as the same value: what is above the maximum cannot be below the minimum, so
+    the second update changes nothing there. A NaN compares false in both. Before::
 
         def k(x: f64[::1], top: mut(f64[()]), bottom: mut(f64[()])):
             for i in loop(0, x.shape[0], high=0.0, low=0.0):

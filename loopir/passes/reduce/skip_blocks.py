@@ -51,11 +51,12 @@ _FALSE: Expr = literal(False, "bool")
 
 
 def skip_blocks(kernel: Kernel) -> Kernel:
-    """Test whole blocks of a loop that keeps extrema but is no reduction; skip those without a
-    change.
+    """Test whole blocks of a loop that keeps extrema but is no reduction, by a vector loop, and
+    skip those in which no term changes anything. The first `SCALAR_TERMS` terms, most of which do
+    change something, are run one by one.
 
     For instance the largest and second largest, with payload: of n terms in random order only about
-    log n change anything. Before::
+    log n change anything. Only if the loop itself cannot be vectorised, and the test can. Before::
 
         def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
             for i in loop(0, x.shape[0], a=0.0, b=0.0):

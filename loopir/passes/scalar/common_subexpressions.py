@@ -188,7 +188,9 @@ class _ValueNumbering:
 
 
 class _Naming:
-    """One block: counts the uses of each value, then names the values used twice.
+    """One block: counts the uses of each value (`count`), then names the values that are used twice
+    (`renamed`). Values of nested blocks are counted, too, and get a name if the block has one for
+    them (``in_block``: the walk is in the block itself, not in a nested one).
 
     ``numbers``: for each expression in order of evaluation, the numbers of its nodes in postorder,
     of a load only its own. The second walk over the block reads them again.

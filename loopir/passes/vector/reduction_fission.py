@@ -46,12 +46,9 @@ _MAX_START = 1 << 62
 
 
 def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
-    """Split a loop that reduces the results of an inner ``while`` into strips of two loops.
-
-    A sum that continues through the ``while`` restarts in each iteration first. None where there is
-    not exactly one ``while``, where the ``while`` needs a reduction, where the trip count is small,
-    or where other statements have effects: a failing check after the ``while`` might keep Python
-    from reaching a later ``while`` that does not terminate.
+    """Split a loop that reduces the results of an inner ``while`` into strips of two loops, as in
+    the example above; None where that is not legal or does not pay. `vectorize_divergent` calls it,
+    and vectorises the first of the two.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     counted = counted_range(loop)
@@ -61,16 +58,17 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     if trip_count is not None and trip_count < MIN_TRIPS:
         return None
     position = loop.body.index(inner[0])
-    for a in loop.accs:
+    for a in loop.accs:  # a sum that continues through the `while` restarts in each iteration
         loop = _restart_sum(loop, position, a)
     first_part, second_part = loop.body[: position + 1], loop.body[position + 1 :]
+    # a check that fails behind the `while` might keep Python from reaching a later `while`, which
+    # perhaps does not end
     overflow_checks = [c for a in loop.accs for c in overflow_checks_of(a, loop)]
-    if not all(isinstance(s, Assign) or s in overflow_checks for s in second_part) or not all(
-        map(_writes_nothing, first_part)
-    ):
+    only_reduces = all(isinstance(s, Assign) or s in overflow_checks for s in second_part)
+    if not only_reduces or not all(map(_writes_nothing, first_part)):
         return None
     if not names_read(*first_part).isdisjoint(a.name for a in loop.accs):
-        return None
+        return None  # the `while` needs the reduction's result so far
     return _two_loop_strips(loop, position, fresh)
 
 

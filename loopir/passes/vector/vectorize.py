@@ -357,13 +357,12 @@ def _vector_loop(
     varying: Uniformity | None,
 ) -> VecLoop | PredLoop:
     """The widened loop: its body, one vector accumulator for each reduction, and the counters of
-    appends, which stay scalar.
+    appends, which stay scalar. It is a predicated loop if all its effects have one mask
+    (`predicate_loop`), else a vector loop. ``lane_names``: the name of each vector accumulator, by
+    that of the scalar one.
     """
     vectors = {name: name for name in varying.names} if varying else {}
-    widener, append_counters = (
-        Widener(loop, {**vectors, **lane_names}, varying),
-        advanced_accums(loop),
-    )
+    widener = Widener(loop, {**vectors, **lane_names}, varying)
     predicated = None if varying else predicate_loop(loop, reductions)
     body = widener.block(predicated.body if predicated else loop.body)
     accs = [
@@ -375,12 +374,11 @@ def _vector_loop(
         )
         for f in (predicated.reductions if predicated else reductions)
     ]
+    # without a reduction or a scan the target chooses how many registers stand side by side
     group = _group_lanes(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
-    accs += [
-        VecAccum(a.name, a.init, a.step, span=a.span)
-        for a in loop.accs
-        if a.name in append_counters
-    ]
+    append_counters = advanced_accums(loop)
+    counters = (a for a in loop.accs if a.name in append_counters)
+    accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in counters]
     if predicated:
         pred = as_vector(widener.expr(predicated.mask))
         return PredLoop(

@@ -147,7 +147,7 @@ def minmax_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     Where the first item is at a known place, the loop starts from it (`_minmax_from_first`): that
     is a max reduction, which vectorises. With ``if`` clauses or several ``for`` a flag tells
     whether there was an item (`_minmax_with_flag`). ``default=`` takes the place of the ValueError,
-    if it is a literal number: of that, the type is known, and evaluating it late has no effect.
+    if it is a literal number, whose type is known and which may be evaluated late.
     """
     function = cx.builtin(node)
     if function not in EMPTY:

@@ -35,7 +35,8 @@ def finally_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
     - its handlers cannot be rewritten (`try_statement`);
     - the block itself has an exit, which would discard an exception on its way out;
-    - a ``try`` or ``with`` that stays inside of it has an exit: nothing can be put before that one;
+    - a ``try`` or ``with`` that stays inside of it has an exit: the block cannot be run before that
+      exit;
     - a helper is being inlined into a ``try`` with handlers (``cx.handlers_around``): the block
       must run before such a handler, so the ``try`` around rewrites both.
     """

@@ -23,8 +23,10 @@ MAX_NODES = 600
 
 @fires_on(ast.For, iter=(ast.Tuple, ast.List))
 def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A loop over a few constants, or over a few arrays, is unrolled: subscripts and tests of a
-    constant can be decided.
+    """A loop over a few constants, or over a few arrays, becomes a copy of its body for each item,
+    in which the loop variable is bound to that item. Subscripts and tests of a constant can then be
+    decided. Only if the copies have at most `MAX_NODES` nodes together, and none would have to be
+    left by ``break`` or ``continue``.
 
         for d in (-1, 1):
             s = s + x[(i + d) % n]

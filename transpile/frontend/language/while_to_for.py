@@ -52,9 +52,9 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             j = _i_1 - 1
 
     The counter stays a name of its own, which has its last value after the loop. A loop over a
-    range can be fused and vectorised, since its number of iterations is known. Besides what is said
-    above, the step must lead to the limit, else the loop is endless; and no ``continue`` may skip
-    it (`_may_skip_step`).
+    range can be fused and vectorised, since its number of iterations is known. The step must lead
+    to the limit, else the loop is endless, and no ``continue`` may skip the step
+    (`_may_skip_step`).
     """
     match node:
         case ast.While(

@@ -73,7 +73,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         for i in range(n):          one append in each iteration:  store x[i] at i; the length is n
             v.append(x[i])     →    else:                          append x[i] at the counter #v
 
-    1. What is no append-only list made here is refused.
+    1. Refused if `name` is no append-only list that this function makes.
     2. If the list has no counter (`appends_once`) and needs one, NeedsAppendCounter is raised, and
        the function is lowered again.
     3. The item decides the dtype of the buffer, or must have it: by its kind, a Python int or float

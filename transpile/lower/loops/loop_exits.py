@@ -121,9 +121,9 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
 
         Loop i in 0..n, until left:  left = false; then left = exit_condition
 
-    `Loop.until` must be an accumulator, as it is read after the iteration. Where a name of the
-    source is one of `accs` with the same step (``found = x[i] == s; if found: break``), that
-    serves.
+    `Loop.until` is evaluated after an iteration, from the new values of the accumulators: so the
+    exit condition is made one of them. Where a name of the source is one of `accs` with the same
+    step (``found = x[i] == s; if found: break``), that serves.
     """
     existing = next((a.name for a in accs if a.step == exit_condition), None)
     name = existing or ctx.b.name("left")
@@ -240,15 +240,19 @@ def _lower_after_break(
     break_stmt: ast.If,
 ) -> tuple[Expr, dict[str, Value]]:
     """Lowers the statements `rest` that follow ``if left: break``, and then the test of a
-    ``while``, into a branch that runs where the loop is not left.
+    ``while``, into a branch that runs where the loop is not left. Called by `lower_iteration`, and
+    returns the same.
 
-    Returns what `lower_iteration` does.
+        while c:                               stays = not left
+            if …: break            →           If stays: s_1 = s * 0.5; go_1 = c
+            s = s * 0.5                        else yields s, and False for `go`
     """
     b = ctx.b
-    if isinstance(left, Const) and left.value:
+    if isinstance(left, Const) and left.value:  # the loop is always left: `rest` never runs
         return left, dict(b.env)
     cond = b.bind(bool_op("not", left), "stays")
     then, then_env = lower_branch(ctx, rest, live, dict(b.env), cond, loop_test)
+    # A name that `rest` assigns has, after the branch, the value of the branch or that from before.
     yields: list[Yield] = []
     break_env = dict(b.env)
     arrays = merge_arrays(ctx, names_assigned(rest) & live, cond, then_env, break_env, yields)
@@ -259,7 +263,7 @@ def _lower_after_break(
         )
     keep_captured_names(ctx, then_env)
     exit_condition = left
-    go = then_env.pop(CONTINUE_FLAG, None)
+    go = then_env.pop(CONTINUE_FLAG, None)  # the value of `loop_test`, if there is one
     if isinstance(go, Num):
         y = Yield(b.name("go"), cast(go.ir, "bool"), FALSE)
         yields.append(y)

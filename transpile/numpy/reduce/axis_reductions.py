@@ -108,6 +108,10 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
                 if np.less(x[_i_5], y[_i_5]):
                     _max_1 = np.maximum(_max_1, x[_i_5])
         p = _max_1
+
+    `reduction_of` reads the arguments, `_reduction_loops` decides what is left to NumPy, and
+    `_ReductionNests` makes the loops, in the order in which the array lies in memory. A sum,
+    product or mean of floats is marked as a fold (`Context.mark_folds`): NumPy adds pairwise.
     """
     reduction = reduction_of(node, cx)
     if reduction is None or reduction.name not in REDUCTIONS or not isinstance(node, ast.expr):

@@ -26,10 +26,12 @@ Resolve: TypeAlias = Callable[[ast.expr], object]
 
 
 def hoist_numpy_call(tree: ast.FunctionDef, resolve: Resolve, blamed: Span) -> ast.FunctionDef:
-    """Assign the NumPy call at `blamed` to a name before its statement, where that is equivalent.
+    """A copy of `tree` in which the NumPy call at `blamed`, which is refused, is assigned to a name
+    before its statement, as in the module's docstring. `tree` itself, if what is blamed is no NumPy
+    call or is a whole statement, or if the program could see the difference:
 
-    It is if nothing with an effect is evaluated before the call in its statement, and the call is
-    evaluated once. Returns `tree` itself where it is not, or where it is no NumPy call.
+    - something with an effect is evaluated before the call in its statement: it would run after it;
+    - the call is not evaluated exactly once, as in the test of a ``while``.
     """
     copy = copy_tree(tree)
     for block in (block for n in walk_nodes(copy) for block in child_blocks(n)):
