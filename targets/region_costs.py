@@ -22,4 +22,5 @@ PAYS_AWAKE = 8000.0
 moment after a call, so calls in quick succession find it."""
 
 PAYS_ASLEEP = 60000.0
-"""The same if the second thread sleeps, and has to be woken by the system. Reports tell this one."""
+"""The same if the second thread sleeps, and has to be woken by the system. Reports tell this
+one."""
