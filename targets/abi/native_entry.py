@@ -97,12 +97,17 @@ class ParameterList:
     positional: int  # how many are not keyword-only; these come first
     function: FunctionType  # whose defaults must still be these where one is used
     last: tuple[object, ...] | None  # its tuple of defaults
+    takes_further: bool = False
+    """Whether a call may have further keywords, which are not bound (``**options``)."""
 
     @classmethod
-    def of(cls, function: FunctionType) -> ParameterList | None:
-        """The parameters of `function`; None if it has ``*args`` or ``**kwargs``."""
+    def of(cls, function: FunctionType, *, takes_further: bool = False) -> ParameterList | None:
+        """The parameters of `function`; None if it has ``*args``, or ``**options`` without
+        ``takes_further``: that parameter is not among them.
+        """
         code = function.__code__
-        if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        unbound = CO_VARARGS if takes_further else CO_VARARGS | CO_VARKEYWORDS
+        if code.co_flags & unbound:
             return None
         positional = code.co_argcount
         names = code.co_varnames[: positional + code.co_kwonlyargcount]
@@ -112,7 +117,7 @@ class ParameterList:
         defaults |= {k: named[n] for k, n in enumerate(names) if k >= positional and n in named}
         return cls(
             [None if k < code.co_posonlyargcount else n for k, n in enumerate(names)], defaults,
-            positional, function, last,
+            positional, function, last, bool(code.co_flags & CO_VARKEYWORDS),
         )
 
     def words(self, packer: Packer) -> list[Word]:
@@ -122,7 +127,8 @@ class ParameterList:
         keywords = [Pointer(sys.intern(name)) if name else 0 for name in self.names]
         last = 0 if self.last is None else Pointer(self.last)
         arrays = packer.address_of_words(defaults), packer.address_of_words(keywords)
-        return [*arrays, len(places), self.positional, Pointer(self.function), last]
+        counts = len(places), self.positional, self.takes_further
+        return [*arrays, *counts, Pointer(self.function), last]
 
 
 @record(frozen=True, slots=True)

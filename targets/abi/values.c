@@ -31,8 +31,13 @@ typedef union {
 typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
 /* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
- * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. */
-typedef struct { object *const *defaults, *const *keywords; int64_t count, positional; object *function, *last; } parameter_list;
+ * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. `takes_further`: calls
+ * may have further keywords, which are not bound. */
+typedef struct {
+    object *const *defaults, *const *keywords;
+    int64_t count, positional, takes_further;
+    object *function, *last;
+} parameter_list;
 
 typedef struct {
     definition definition;

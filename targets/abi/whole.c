@@ -224,7 +224,8 @@ static int is_default_current(const parameter_list *p, int i)
 
 /* Binds the positional and keyword arguments of a call, and defaults, to the parameters: `given` has one object for each, borrowed.
  * 0 where the arguments do not fit, as in a call with a wrong keyword, or where a default has been replaced since (`__defaults__` of
- * a function may be assigned): the Python wrapper then binds them, or raises TypeError. */
+ * a function may be assigned): the Python wrapper then binds them, or raises TypeError. Further keywords are not
+ * bound, if the function takes any. */
 static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
@@ -235,7 +236,7 @@ static int bind_arguments(const parameter_list *p, object *args, object *named, 
         else if (!(given[i] = p->defaults[i]) || !is_default_current(p, i)) return capi.forget(), 0;
         else if (wanted) capi.forget();
     }
-    return known == count + wanted;
+    return known == count + wanted || p->takes_further;
 }
 
 /* The builtin that takes the place of a fused function where C can perform the whole call (`Variant.attach`). Performs it

@@ -50,7 +50,7 @@ class InstalledCall:
         install: Callable[[Callable[..., Any]], None],
     ) -> None:
         self._function, self._miss, self._install = function, miss, install
-        self._parameters = ParameterList.of(function)
+        self._parameters = ParameterList.of(function, takes_further=True)
         self._rows: dict[Keys | None, tuple[CacheRow, ...]] = {}
         self._rebuilds = 0  # how often a callable was made from the rows
         self._skipped = 0  # how often it would have been since: see `put`

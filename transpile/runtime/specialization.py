@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import field
+from inspect import CO_VARKEYWORDS
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -175,18 +176,20 @@ class Specialization:
         """A row of the inline cache for each range of sizes for which the selection of `variant`
         has decided: to the variant, or to `python`, the original. ``keys``: of the arguments.
         """
+        is_exact = variant.interface.exact_up_to is None
+        may_be_python = is_exact or not self._reads_further_keywords(python)
         rows = []
         for r in variant.selection.ranges() if variant.selection is not None else ():
-            target: Callable[..., object] = variant.call
+            callee: Callable[..., object] = variant.call
             counters = np.array([0, r.allowance], np.int64)
-            is_python = r.served == "python"
+            is_python = r.served == "python" and may_be_python
             if is_python:
-                target = python
+                callee = python
                 counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
             rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                callee, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
                 r.exact_low, r.exact_high, checks_arguments=not is_python,
-                is_for_these_sizes=is_python and variant.interface.exact_up_to is not None,
+                is_for_these_sizes=is_python and not is_exact,
             ))
         return rows
 
@@ -203,6 +206,13 @@ class Specialization:
         if self.outlined is not None and self.rejection is not None and is_settled:
             self.selection = OutlinedSelection(self.outlined, self.rejection.code)
         return self.selection
+
+    def _reads_further_keywords(self, function: FunctionType) -> bool:
+        """Whether `function` reads items of its ``**options``: their types are part of the
+        signature, but no row can tell them.
+        """
+        has_keywords = function.__code__.co_flags & CO_VARKEYWORDS
+        return bool(has_keywords) and getattr(self.types[-1], "parts", True) != ()
 
     @property
     def calls_so_far(self) -> int:

@@ -147,14 +147,17 @@ def backoff_stub(
 ) -> FunctionType:
     """A stub that calls `replacement` instead of `function`, and `wake` once it has done so as
     often as the cell `calls_left` says, which counts down.
+
+    It passes the arguments on as they come, and has no defaults of its own: to fill these in takes
+    several times as long.
     """
-    forward = forwarding_source(function.__code__)
     body = [
         "nonlocal _tp_left", "_tp_left -= 1",
-        "if _tp_left <= 0: _tp_wake()", f"return _tp_function({forward})",
+        "if _tp_left <= 0: _tp_wake()", "return _tp_function(*_tp_args, **_tp_named)",
     ]
     cells = {"_tp_left": calls_left, "_tp_wake": CellType(wake)}
-    return make_stub(function, body, cells | {"_tp_function": CellType(replacement)})
+    helpers = cells | {"_tp_function": CellType(replacement)}
+    return _compile_stub(function, "*_tp_args, **_tp_named", body, helpers)
 
 
 def function_from_tree(

@@ -187,6 +187,34 @@ def test_sizes_are_the_same_in_c(value: Any, data: Any) -> None:
         assert cache_of(CacheRow(one, key, low=size + 1))(value)[0] == "miss"
 
 
+def optional(a: Any, /, b: Any = 2, *, c: Any = 3, **more: Any) -> Any:
+    return "optional", a, b, c, more
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        ((1,), {}), ((1, 2), {"c": 4}), ((1,), {"b": 2, "z": 1}), ((1,), {"a": 5, "z": 1}),
+        ((1, 2), {"z": 1, "y": 2, "c": 0}), ((1, 2, 3), {}), ((), {"a": 1}), ((1, 2), {"b": 2}),
+    ],
+)
+def test_further_keywords_are_passed_on(args: Any, named: Any) -> None:
+    """They have no key; where the arguments do not fit, the target or ``miss`` raises."""
+    parameters = ParameterList.of(optional, takes_further=True)  # type: ignore[arg-type]
+    assert parameters is not None
+    row = CacheRow(optional, (argument_key(1),) * 3)
+    f: Any = inline_cache("optional", parameters, [row], missed)
+    try:
+        expected = optional(*args, **named)
+    except TypeError:
+        with pytest.raises(TypeError):
+            missed(optional(*f(*args, **named)[1], **named))
+    else:
+        assert f(*args, **named) == expected
+
+
 def test_variadic_functions_have_none() -> None:
     assert ParameterList.of(missed) is None  # type: ignore[arg-type]
+    assert ParameterList.of(missed, takes_further=True) is None  # type: ignore[arg-type]
+    assert ParameterList.of(optional) is None  # type: ignore[arg-type]
     assert ArgumentKey(int) == argument_key(3)

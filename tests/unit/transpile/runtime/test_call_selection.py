@@ -369,10 +369,24 @@ def sum_of_first(xs: Any, n: int, *, scale: float = 1.0) -> float:
     return s
 
 
-def sum_of_all(xs: Any, **options: Any) -> float:
+def sum_of_all(xs: Any, *more: Any) -> float:
     s = 0.0
     for x in xs:
         s += x
+    return s
+
+
+def with_options(xs: Any, **options: Any) -> float:
+    s = 0.0
+    for x in xs:
+        s += x
+    return s
+
+
+def sum_by_option(xs: Any, **options: Any) -> float:
+    s, factor = 0.0, options["factor"]
+    for x in xs:
+        s += x * factor
     return s
 
 
@@ -392,7 +406,7 @@ def test_python_may_sum_few_items_of_a_long_list() -> None:
 
 @pytest.mark.usefixtures("by_time")
 def test_small_calls_that_python_serves_do_not_take_larger_ones_along() -> None:
-    """Without an inline cache, as there is none for ``**options``."""
+    """Without an inline cache, as there is none for ``*more``."""
     f, xs = fuse(sum_of_all), np.random.default_rng(6).random(3000).tolist()
     for _ in range(20):
         assert f(xs[:2]) == sum_of_all(xs[:2])
@@ -402,6 +416,35 @@ def test_small_calls_that_python_serves_do_not_take_larger_ones_along() -> None:
     assert f.stats.compiled == before + 30, "the dispatcher is not asked at each call"
     assert len({f(xs) for _ in range(300)}) == 1
     assert f.stats.compiled == before + 330
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("options", [{}, {"a": 1, "b": "text"}])
+def test_python_serves_small_calls_with_further_keywords(options: Any) -> None:
+    f, xs = fuse(with_options), np.random.default_rng(6).random(3000).tolist()
+    many = f(xs, **options)
+    for _ in range(20):
+        assert f(xs[:2], **options) == with_options(xs[:2])
+    before = f.stats.compiled
+    assert {f(xs[:2], **options) for _ in range(30)} == {with_options(xs[:2])}
+    assert f.stats.compiled == before
+    assert {f(xs, **options) for _ in range(30)} == {many}, "many terms have other bits"
+    assert f.stats.compiled == before + 30
+
+
+@pytest.mark.usefixtures("by_time")
+def test_values_of_further_keywords_are_looked_at() -> None:
+    """A row does not tell their types, on which the bits depend."""
+    f, xs = fuse(sum_by_option), [0.1] * 3
+    for _ in range(20):
+        assert f(xs, factor=2) == sum_by_option(xs, factor=2)
+    row = [0.1] * 300
+    single = np.float32(0.3)
+    many = {f(row, factor=v): v for v in (2, 0.7, single) for _ in range(3)}
+    assert len(many) == 3
+    for _ in range(20):
+        assert f(xs, factor=0.7) == sum_by_option(xs, factor=0.7)
+        assert {f(row, factor=v) for v in (2, 0.7, single)} == {*many}
 
 
 def table_with_a_column(n: int) -> list[list[int]]:
