@@ -231,7 +231,8 @@ def counted_range(loop: Loop) -> Interval | None:
 
 def has_early_exit(loop: Loop) -> bool:
     """Whether something else than its range may end `loop`: its ``until``, or a `Break` or `Return`
-    in it.
+    in it, at any depth. (A `Break` ends the innermost loop around it only, so that the answer for
+    the loop around that one is on the safe side.)
     """
     return loop.until is not None or any(contains(s, (Break, Return)) for s in loop.body)
 

@@ -184,11 +184,13 @@ def expand_function(
     stored: AttributeStores = MappingProxyType({}),
     changed: Collection[str] = (),
 ) -> ast.FunctionDef:
-    """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept.
+    """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept. Steps 2
+    and 3 of the module's docstring: branches that the types exclude are removed; containers are
+    inferred; loops and the function get one exit; all macros are applied; what they leave behind
+    is removed, and what only they have read is guarded.
 
     ``stored``: attributes of arguments that are kept in names, and are stored where the function is
-    left. ``changed``: names of the function that its local functions bind. Steps 2 and 3 of the
-    module's docstring.
+    left. ``changed``: names of the function that its local functions bind.
     """
     inputs, tree, summary = _input_names(tree, env), copy_tree(tree), summarize_tree(tree)
     if summary.has(ast.While) and summary.has(ast.NamedExpr):

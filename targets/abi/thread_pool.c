@@ -448,7 +448,7 @@ int64_t tp_pool_join(int64_t milliseconds)
     ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
-        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);
+        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* most workers end at once */
     int left = 0;
     for (int i = 0; i < MOST_THREADS; i++) {
         int32_t state = LOAD(&staff[i].state);

@@ -52,6 +52,8 @@ class AliasAnalysis:
     ) -> None:
         self._tree, self._resolve = tree, resolve
         self._parents: dict[str, str] = {}  # of the union-find forest
+        # All names from outside, and all parameters, are in one set: a caller may pass one array
+        # twice, or a global.
         local = bound_names(*tree.body)
         for n in walk_nodes(*tree.body):
             if isinstance(n, ast.Name) and n.id not in local:
@@ -68,9 +70,15 @@ class AliasAnalysis:
         self._writes = [(n, name) for n in walk_nodes(*tree.body) for name in self._written_by(n)]
 
     def is_never_written_after(self, e: ast.expr, at: ast.stmt) -> bool:
-        """Whether the array `e`, used by the statement `at`, is never written afterwards: it
-        is made by `e` itself; or neither it nor an array that may share its memory is written,
-        other than by statements between its creation and `at`, all of one block. False: not proved.
+        """Whether the array `e`, used by the statement `at`, is never written afterwards. False:
+        not proved. `list_elements` asks it, before it keeps a reference in place of a copy.
+
+            row = np.zeros(n)
+            row[0] = i                # a write before the use, in the same block
+            rows.append(row)          # `at`: True, if this is the only write of ``row``
+
+        True if `e` itself makes the array; or neither it nor an array that may share its memory is
+        written, other than by statements between its creation and `at`, all of one block.
         """
         if self.is_new(e):
             return True
@@ -96,7 +104,14 @@ class AliasAnalysis:
         return []
 
     def is_new(self, e: ast.expr) -> bool:
-        """Whether the value of `e` surely shares no memory with an array that has a name."""
+        """Whether the value of `e` surely shares no memory with an array that has a name.
+
+            a + b, np.sqrt(a), np.zeros(n)      new: NumPy allocates the result
+            a[1:], a.T, a.reshape(2, 3)         not: views
+            np.add(a, b, out=c), a.astype(t, copy=False), g(a)     not: may be an argument
+
+        By the syntax, and for calls by the rows of the function table (``result`` is "new").
+        """
         match e:
             case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
                 return True

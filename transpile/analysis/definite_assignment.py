@@ -48,14 +48,17 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
                 assigned_after_block(orelse, if_false, completes=completes),
             )
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
+            # the body may not run, or delete a name
             return _bound_at_each_iteration(s, bound) | surely_bound(head)
         case ast.Try() | ast.With() | ast.AsyncWith() | ast.Match() if completes:
             return bound | bound_names(s)
-        case ast.Match(subject=subject):
+        case ast.Match(subject=subject):  # no case may match
             return bound | surely_bound(subject)
         case ast.With(items=items) | ast.AsyncWith(items=items):
+            # the context manager may suppress an exception of any statement of the body
             return bound.union(*map(surely_bound, items))
         case ast.Try():
+            # any statement of the body may raise: at the handlers, nothing that it binds is sure
             after_body = assigned_after_block([*s.body, *s.orelse], bound)
             at_handlers = bound - _deleted_names(s.body)
             for h in s.handlers:

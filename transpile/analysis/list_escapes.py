@@ -9,8 +9,9 @@ flow-insensitive: each occurrence of a name is judged by the node in which it oc
     rows.append(row)     # moved, if `row` is not used before it is bound again
     other = row          # escapes: `other` is a second reference
 
-`ragged_lists` asks it for lists in lists, `list_kind` for lists of tuples, `table_inference` for
-dicts of lists. Which uses a dict or set itself may have, `table_kinds.table_uses` tells.
+`list_kind.list_escapes` makes the analysis for the macros: `ragged_lists` asks it for lists in
+lists, `list_elements` for lists of tuples and arrays, `table_inference` for dicts of lists. Which
+uses a dict or set itself may have, `table_kinds.table_uses` tells.
 """
 from __future__ import annotations
 
@@ -111,16 +112,16 @@ class ListEscapes:
             return False
         name, nodes = e.id, [*walk_nodes(*self._tree.body)]
         occurrences = [n for n in nodes if is_name(n, name)]
-        values = [v for n in nodes for t, v in binding_pairs(n) if is_name(t, name)]
         changed = {x for n in nodes for x in _changed_lists(n)}
+        values = [v for n in nodes for t, v in binding_pairs(n) if is_name(t, name)]
+        targets = [n for n in occurrences if isinstance(n.ctx, ast.Store) and n not in changed]
+        if len(values) != len(targets) or not all(map(self.is_new, values)):
+            return False  # bound in another way, or to a list that may have a name
         appends = [s for s in _statements(self._tree.body) if _appends_list(s, name)]
         allowed = changed | {x for n in nodes for x in self.reads(n)}
         allowed |= {e for s in appends for e in walk_nodes(s) if isinstance(e, ast.expr)}
-        targets = [n for n in occurrences if isinstance(n.ctx, ast.Store) and n not in changed]
-        if len(values) != len(targets) or not all(map(self.is_new, values)):
-            return False
         if not all(n in allowed for n in occurrences if not isinstance(n.ctx, ast.Store)):
-            return False
+            return False  # escapes
         if len(appends) == 1 and _is_built_before(appends[0], name, changed, self._tree):
             return True
         return all(_is_dead_after(s, name, changed, self._tree) for s in appends)

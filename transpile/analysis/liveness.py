@@ -183,7 +183,10 @@ def _union(sets: Iterable[NameSet]) -> NameSet:
 
 
 def names_read(nodes: Iterable[ast.AST]) -> NameSet:
-    """Every name read anywhere in `nodes`."""
+    """Every name that is read anywhere in `nodes`, also if it was bound there before, and the free
+    names of inner functions: ``t = a; u = t`` reads a and t. A name that ``+=`` or ``del`` changes
+    is read, too.
+    """
     return _union(_names_of(n).reads for n in nodes)
 
 

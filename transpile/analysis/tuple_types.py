@@ -182,7 +182,8 @@ def constant_slice(cut: ast.Slice) -> slice | None:
 
 def unscalarizable_names(tree: ast.AST) -> set[str]:
     """The names in `tree` that must stay tuples, if they are tuples, since some use needs the tuple
-    itself, not its items one by one. `Facts.analyse_function` takes them out of ``scalarizable``.
+    itself, not its items one by one. `Facts` leaves them out of ``scalarizable``, the names that
+    `tuple_assignment` takes.
 
         t[i]               a computed index selects among the items at run time
         t += (1,)          the length changes

@@ -14,7 +14,10 @@ _WIDTH = 88
 
 
 def code_page(name: str) -> list[StyledRow]:
-    """The page of a code. Raises KeyError, with similar names, where there is none."""
+    """The page that ``transpile --explain CODE`` prints: title, why, help, and two examples, of
+    which the first gives the code and the second does not. ``name`` may be in lower case, with
+    hyphens. Raises KeyError, with similar names, where there is no such code.
+    """
     key = name.strip().upper().replace("-", "_")
     if key not in CODES:
         near = difflib.get_close_matches(key, CODES, n=3, cutoff=0.5)

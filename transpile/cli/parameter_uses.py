@@ -50,10 +50,10 @@ class ParameterUses:
     def __init__(
         self, tree: ast.FunctionDef, globals_: Mapping[str, Any], depth: int = _MAX_DEPTH
     ) -> None:
-        self._ranks: dict[str, int] = {}
-        self._integers: set[str] = set()
+        self._ranks: dict[str, int] = {}  # the most axes that a name is used with
+        self._integers: set[str] = set()  # names in subscripts and bounds of ranges
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        self._objects = {
+        self._objects = {  # names used as neither arrays nor numbers are
             node.value.id
             for node in ast.walk(tree)
             if isinstance(node, ast.Attribute)

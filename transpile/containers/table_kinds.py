@@ -136,6 +136,31 @@ _SUBSCRIPT_USES: dict[type[ast.expr_context], TableUse] = {
 }
 
 
+def _uses_in_builtin_call(call: ast.Call, builtin: str) -> Iterator[tuple[ast.expr, TableUse]]:
+    """`table_uses` of a call of the builtin of that name, such as ``len(d)``; "" gives none.
+
+    ``max(d)``, ``min(d)`` and ``sorted(d)`` give the same in any order of the items ("order");
+    with a ``key``, the first of equal items wins, so that the order matters ("iterate").
+    """
+    args, keywords = call.args, call.keywords
+    for a in args:
+        if builtin in ("len", "bool") and len(args) == 1:
+            yield a, "count"
+        elif builtin in _ORDERING and len(args) == 1 and (
+            not keywords or (builtin == "sorted" and keywords[0].arg == "reverse")
+        ):
+            yield _table_of_view(a, "keys", "values"), "order"
+        elif builtin in ("enumerate", "zip"):
+            yield _table_of_view(a, *_VIEWS), "iterate"
+        elif builtin in _ITERATING:
+            yield _table_of_view(a, "keys", "values"), "iterate"
+    match args, keywords:  # max(d, key=d.get): the key of the greatest value
+        case [ast.Name(id=name)], [
+            ast.keyword("key", ast.Attribute(ast.Name() as table, "get"))
+        ] if table.id == name and builtin in ("max", "min"):
+            yield table, "iterate"
+
+
 def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, TableUse]]:
     """The operands of the node `n`, not of its children, that would be used as a table of that kind
     if they were one, each with its use.
@@ -160,24 +185,8 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
             use = METHODS[method].use
             assert use is not None
             yield table, use
-        case ast.Call(args=args, keywords=keywords):
-            builtin = cx.builtin(n)
-            for a in args:
-                if builtin in ("len", "bool") and len(args) == 1:
-                    yield a, "count"
-                elif builtin in _ORDERING and len(args) == 1 and (
-                    not keywords or (builtin == "sorted" and keywords[0].arg == "reverse")
-                ):
-                    yield _table_of_view(a, "keys", "values"), "order"
-                elif builtin in ("enumerate", "zip"):
-                    yield _table_of_view(a, *_VIEWS), "iterate"
-                elif builtin in _ITERATING:
-                    yield _table_of_view(a, "keys", "values"), "iterate"
-            match args, keywords:
-                case [ast.Name(id=name)], [
-                    ast.keyword("key", ast.Attribute(ast.Name() as table, "get"))
-                ] if table.id == name and builtin in ("max", "min"):
-                    yield table, "iterate"
+        case ast.Call():
+            yield from _uses_in_builtin_call(n, cx.builtin(n))
         case ast.For(iter=table) | ast.comprehension(iter=table):
             yield _table_of_view(table, *_VIEWS), "iterate"
         case ast.Return(value=ast.expr() as value):

@@ -343,8 +343,14 @@ def lower_branches(
     the names that they assign; `live` are the names that are live after `stmt`. `raw` is the
     condition as it was lowered, from which facts follow; the `If` tests the name it is bound to.
 
-    A branch in which a name is read that certainly has no value there is not lowered: the call is
-    replayed where it would be taken.
+    1. A branch in which a name is read that certainly has no value there is not lowered
+       (`_branch_raises`): it is required that it is not taken, and the other one is lowered alone.
+    2. Each branch is lowered into its own block, under the facts of its condition (`assuming`).
+       The second may use arrays that the first has allocated (`BufferState.of_sibling_branch`).
+    3. The names that a branch assigns are merged: arrays together, then each other name.
+    4. The `If` is emitted with the phis, or its maximum or minimum without a branch.
+
+    `lower_if` calls it, and `lower_statements` for statements that are lowered for several arrays.
     """
     b = ctx.b
     cond = b.bind(raw, "cond")

@@ -90,7 +90,9 @@ def listing_page(title: str, table: str) -> str:
 
 
 def _row(line: Listed) -> str:
-    """The table row of one line of Python: below its text what became of it."""
+    """The table row of one line of Python: below its text what became of it. The first verdict
+    whose style has a background colours the row (`with_verdicts` explains the styles).
+    """
     colour = next((_BACKGROUNDS[style] for style, _ in line.verdicts if style in _BACKGROUNDS), "")
     background = f";background:{colour}" if colour else ""
     return f'<tr style="{background[1:]}">{"".join(_cells(line))}</tr>'

@@ -131,8 +131,9 @@ class LoopInfo:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report on a function under one call signature, or under several (``signatures``);
-    ``print`` it, or show it in Jupyter.
+    """The report on a function under one call signature, or under several (``signatures``), as
+    data; ``print`` it, or show it in Jupyter (`_report_rows` lays it out). `report_builder` makes
+    it, from the stages of a compilation or from the rejections of a refused function.
     """
 
     function: str  # its qualified name

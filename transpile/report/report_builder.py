@@ -98,10 +98,11 @@ def loop_infos(
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
             info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
             by_span[info.span] = _widest(by_span.get(info.span), info)
-    found = [*by_span, *(s for spans in around.values() for s in spans)]
-    found += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
+    # the loops of the source of which something is left: shown, around one, or run by a final loop
+    left = [*by_span, *(s for spans in around.values() for s in spans)]
+    left += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
     for span in written:
-        if not any(is_within(other, span) or other == span for other in found):
+        if not any(is_within(other, span) or other == span for other in left):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
 

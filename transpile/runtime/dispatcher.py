@@ -189,16 +189,16 @@ class Dispatcher(WrappedFunction):
         served, is_trial = selection.choice(size, exact_size)
         if not is_trial:
             self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
-        target = variant.call
+        callee = variant.call
         if served == "python":
             spec.replays[PYTHON_FASTER] += 1
-            target = self._function
+            callee = self._function
         elif served == "kernel":
-            target = variant.timing_call()
+            callee = variant.timing_call()
         if not is_trial:
-            return target, None
+            return callee, None
         add_time: Callable[..., None] = self._faults.guarded(self._add_time, None)
-        return target, functools.partial(add_time, spec, variant, keys, size, served)
+        return callee, functools.partial(add_time, spec, variant, keys, size, served)
 
     def _add_time(
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
@@ -244,17 +244,17 @@ class Dispatcher(WrappedFunction):
         assert self._installed is not None
         keys, size = keys_of(spec.types, values), size_of_call(values)
         served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
-        target = self._function if served == "original" else selection.outlined.function
+        callee = self._function if served == "original" else selection.outlined.function
         spec.replays.update(filter(None, [selection.codes[served]]))
         if not is_trial:
             self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
-            return target, None
+            return callee, None
 
         def add_time(nanoseconds: int) -> None:  # installs what this time decides
             if selection.add_time(size, served, nanoseconds):
                 self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
 
-        return target, self._faults.guarded(add_time, None)
+        return callee, self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, which calls
@@ -268,30 +268,30 @@ class Dispatcher(WrappedFunction):
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
         is_compiled = outlined is not None and not outlined.loops
-        target: Callable[..., Any] = self._function
+        callee: Callable[..., Any] = self._function
         if not is_compiled:
-            target = self._replaying_function(spec, code)
+            callee = self._replaying_function(spec, code)
         if outlined is not None:
-            target = outlined.function
+            callee = outlined.function
         elif direct := self._direct_self_calls.function(self, self._specializations.values()):
-            target = direct
+            callee = direct
         # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
-            self._send_to_python(spec, keys, target, None if is_compiled else code)
-        return target
+            self._send_to_python(spec, keys, callee, None if is_compiled else code)
+        return callee
 
     def _send_to_python(
-        self, spec: Specialization, keys: Keys | None, target: Callable[..., Any], code: str | None
+        self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
     ) -> None:
         """Put a row that sends the next calls with these keys (None: all that no other row is for)
-        to `target`, the original or the outlined function: twice as many each time. They count as
-        replays by `code`; None: as no replays, since `target` has all loops in compiled regions.
+        to `callee`, the original or the outlined function: twice as many each time. They count as
+        replays by `code`; None: as no replays, since `callee` has all loops in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
-        self._put_rows(keys, [CacheRow(target, keys, counters=counters)])
+        self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
 
     def _may_bypass(self) -> bool:
         """Whether rows may send calls to Python, which then do not reach the dispatcher: not if
@@ -333,8 +333,8 @@ class Dispatcher(WrappedFunction):
         if variant is None and is_about_names and not failed.applies(values):
             self._send_all_calls_here()  # the next call compiles again
             return self._replaying_function(spec, "GUARD_REBOUND")
-        target, timed = self._select_callee(values)
-        return target if timed is None else timed_call(target, timed)
+        callee, timed = self._select_callee(values)
+        return callee if timed is None else timed_call(callee, timed)
 
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments

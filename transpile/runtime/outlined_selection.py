@@ -121,6 +121,6 @@ class OutlinedSelection:
             served: CalleeOfRefused = "original" if r.served == "python" else "outlined"
             calls = self._forwarded[served]
             counters = calls.start(self.codes[served], r.allowance, replays)
-            target = original if served == "original" else self.outlined.function
-            rows.append(CacheRow(target, keys, r.low, r.high, counters))
+            callee = original if served == "original" else self.outlined.function
+            rows.append(CacheRow(callee, keys, r.low, r.high, counters))
         return rows

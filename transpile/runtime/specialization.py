@@ -180,14 +180,14 @@ class Specialization:
         may_be_python = is_exact or not self._reads_further_keywords(python)
         rows = []
         for r in variant.selection.ranges() if variant.selection is not None else ():
-            target: Callable[..., object] = variant.call
+            callee: Callable[..., object] = variant.call
             counters = np.array([0, r.allowance], np.int64)
             is_python = r.served == "python" and may_be_python
             if is_python:
-                target = python
+                callee = python
                 counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
             rows.append(CacheRow(
-                target, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
+                callee, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
                 r.exact_low, r.exact_high, checks_arguments=not is_python,
                 is_for_these_sizes=is_python and not is_exact,
             ))

@@ -80,7 +80,8 @@ def make_select(cond: Expr, then: Expr, orelse: Expr) -> Expr:
 
 def with_joined_type(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
     """`value`, which is that of `a` where `cond` holds and else that of `b`, as a Num that may have
-    the types of both.
+    the types of both: of NumPy's float32 and Python's float, either, Python's where ``not cond``.
+    The interval is the hull of both.
     """
     strong, weak = a.strong or b.strong, a.weak or b.weak
     is_weak = None

@@ -1,6 +1,10 @@
 """Comprehensions, generators, ``map`` and ``filter`` → loops that append.
 
-``map`` and ``filter`` become generator expressions before calls are inlined.
+The macros `list_comprehension`, `repeated_list` (``[0 for _ in range(n)]``) and
+`collected_generator` (``list(v for v in x)``) make lists. Reductions such as ``sum`` call
+`nested_loops` for the clauses of a generator, and make no list. `map_to_generators` is a stage of
+its own, before calls are inlined: ``map`` and ``filter`` become generator expressions, whose calls
+can be inlined.
 """
 from __future__ import annotations
 

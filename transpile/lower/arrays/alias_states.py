@@ -105,8 +105,12 @@ def alias_states(
 ) -> dict[AliasState, Expr] | None:
     """The alias states of `names`, whose values are `env`, with the condition of each state.
 
-    None where a name is no array, where an array's shape is not known at kernel entry, and where
-    there are too many states.
+        a: p where c, q elsewhere;  b: q where c, p elsewhere
+        →   (p, q): c;   (q, p): not c          two states, not four: one condition decides both
+
+    Only combinations that are possible count (`_joint_states`). None where a name is no array, or a
+    view, whose shape may differ in the next iteration; where an array's shape is not known at
+    kernel entry; and where there are more states than `MAX_ALIAS_STATES`.
     """
     cases = [_loop_invariant_cases(b, _array_cases(env.get(name)) or ()) for name in names]
     if not all(cases):

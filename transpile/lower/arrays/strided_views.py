@@ -72,6 +72,12 @@ def _compose_view(
 ) -> ArrayRef:
     """The view of `array`, which may be a view itself, that has the given `shape` and for each axis
     of `array` the subscript in `axes`: fixed, or along an axis of the new view.
+
+        v = x[2:, 5];  v[::3]      v: base_index (axis 0 from 2 by 1, 5); axes (axis 0 from 0 by 3,)
+        →                          base_index (axis 0 from 2 by 3, 5)
+
+    Each subscript of the parameter that runs along an axis of `array` is replaced by the one for
+    that axis: affine functions are composed, ``start + step * (start' + step' * i)``.
     """
     base_index: list[Num | AxisStride] = []
     for subscript in _index_of_base(b, array):

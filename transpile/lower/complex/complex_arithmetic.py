@@ -237,6 +237,10 @@ def _result_type(
     """The complex type of ``function(x, y)``, and the parts of the operands that are Python's or
     NumPy's, depending on the data.
 
+        complex64 of NumPy, float of Python                 →    complex64 of NumPy, no parts
+        complex128 of either, complex of Python             →    complex128, weak, and the parts of
+                                                                 the first operand
+
     If there are such parts, the type is Python's (``weak``) where all of them are Python's, else
     NumPy's, with the same dtype. Raises Refused where the result is not complex, or its dtype
     depends on the data.

@@ -51,13 +51,8 @@ def only_consumer(tree: ast.AST, name: str) -> ast.Call | None:
 
 
 def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
-    """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies; the lowering of
-    subscripts asks whether a slice is among them.
-
-        w = v[1:]; s = w[0] + w[1]            →  v[1:] can be a view of v
-        w = v[1:]; v[1] = 0; s = w[0]         →  v[1:] is a copy, which keeps the old item
-
-    `_is_uncopied` decides for one statement, with those that follow it in its block.
+    """The slices ``name = v[a:b]`` in `tree` that can be views instead of copies (`_is_uncopied`),
+    for ``FixedLists.view_slices``: the lowering of subscripts looks a slice up there.
     """
     out: set[ast.Subscript] = set()
     for block in (block for s in walk_statements(tree) for block in child_blocks(s)):
@@ -76,11 +71,15 @@ def uncopied_slices(tree: ast.FunctionDef) -> set[ast.Subscript]:
 def _is_uncopied(
     name: str, base: str, of: ast.expr, rest: Sequence[ast.stmt], tree: ast.FunctionDef
 ) -> bool:
-    """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, needs no copy,
-    since nobody could see that it is a view:
+    """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, may be a view,
+    since nobody could see that it is no copy; `uncopied_slices` asks, before the function is
+    lowered.
 
-    - `name` does not escape, and none of its items is assigned: it changes nothing;
-    - from there to its last read, `base` is not bound again, and no item of the list is assigned.
+        w = v[1:]; s = w[0] + w[1]            →  True
+        w = v[1:]; v[1] = 0; s = w[0]         →  False: a copy keeps the old item
+
+    - `name` does not escape, and none of its items is assigned: it changes nothing.
+    - From there to its last read, `base` is not bound again, and no item of the list is assigned.
 
     `rest` are the statements that follow in the block. If all reads of `name` are among them, only
     the statements up to the last read count, else the whole `tree`. If the list may be an item of

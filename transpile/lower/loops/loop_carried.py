@@ -169,8 +169,17 @@ def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> Loop
 
 def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: LoopFrame) -> Value:
     """The value at the start of an iteration of a name that is carried as `carry` and was `init`
-    before the loop: of a Python number that has another type after the first iteration, a union of
-    both. Records the interval of an int.
+    before the loop. `loop_types` puts it into ``env`` before it lowers the body, and records the
+    interval of an int. By what the guess says:
+
+        no value before the loop     unbound, or with ``may_be_unbound`` the accumulator where
+                                     `LoopCarried.bound` holds
+        an induction variable        the linear form init + step * k
+        changes after the first      of two Python types: `init` in the first iteration, else the
+        iteration                    accumulator, a union; from Python's to NumPy's: the
+                                     accumulator, a Python scalar in the first iteration
+        with a type flag             the accumulator, a Python scalar where the flag holds
+        else                         the accumulator
     """
     if isinstance(init, Unbound):
         if not carry.may_be_unbound:

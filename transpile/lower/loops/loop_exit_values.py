@@ -208,7 +208,10 @@ def _note_upper_bound(
 
 def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs: Expr) -> Value:
     """The value after the loop of a Python scalar `init` that has another type after the first
-    iteration; `runs` tells whether there was one.
+    iteration; `runs` tells whether there was one. After no iteration it still is `init`.
+
+        s = 0; for v in x: s += v      x a list of floats: a float, or the int 0 if x is empty
+                                       x a float32 array: a NumPy float32, or the Python int 0
 
     Another Python type: a union of both types; where unions are not allowed
     (`IRBuilder.allows_unions`), the name counts as unbound after no iteration, so that a read there

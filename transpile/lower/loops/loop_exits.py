@@ -121,9 +121,9 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
 
         Loop i in 0..n, until left:  left = false; then left = exit_condition
 
-    `Loop.until` must be an accumulator, as it is read after the iteration. Where a name of the
-    source is one of `accs` with the same step (``found = x[i] == s; if found: break``), that
-    serves.
+    `Loop.until` is evaluated after an iteration, from the new values of the accumulators: so the
+    exit condition is made one of them. Where a name of the source is one of `accs` with the same
+    step (``found = x[i] == s; if found: break``), that serves.
     """
     existing = next((a.name for a in accs if a.step == exit_condition), None)
     name = existing or ctx.b.name("left")

@@ -81,8 +81,13 @@ def zero_of_type(kind: CaseType) -> Num:
 
 
 def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
-    """`v` as the cases of a union. A number of one type is one case; one that may be unbound, or
-    that is Python's or NumPy's, depending on the data, is two.
+    """`v` as the cases of a union, each with its condition:
+
+        a number of one type                    itself, always
+        Python's or NumPy's, by the path        the Python scalar where its flag holds, the NumPy
+                                                scalar elsewhere, each in its own dtype
+        a number that may be unbound            its cases where it is bound, unbound elsewhere
+        no value (None)                         unbound, always
 
     None where that is not possible: `v` is an array, a complex number, a 0-d array, or was rounded
     to a dtype that does not hold both of its types exactly.
@@ -151,7 +156,12 @@ def select_union(
     b: IRBuilder, cond: Expr, x: Value | None, y: Value | None
 ) -> Num | UnionValue | None:
     """``x if cond else y`` as a union, or as a number if there is one type; None where there are
-    too many types or they are not known. `cond` is used several times, so it should be a name.
+    more types than `MAX_CASES` or they are not known.
+
+        x: int or None (by p), y: None    →    int where cond and p, None elsewhere
+
+    A case for each type of `x` or `y` (`align_cases`): its value is selected from those of both,
+    and its condition joined of theirs. `cond` is used several times, so it should be a name.
     """
     pairs = align_cases(b, x, y)
     if pairs is None or len(pairs) > MAX_CASES:
@@ -392,7 +402,7 @@ def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPa
 def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST) -> Scalar:
     """``x if cond else y`` for scalars of any types. The first that is possible:
 
-    - complex numbers, or one of them and a real number: their parts are selected;
+    - two complex numbers: their parts are selected (a real number beside one is refused);
     - two numbers that one dtype holds: one value (`phi.join_values`), as ``select(c, x, 1.0)`` of
       a float64 ``x``;
     - a union of the types of both (`select_union`), as ``c: an int, not c: a float``; not in the

@@ -285,7 +285,7 @@ def _rectangular_lists(
 
     None, so that the rows may become ragged (`infer_ragged_lists`), where
 
-    - the comprehension suspends, or binds names by a walrus, which more loops would bind, too;
+    - the comprehension suspends, or binds names by a walrus;
     - it is no nest whose trip counts are known before: rows could have different lengths;
     - its items are no scalars of one type that has a zero (`_ZERO_ITEMS`).
     """

@@ -235,7 +235,7 @@ def store_elements(
     `exact`: the first so many axes of a value or mask must be as long as those of `target`, for it
     is not broadcast. ``is_out``: NumPy computes `value` with ``out=target``.
 
-    None, so that NumPy does the store, where
+    None, so that the statement stays, and Python runs it, where
 
     - the store of an element depends on more than this element (`_is_stored_elementwise`);
     - the value or the mask has no view, or more axes than `target`: NumPy raises;

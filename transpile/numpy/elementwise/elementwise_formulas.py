@@ -153,9 +153,9 @@ def formula_rule(
         np.fix(y)   →   ElementFormula("NP.trunc(A)", [y])     each element is np.trunc(y[i])
 
     `names` are the parameters, in the order of the holes A, B, …; the call must give all of them,
-    and no other. The rule returns None, so that NumPy computes the call, where an operand has a
-    dtype of another NumPy kind than `kinds` ("f" floats, "i" and "u" ints, "b" bools): for these
-    the formula would be another function. `text` None: the result is a copy of the operand.
+    and no other. The rule returns None, so that the call stays, where an operand has a dtype of
+    another NumPy kind than `kinds` ("f" floats, "i" and "u" ints, "b" bools): for these the formula
+    would be another function. `text` None: the result is a copy of the operand.
     """
 
     def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:

@@ -44,10 +44,10 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
                 _einsum = np.add(_einsum, np.multiply(x[_k], y[_k]))
         s = _einsum
 
-    ``tensordot`` is the einsum whose letters `_tensordot` makes. None, so that NumPy computes the
-    call, where the letters are not understood (`_operand_letters`); where an operand has another
-    rank than letters or another dtype than the result, since NumPy would cast it first; and for
-    complex numbers, bools and float16, which NumPy adds in other ways.
+    ``tensordot`` is the einsum whose letters `_tensordot` makes. None, so that the call stays,
+    where the letters are not understood (`_operand_letters`); where an operand has another rank
+    than letters or another dtype than the result, since NumPy would cast it first; and for complex
+    numbers, bools and float16, which NumPy adds in other ways.
     """
     match node:
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *operands], keywords=[]) if (
