@@ -103,7 +103,7 @@ class Dispatcher(WrappedFunction):
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
-        self._direct_self_calls = DirectSelfCalls(function, self)
+        self._direct_self_calls = DirectSelfCalls(function)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
         self.warned_causes = set[Cause]()
 
@@ -276,7 +276,7 @@ class Dispatcher(WrappedFunction):
             callee = self._replaying_function(spec, code)
         if outlined is not None:
             callee = outlined.function
-        elif (direct := self._direct_self_calls.function(self._specializations.values())):
+        elif direct := self._direct_self_calls.function(self, self._specializations.values()):
             callee = direct
         serving = spec.observed(callee)
         # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
