@@ -14,10 +14,13 @@ pool measures the calls that seem worth its help, and corrects the number then; 
 seem worth it are never measured."""
 
 WORTH = 2000.0
-"""Work from which a kernel asks the pool: ``TP_WORTH`` in kernels."""
+"""Nanoseconds of work from which a kernel asks the pool: ``TP_WORTH`` in its C code. Below that it
+runs the loop itself, and the question would take longer than it can save."""
 
 PAYS_AWAKE = 8000.0
-"""Work from which the pool uses a second thread that spins, between calls in quick succession."""
+"""Nanoseconds of work from which the pool uses a second thread, if one is awake: it spins for a
+moment after a call, so calls in quick succession find it."""
 
 PAYS_ASLEEP = 60000.0
-"""Work from which the pool uses a second thread that sleeps."""
+"""The same if the second thread sleeps, and has to be woken by the system. Reports tell this
+one."""

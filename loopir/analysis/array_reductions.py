@@ -22,9 +22,9 @@ def added_arrays(loop: Node, kernel: Kernel) -> frozenset[str]:
     its iterations are independent but for the order of additions, which does not matter.
 
     Each is contiguous and of rank 1, so that a thread's own table is an array of as many elements;
-    and no other array that the loop accesses shares its memory. None if the loop has a check: after
-    a failure the additions of later iterations would have to be undone. `parallel_obstacle` asks
-    this; `c_regions` makes the tables.
+    and no other array that the loop accesses shares its memory. Empty if the loop has a check:
+    after a failure the additions of later iterations would have to be undone. `parallel_obstacle`
+    asks this; `c_regions` makes the tables.
     """
     if not isinstance(loop, Loop) or any(isinstance(n, Check | Bits) for n in walk(loop)):
         return frozenset()

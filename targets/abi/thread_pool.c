@@ -37,7 +37,7 @@ enum { MOST_THREADS = 1024, MOST_STRETCHES = 64, REPLAY = 16 };     /* REPLAY: o
 enum { OPEN = 1 << 30, AWAITED = 1 << 29, INSIDE = 0xffff };    /* bits of the low half of `gate` */
 enum { NOT_IN_REGION, OWNER, WORKER };
 enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's place in `staff` */
-/* TP_SIMULATED: for tests, with as many CPUs as `tp_pool_configure` says. */
+/* TP_SIMULATED: for tests, with as many CPUs as `tp_pool_configure` says. TP_ALONE: no other process uses the CPUs. */
 #ifndef TP_STACK
 #define TP_STACK (256 * 1024)
 #endif
@@ -51,7 +51,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
 #define MORE_ASLEEP 6000.0
 #define LEAST_CHUNK 2500.0
-#define USUAL_CHUNK 50000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
+#define USUAL_CHUNK 15000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
 #define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
 #define EARNED_AGAIN 100        /* … and after so many for the next one */
@@ -575,7 +575,7 @@ static int32_t limit_now(const tp_region *r)
 /* How many CPUs no other process keeps busy, with the one that this thread has. `awake` workers do not sleep. */
 static int free_cpus(int awake)
 {
-#if defined __linux__ && !defined TP_SIMULATED
+#if defined __linux__ && !defined TP_SIMULATED && !defined TP_ALONE
     if (since(pool.counted) > LOOK_EVERY) {
         char text[64], *place;
         int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);

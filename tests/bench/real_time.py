@@ -69,15 +69,19 @@ class Companion:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Within, the other process runs; it has begun."""
-        self._word[0] = RUN
-        end = time.monotonic() + 1
-        while not self._word[1] and time.monotonic() < end:
-            time.sleep(0.0002)
+        """Within, the other process runs; it has begun, and has finished its last call after."""
+        self._ask(RUN)
         try:
             yield
         finally:
-            self._word[0] = IDLE
+            self._ask(IDLE)
+
+    def _ask(self, word: int) -> None:
+        """Ask for `word`, and wait until it is so, at most a second."""
+        self._word[0] = word
+        end = time.monotonic() + 1
+        while self._word[1] != (word == RUN) and time.monotonic() < end:
+            time.sleep(0.0002)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,

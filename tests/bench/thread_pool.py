@@ -67,7 +67,7 @@ def chosen_threads(work: float, cores: int, *, asleep: bool) -> int:
 
 def chunk_count(work: float, threads: int, *, uneven: bool) -> int:
     """The number of chunks that `divide` of the pool makes."""
-    each = 16 if uneven else min(16.0, max(4.0, work / 50 / threads))
+    each = 16 if uneven else min(16.0, max(4.0, work / 15 / threads))
     return max(1, int(min(each * threads, max(threads, work / 2.5))))
 
 

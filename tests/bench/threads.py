@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.real_time:
         if not real_time.is_allowed():
             parser.error("this process must not have real-time priority")
-        os.environ["TRANSPILE_CFLAGS"] = "-DTP_SIMULATED"  # the pool does not count other processes
+        os.environ["TRANSPILE_CFLAGS"] = "-DTP_ALONE"  # the pool does not count other processes
     priority = ", real-time priority" if options.real_time else ""
     print(f"{_cpu()}, {threads()}, load {os.getloadavg()[0]:.1f}{priority}")
     print(f"{'case':21}{'dtype':9}{'n':>9}{'1 thread':>10}{'auto':>7}{'two':>7}{'numba':>7}")

@@ -102,10 +102,13 @@ def _is_plain(n: Loop, memory: AliasInfo) -> bool:
 def _separable_parts(
     n: Loop, position: int, kernel: Kernel, memory: AliasInfo
 ) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]] | None:
-    """The statements before and after `position`, if the loop can be split around its statement.
+    """The statements of the loop `n` before and after the one at `position`, if three loops may
+    take the place of `n`: over the first, over that one, and over the last; else None.
 
-    Invariant values that both parts need are computed in both. None where a dependence goes
-    backward.
+    Names: no part may read a name that another binds. Only assignments of the first part that the
+    last one needs are computed in both, if nothing that they read changes. Memory: no dependence
+    may go backward, from a later part to an earlier one, since all iterations of the earlier part
+    then run first.
     """
     before, s, after = n.body[:position], n.body[position], n.body[position + 1 :]
     unchanging = (b for b in before if not memory.overlap(arrays_read((b,)), arrays_written((n,))))
@@ -113,16 +116,20 @@ def _separable_parts(
     private_names = bound_names(*before, s) - {a.name for a in shared}
     if bound_names(*before) & names_read(s) or private_names & names_read(*shared, *after):
         return None
-    access_counts = [
+    # the part of an access, 0, 1 or 2: accesses are numbered in the order of the text
+    first_of_parts = [
         len(accesses((replace(n, body=n.body[:end]),))) for end in (position, position + 1)
     ]
     for d in dependences(n, kernel):
-        source, sink = (sum(a.position >= cut for cut in access_counts) for a in (d.source, d.sink))
+        source, sink = (
+            sum(a.position >= first for first in first_of_parts) for a in (d.source, d.sink)
+        )
         if source != sink and (d.distance is None or source > sink):
             return None
     first_only = [b for b in before if b not in shared]
-    first = backward_slice(shared, *first_only)
-    return tuple(b for b in before if b in first_only or b in first), (*shared, *after)
+    needed_there = backward_slice(shared, *first_only)
+    first = tuple(b for b in before if b in first_only or b in needed_there)
+    return first, (*shared, *after)
 
 
 def _loop_over(n: Loop, body: tuple[Stmt, ...], fresh: FreshNames) -> Iterator[Loop]:

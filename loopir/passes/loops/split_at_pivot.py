@@ -87,7 +87,11 @@ def _is_vectorizable(loop: Loop, kernel: Kernel, fresh: FreshNames) -> bool:
 
 
 def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
-    """`loop` as a _Pivot, if exactly one iteration may write an invariant element; else None."""
+    """`loop` as a _Pivot, if one iteration alone may write an element that all iterations read, and
+    which iteration that is can be computed before the loop; else None.
+
+        for j: d[i, j] = d[i, j] - d[i, k] * d[k, j]      d[i, k] is written in iteration j = k
+    """
     counted = counted_range(loop)
     if loop.accs or counted is None:
         return None

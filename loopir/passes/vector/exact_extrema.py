@@ -80,19 +80,17 @@ def exact_extremum_result(
     Called by `vectorize_loop` for reductions that are not order-independent. Assumes that the loop
     has not overwritten the terms (`can_recompute`).
     """
-    name = fresh.name(f.acc.name) if f.restarts else f.acc.name
+    with_zero = Var(fresh.name(f.acc.name) if f.restarts else f.acc.name, f.dtype)
+    search_for_zero = _last_zero(f, loop) if f.takes_last else _first_zero(f, loop)
+    search, zero = _renamed_loop(search_for_zero, f, fresh)
     is_zero = Call("eq", (result, literal(0, f.dtype)), "bool")
-    search, zero = _renamed_loop(
-        _last_zero(f, loop) if f.takes_last else _first_zero(f, loop), f, fresh
-    )
-    corrected = If(is_zero, (search,), (), (Yield(name, zero, result),))
+    zero_corrected = If(is_zero, (search,), (), (Yield(with_zero.name, zero, result),))
     if not f.restarts:
-        return (corrected,)
+        return (zero_corrected,)
     scalar_reduction, recomputed = _renamed_loop(_recompute(f, loop), f, fresh)
     is_nan = Call("isnan", (result,), "bool")
-    return corrected, If(
-        is_nan, (scalar_reduction,), (), (Yield(f.acc.name, recomputed, Var(name, f.dtype)),)
-    )
+    value = Yield(f.acc.name, recomputed, with_zero)
+    return zero_corrected, If(is_nan, (scalar_reduction,), (), (value,))
 
 
 def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Var]:

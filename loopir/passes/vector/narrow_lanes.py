@@ -87,8 +87,8 @@ def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
     """The narrowed loop; a branch between both versions where the bound is known at run time only;
     `loop` unchanged where narrowing is impossible.
 
-    Requires exactly one ``while``, that each name is bound once, and that every wide operation has
-    the same meaning in narrow lanes (`_accepts_narrow`).
+        k grows by 1 in an iteration, so 32 bits are enough for 2147483647 of them; the ``while``
+        ends after at most m: if m <= 2147483647: narrow lanes, else 64-bit lanes
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     binders = Counter(n.name for n in walk(loop) if isinstance(n, Assign | Accum))
@@ -96,6 +96,7 @@ def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
         return loop
     if not _wide_nodes(loop):
         return loop
+    # how far each 64-bit value grows in n iterations, and so how many iterations 32 bits allow
     bounds, decided = WhileBounds(loop, inner[0]), bottom_up(loop, _decide_out_of_range)
     computed = [n for n in _wide_nodes(loop) if not _is_number(n)]
     growth_bounds = [bounds.of(n) for n in (*computed, *_wide_nodes(decided))]

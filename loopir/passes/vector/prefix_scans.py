@@ -40,13 +40,16 @@ class RunningReduction:
 
 
 def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningReduction | None:
-    """The running reduction that `acc` is in `loop`; None if it is none.
+    """The running reduction that `acc` is in `loop`: a reduction, or a linear recurrence, whose
+    value so far the body reads; None if it is none.
 
-    Conditions, in the order tried: the step is a linear recurrence or a reduction; a tree of lanes
-    keeps its bits (`_keeps_order`); targets have lane shuffles for the dtype; and the term can be
-    computed before the iteration first reads the accumulator: it depends on no accumulator, and no
-    store in between changes what it loads.
+        t = s + x[i]; y[i] = t; s = step(t)      term x[i], name "t"
+        s = step(s * 0.5 + x[i]); y[i] = s       term x[i], factor 0.5
+
+    The `Prefix` that is made of it stands where the iteration first reads the accumulator, so the
+    term must be computable there. `vectorize_legality` asks whether a loop can be vectorised so.
     """
+    # the step as an expression of the accumulator, without names for parts of it
     dependent = _dependent_values(acc.name, loop.body)
     step = expand_names(acc.step, dependent)
     if step is None:
@@ -59,19 +62,21 @@ def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningRe
         return None
     if acc.init.dtype in ("bool", "f16"):  # targets have no lane shuffles for these
         return None
-    name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in dependent else None
+    # the term (and factor, or condition) over names that are bound before the first read
     position = next(
         (k for k, s in enumerate(loop.body) if acc.name in names_read(s)), len(loop.body)
     )
     later_values = {s.name: s.value for s in loop.body[position:] if isinstance(s, Assign)}
     terms = factor_and_term[::-1] if factor_and_term else (reduction.value, reduction.cond)
     expanded = [expand_names(e, later_values) for e in terms if e is not None]
-    accs = {a.name for a in loop.accs}
-    names = [getattr(s, "name", None) for s in loop.body]
-    statements_between = loop.body[position : names.index(name)] if name else loop.body[position:]
     operands = [e for e in expanded if e is not None]
     if len(operands) < len(expanded):
         return None
+    # it reads no accumulator, and no store that it is moved past changes what it loads
+    name = acc.step.name if isinstance(acc.step, Var) and acc.step.name in dependent else None
+    accs = {a.name for a in loop.accs}
+    names = [getattr(s, "name", None) for s in loop.body]
+    statements_between = loop.body[position : names.index(name)] if name else loop.body[position:]
     if any(accs & names_read(e) or memory.crosses(e, statements_between) for e in operands):
         return None
     if factor_and_term:

@@ -268,7 +268,10 @@ def _mentions(n: Node, name: str) -> bool:
 
 
 def _check_order(case: _Candidate) -> Rejection | None:
-    """A float sum may not be reassociated unless ``reassociate`` allows it."""
+    """With ``@fuse(reassociate=False)`` a loop that adds or multiplies floats stays scalar, since
+    lanes add in another order than the source. Minima and maxima have the same bits in any order.
+    (Passes that would reorder loops or make blocks get ``reassociate`` from `pass_list.run_pass`.)
+    """
     for acc in case.loop.accs if not case.reassociate else ():
         reduction = _reduction_in(acc, case)
         if reduction is not None and reduction.is_inexact:

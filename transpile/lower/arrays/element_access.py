@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NoReturn
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
@@ -45,7 +45,7 @@ from ..state.dispatch import lower_array, lower_value
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import may_never_run
-from ..state.symbol_values import ArrayRef, Scalar, UnionValue
+from ..state.symbol_values import ArrayRef, FinishedList, ListRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound
 from .record_arrays import lower_field
 from .strided_views import (
@@ -89,6 +89,18 @@ def _in_bounds_subscripts(
     return [n for n, _ in pairs], in_bounds
 
 
+def _refuse_list_item(ctx: Lowering, of: ListRef | FinishedList, node: ast.Subscript) -> NoReturn:
+    """Refuses to read an item of a list that the function makes, and whose items have no one type,
+    or which is not complete yet.
+    """
+    name = source_text(node.value)
+    if isinstance(of, FinishedList) or ctx.lists.builders[of.name].flags is not None:
+        message = f"the items of `{name}` have several types: numbers of Python's and of NumPy's"
+        help = "give all items one type, for instance by `float(...)` of each"
+        refuse("LOWER_JOIN", message, node, help=help)
+    refuse("LOWER_SUBSCRIPT", f"`{name}` is read before it is complete", node)
+
+
 def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     """``a[i]``, the first of: a field of a record array or its element; an element of a list of
     lists; an item of a tuple; a view or row of an array; an element.
@@ -110,6 +122,8 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
         k = lower_real(ctx, node.slice)
         if isinstance(k.ir, Const) and k.python_int and -len(base) <= k.ir.value < len(base):
             return base[int(k.ir.value)]
+    if isinstance(base, (ListRef, FinishedList)):
+        _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):
         return refuse(
             "LOWER_SUBSCRIPT", f"`{source_text(node.value)}` is not an array here", node

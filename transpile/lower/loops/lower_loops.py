@@ -21,6 +21,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
 from ...analysis.waiting_loops import names_waited_for
+from ...codes.lowering_codes import HELP_FOR_ITERABLES
 from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
@@ -54,14 +55,20 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     is_text = isinstance(over, ast.Constant) and isinstance(over.value, str)
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""
+    if isinstance(over, ast.Call) and kind:
+        type_clause = f", a method of a {kind},"
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
-    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, _NO_ITERABLE))
+    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES))
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
-    """The type of an argument, or of the attribute of one, that `node` is; None for others."""
+    """The type of an argument, or of the attribute of one, that `node` is, or of which it calls a
+    method; None for others.
+    """
     match node:
         case ast.Name(id=name):
+            return ctx.types.get(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             return ctx.types.get(name)
         case ast.Attribute(value=value, attr=attribute):
             owner = _argument_part(ctx, value)
@@ -69,8 +76,6 @@ def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
                 return owner.part(attribute)
     return None
 
-
-_NO_ITERABLE = "loop over a range, an array, or a list of numbers"
 
 _ITERABLE_HELP = {
     "str": "loop over an array of its codes, `np.frombuffer(text.encode(), np.uint8)`",
