@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Argument",
+    "ArgumentMismatch",
     "Binding",
     "Captured",
     "Field",
@@ -51,6 +52,19 @@ __all__ = [
     "strided_params",
     "make_interface", "python_scalar_params",
 ]
+
+
+@record(frozen=True, slots=True)
+class ArgumentMismatch:
+    """Why a kernel did not accept an argument whose type fits, for the report."""
+
+    code: str
+    """The code of the guard that failed."""
+    argument: str
+    """The name of the function's parameter."""
+    message: str
+    help: str | None = None
+    """What to do about it; None: the help of the code."""
 
 
 @record(frozen=True, slots=True)
