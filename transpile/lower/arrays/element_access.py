@@ -102,8 +102,16 @@ def _refuse_list_item(ctx: Lowering, of: ListRef | FinishedList, node: ast.Subsc
 
 
 def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
-    """``a[i]``, the first of: a field of a record array or its element; an element of a list of
-    lists; an item of a tuple; a view or row of an array; an element.
+    """``a[i]`` where it is read. The rule for `ast.Subscript`. The first case that applies:
+
+    - a field of an array of records, or an element of it: ``r["x"]``, ``r[i]["x"]``;
+    - an element of a list of lists, ``v[i][j]``, which is one array;
+    - an item of a tuple of which all values are known, ``x.shape[0]``: nothing is emitted;
+    - a view or row of an array, ``x[1:]``, ``x[i]`` of a matrix (`lower_row`);
+    - an element: its subscripts are made safe (`in_bounds_subscript`), translated to those of the
+      kernel's parameter (`base_subscripts`), and loaded (`_load_element`).
+
+        x[j]    →    x_at = x[select(inside, at, 0)], after a check of ``inside``
 
     Raises Refused for other values, and for a slice of a list.
     """
@@ -186,8 +194,12 @@ def require_field_array(
 def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
     """`load`, bound to a name; its subscripts are clamped where `in_bounds` does not hold.
 
-    The load is put in a branch on `in_bounds`, with 0 as the other value, where not even the
-    clamped subscripts are safe, or where a branch costs nothing (`may_never_run`).
+        x_at = x[select(inside, at, 0)]                    safe if x is not empty
+        if inside: x_at = x[…], else x_at = 0.0            in a branch
+
+    In a branch where not even the clamped subscripts are safe, since the axis may be empty
+    (`BufferState.empty_axis_conditions`); and where a branch costs nothing, since the code is not
+    vectorised (`may_never_run`). Else without one, so that the loop can be vectorised.
     """
     b, hint = ctx.b, f"{load.array}_at"
     if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(in_bounds)):
@@ -202,8 +214,14 @@ def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
 
 
 def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
-    """``a[i] = value``; a store that may be out of bounds is put in a branch. Raises Refused for a
-    whole row, and where a list would get an item of another type.
+    """``a[i] = value``. The rule for assignments calls it, with the value lowered.
+
+        h[j] = v    →    check(inside); if inside: h[at] = v
+
+    A store that may be out of bounds is put in a branch: unlike a load, it is not safe at a clamped
+    subscript, and the kernel may run on after a check that has failed. If the array holds Python's
+    and NumPy's numbers, a flag is stored, too (`_flagged_stores`). Raises Refused for a whole row,
+    and where a list would get an item of another type.
     """
     array, in_bounds, at = _store_target(ctx, target)
     require_item(ctx, array, value, node)
