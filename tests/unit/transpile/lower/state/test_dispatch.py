@@ -52,7 +52,7 @@ def of(body: str, tmp_path: Path) -> Any:
      "store its items one by one"),
     ("s = np.apply_along_axis(np.sum, 0, x)", "`np.apply_along_axis` is not a function that", ""),
     ("f = np.vectorize(lambda v: v + 1)\ns = f(x)", "`np.vectorize` is not a function that", ""),
-    ("with open('f') as fh:\n    for line in fh: s += float(line)", "a `with` statement is not", ""),
+    ("with open('f') as fh:\n    for line in fh: s += float(line)", "a `with` statement", ""),
     ("s = x.foo", "an array has no attribute `foo`", "correct the name"),
     ("s = []\nfor v in x: s.push(v)", "a list has no attribute `push`", "correct the name"),
     ("@functools.cache\ndef sq(k): return k * k\nfor v in x: s += sq(int(v))",
