@@ -298,6 +298,10 @@ class Plan:
     """The slot in which the kernel reports that a list outgrew its buffer; the call is then
     repeated with a larger one. None: there is no such list.
     """
+    rounds_otherwise: bool = False
+    """Whether some operation of the kernel has other last bits than Python's or NumPy's, though its
+    ops do not show it: a power as products.
+    """
     local_types: tuple[tuple[str, str], ...] = ()
     """Each local name of the function with a type that it has, as text, for the report."""
 
