@@ -4,6 +4,7 @@ The record itself is `loopir.rejection.Rejection`; the codes are listed in ``tra
 """
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from loopir.lazy_dataclass import record
@@ -25,6 +26,10 @@ class InlinedAt:
     line: int
     function: Any
     """The helper; None for a local function of the caller."""
+    open_calls: tuple[tuple[object, tuple[object, ...]], ...] = field(default=(), compare=False)
+    """The calls that the code stands in, with that of the helper, the innermost last: as
+    `frontend.inline.inlining_state.Inlining.open_calls`.
+    """
 
 
 class Refused(Exception):

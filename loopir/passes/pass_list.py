@@ -5,7 +5,9 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import difflib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from ..ir_traversal import contains, contains_nest
@@ -64,7 +66,7 @@ from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
 
-__all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
+__all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -290,6 +292,32 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops are final: what it marks is what threads run, whatever made the loops",
     ),
 )
+
+
+def numbered(passes: Iterable[Pass]) -> list[str]:
+    """The unique names of all invocations: ``NAME@N`` for the N-th one of a pass."""
+    times: Counter[str] = Counter()
+    names = []
+    for step in passes:
+        times[step.name] += 1
+        names.append(f"{step.name}@{times[step.name]}")
+    return names
+
+
+def pass_names(words: Collection[str]) -> frozenset[str]:
+    """The invocations of passes that `words` (``NAME`` or ``NAME@N``) mean.
+
+    Raises ValueError for a word that means none.
+    """
+    invocations = numbered(PASS_LIST)
+    names = dict.fromkeys(step.name for step in PASS_LIST)
+    known = (*names, *invocations)
+    for word in words:
+        if word not in known:
+            close = difflib.get_close_matches(word, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(names)})"
+            raise ValueError(f"no pass {word!r}{hint}")
+    return frozenset(n for n in invocations if n in words or n.partition("@")[0] in words)
 
 
 def run_pass(

@@ -151,6 +151,7 @@ class Report:
     guards: tuple[str, ...] = ()  # conditions tested before the first store
     regions: int = 0  # number of compiled regions
     loops: tuple[LoopInfo, ...] = ()
+    unknown: str = ""  # why nothing is known of its loops; empty: that is known
     missing_threads: str = ""  # why there are no threads for these loops; empty: there are
     temporaries: tuple[str, ...] = ()  # arrays that are never allocated
     names: Mapping[str, str] = field(default_factory=dict)
@@ -319,11 +320,15 @@ def _verdict(report: Report) -> StyledRow:
     if not report.regions:
         return styled_row("   ", ("runs as Python", "bad"))
     word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
+    if report.unknown:
+        return styled_row("   ", (word, style), f" for {report.target}; {report.unknown}")
     counts = [
         _count(_number_of_loops(report.loops), "loop"),
         f"{sum(1 + len(loop.fused_with) for loop in report.loops if loop.lanes)} vectorised",
         _count(report.fused, "fusion"),
     ]
+    if not report.accepted and not report.loops:
+        counts = ["none of the loops"]
     if report.regions > 1:
         counts.insert(0, _count(report.regions, "region"))
     return styled_row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")

@@ -18,7 +18,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
@@ -78,6 +78,8 @@ class UserTerms:
     """The lines of the file."""
     loops: tuple[Span, ...] = ()
     """The places of the function's loops and comprehensions."""
+    parameters: Mapping[str, Span] = field(default_factory=dict)
+    """The places of the function's parameters."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -123,6 +125,15 @@ class UserTerms:
 
         return CITATION.sub(translated, text)
 
+    def sentence(self, text: str, unnamed: str) -> str:
+        """`text`, which cites variables, with the user's; `unnamed` stands for any other one."""
+
+        def translated(cited: re.Match[str]) -> str:
+            name = self.variable(cited[1])
+            return unnamed if name is None else f"`{name}`"
+
+        return CITATION.sub(translated, text)
+
     def variable(self, name: str) -> str | None:
         """The variable of the user that `name` is or is made from; None if there is none."""
         name = self.renamed.get(name, self.renamed.get(f"_{name}", name))
@@ -151,7 +162,9 @@ class UserTerms:
         if not unknown:
             return cited
         known = {name: self.variable(name) for name in unknown}
-        if segment is not None and None in known.values():
+        # One of several parts of a variable of the user's, such as the items of a tuple.
+        is_part = len({*known.values()}) < len(known)
+        if segment is not None and (is_part or None in known.values()):
             return segment
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
 
@@ -188,4 +201,6 @@ def user_terms(
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
-    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops)
+    places = {a.arg: span_of(a) for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+    parameters = {name: span for name, span in places.items() if span is not None}
+    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters)

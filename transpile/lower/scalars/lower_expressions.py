@@ -99,7 +99,8 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
-        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+        message = f"`{source_text(node)}` is a matrix product of what are no arrays here"
+        refuse("LOWER_UNSUPPORTED", message, node, help="multiply numbers by `*`")
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left = lower_scalar(ctx, node.left, operand_of=node)
     right = lower_scalar(ctx, node.right, operand_of=node)
