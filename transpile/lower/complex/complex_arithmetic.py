@@ -187,7 +187,7 @@ def apply_operator(
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
     if op is ast.Pow:
         return _complex_power_operation(ctx, x, y, node, ufunc=ufunc)
-    name, function, spelled = BINARY[op]
+    name, function, spelled = BINARY[op]  # spelled: NumPy's name of the operation in warnings
     if name not in COMPLEX_OPS:
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     # 1. The result type. NumPy uses the ufunc if it was called, and for an operand that is a 0-d
@@ -212,10 +212,10 @@ def apply_operator(
         require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
     parts = COMPLEX_OPS[formula](a, c, steps, python=ty.weak)
-    if not ty.weak or either_parts:
+    if not ty.weak or either_parts:  # NumPy's, at least on some paths: it may warn
         certain = not (either_parts or is_reassociated_fold(ctx, x, y))
         steps.note_warnings(name, spelled, node, certain=certain)
-    if ty.weak or either_parts:
+    if ty.weak or either_parts:  # Python's, at least on some paths: nobody warns
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     return with_complex_type(parts, ty, either_parts, name, (x, y), node)
 
