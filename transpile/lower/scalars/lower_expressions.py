@@ -237,8 +237,8 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
 
 
 def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
-    """``bool(node)`` as a bool of Loop IR: the condition of an ``if``, a ``while``, an ``assert`` or
-    a conditional expression.
+    """``bool(node)`` as a bool of Loop IR: the condition of an ``if``, a ``while`` or a conditional
+    expression.
 
         k and x[i] > 0.0    →    left = k != 0;  left and x[i] > 0.0
 
