@@ -237,11 +237,15 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
 
 
 def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
-    """``bool(node)`` as a bool of Loop IR. The operands of ``and`` and ``or`` may be of any two
-    types, since only their truth matters.
+    """``bool(node)`` as a bool of Loop IR: the condition of an ``if``, a ``while`` or a conditional
+    expression.
 
-    If a name in `node` may be one of several arrays, ``#test = not not node`` is lowered as a
-    statement, which is done once for each array.
+        k and x[i] > 0.0    →    left = k != 0;  left and x[i] > 0.0
+
+    The operands of ``and`` and ``or`` may be of any two types, since only their truth matters. A
+    later operand is lowered under the condition that the earlier ones do not decide
+    (`used_only_where`). If a name in `node` may be one of several arrays, ``#test = not not node``
+    is lowered as a statement, which is done once for each array (`ambiguous_read`).
     """
     if first_ambiguous_read(ctx, node) is None:
         return _lower_unambiguous_test(ctx, node)
