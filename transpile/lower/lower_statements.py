@@ -160,6 +160,9 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     if isinstance(stmt, ast.FunctionDef) and stmt.decorator_list:
         message = f"the decorator of `{stmt.name}` is not compiled"
         help = "remove the decorator, or define the function outside and call what it computes"
+    if isinstance(stmt, ast.Try) and stmt.handlers and stmt.finalbody:
+        message = "a `try` with both `except` and `finally` is not compiled here"
+        help = "write what `finally` does after the `try`, if all exceptions are caught"
     refuse("LOWER_UNSUPPORTED", message, stmt, help=help)
 
 

@@ -120,7 +120,7 @@ class UserTerms:
         def translated(cited: re.Match[str]) -> str:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
-                return f"`{segment}`"
+                return "its result" if span in self.loops else f"`{segment}`"
             return f"`{self._citation(cited[1], segment)}`"
 
         return CITATION.sub(translated, text)
