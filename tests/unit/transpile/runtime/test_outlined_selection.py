@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import random
 import traceback
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,6 +113,48 @@ def test_regions_in_loops_have_pythons_bits(original: Any) -> None:
     assert regions
     assert all(region.has_python_bits for region in regions)
     assert fused.stats.compiled
+
+
+STATEMENTS = (
+    "for v in row: a += v * 0.1",
+    "for v in row: b = b * 0.7 + v",
+    "for k in range(len(row)): a += row[k] * k",
+    "for u, v in zip(row, row[1:]): a -= u * v",
+    "for v in row:\n            if v > b: b = v",
+    "for v in row:\n            if v < a: a, c = v, c + 1\n            else: c -= 1",
+    "for k, v in enumerate(row): a, b = b, a + v / (k + 1)",
+    "for v in row: c += int(abs(v) > 1); last = v",
+    "a += sum([v * v for v in row])",
+    "b = max(row, default=b) - min(row, default=a)",
+    "k = 0\n        while k < len(row):\n            a += math.sqrt(abs(row[k])); k += 3",
+    "for v in reversed(row):\n            if v > 2.5: break\n            b *= v",
+    "for v in row:\n            for w in row[:3]: a += v * w",
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("select", ["compiled", "time"])
+def test_random_loops_have_one_answer(
+    seed: int, select: str, tmp_path: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several folds in a Python loop, also while what serves the calls changes."""
+    monkeypatch.setenv("TRANSPILE_SELECT", select)
+    rng = random.Random(f"{start} {seed}")
+    body = "".join(f"        {text}\n" for text in rng.sample(STATEMENTS, rng.randint(1, 4)))
+    path = tmp_path / f"loops_{start}_{seed}.py"
+    path.write_text(
+        "import math\ndef loops(rows):\n    out = []\n    for row in rows:\n"
+        f"        a, b, c, last = 0.5, 1.5, 0, None\n{body}"
+        "        out.append(f'{a!r} {b!r} {c!r} {last!r}')\n    return out\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    original, fused = names["loops"], fuse(names["loops"], on_reject="silent")
+    cases = [rows_of(kind) for kind in ("floats", "ints", "special")]
+    cases += [[row[:3] for row in case] * 3 for case in cases]
+    for rows in cases * (1 if select == "compiled" else 30):
+        assert fused(rows) == original(rows), path.read_text()
 
 
 def test_values_that_the_source_tells_to_be_arrays_are_summed_in_lanes() -> None:
