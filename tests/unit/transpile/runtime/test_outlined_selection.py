@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import random
 import traceback
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from transpile import fuse
 from transpile.diagnostics import Rejection
 from transpile.runtime.outlined_region import OutlinedFunction
 from transpile.runtime.outlined_selection import OutlinedSelection
-from transpile.runtime.specialization import Specialization
+from transpile.runtime.specialization import SignatureResolver, Specialization
 
 NAN, INF = math.nan, math.inf
 
@@ -223,6 +224,44 @@ def test_the_faster_one_serves(entries: int, time: int, python: int, serves: str
             selection.add_time(40, served, time if served == "outlined" else python)
     assert served == serves
     assert (selection.faster_as_python() is not None) == (serves == "original")
+
+
+def test_short_calls_are_looked_at_seldom() -> None:
+    """A look takes much longer than they do."""
+    allowances = []
+    for time in (400, 10_000_000):
+        selection = OutlinedSelection(outlined(a=True), "LOWER_TYPE")
+        for _ in range(200):
+            served, is_trial = selection.choice(9, True)
+            if is_trial:
+                selection.add_time(9, served, time)
+        keys: Any = ()
+        rows = selection.rows(keys, test_short_calls_are_looked_at_seldom, Counter())  # type: ignore[arg-type]
+        allowances.append(max(int(row.counters[1]) for row in rows))
+    assert allowances == [25_000, 1 << 10]
+
+
+def failing(rows: Any) -> Any:
+    for row in rows:
+        s = 0.0
+        for v in row:
+            s += v
+        str(s)
+    raise KeyError(str(s))
+
+
+def test_calls_that_raise_are_not_timed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_SELECT", "time")
+    looks, inner = [], SignatureResolver.signature_of_call
+    monkeypatch.setattr(
+        SignatureResolver, "signature_of_call",
+        lambda self, *args: (looks.append(1), inner(self, *args))[1],
+    )
+    fused = fuse(failing, on_reject="silent")
+    for _ in range(1000):
+        with pytest.raises(KeyError):
+            fused([[1.5, 2.5]])
+    assert len(looks) < 200
 
 
 def evalpoly(polynomials: Any, x: Any) -> Any:
