@@ -12,7 +12,12 @@ from loopir.rejection import Label, Rejection
 
 from .codes import CODES, Code
 
-__all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection"]
+__all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection", "counted"]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, for messages: ``1 loop``, ``2 loops``, ``0 axes``."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 @record(frozen=True, slots=True)

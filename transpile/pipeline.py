@@ -228,6 +228,8 @@ def _guard_bindings(s: Compilation) -> Compilation:
 
 
 def _scalarize(s: Compilation) -> Compilation:
+    if not s.plan.temporaries:
+        return replace(s, scalarized=())
     kernel, removed = scalarize_arrays(s.kernel, s.plan.temporaries)
     plan = s.plan.without_arrays(removed)
     return replace(s, kernel=kernel, plan=plan, scalarized=removed)

@@ -58,13 +58,13 @@ def refuse(
 
 def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoReturn:
     """Raise Refused for an attribute that objects of the class `kind`, in words the `owner`, do not
-    have; the message names the most similar one.
+    have; the help names the most similar one.
     """
     public = {n for c in kind.__mro__ for n in vars(c) if n[0] != "_"}
     close = get_close_matches(node.attr, public, n=1)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    message = f"{owner} has no attribute `{node.attr}`{meant}"
-    refuse("LOWER_UNDEFINED", message, node, help="correct the name: Python raises AttributeError")
+    help = f"did you mean `{close[0]}`?" if close else "correct the name"
+    message = f"{owner} has no attribute `{node.attr}`: Python raises AttributeError"
+    refuse("LOWER_UNDEFINED", message, node, help=help)
 
 
 def refuse_no_value(message: str, node: ast.AST) -> NoReturn:

@@ -202,7 +202,8 @@ def lower(
     """
     known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:
-        split_tree = split_complex_names(tree, known.complex_names)
+        names = known.complex_names
+        split_tree = split_complex_names(tree, names) if names else tree
         try:
             return _lower_to_plan(
                 _start_lowering(split_tree, types, scope, known, budget), recording=recording

@@ -124,8 +124,9 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
       may be any int64, and a guard would replay calls that the kernel can serve.
 
     `lower_function` calls it when all is lowered and `RangeState.assumed_params` is complete. The
-    guards get the place of `tree` in the report.
+    guards get the places of the parameters in the report.
     """
+    places = {n.arg: n for n in ast.walk(tree) if isinstance(n, ast.arg)}
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
@@ -133,9 +134,8 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
         ):
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
-                add_guard(
-                    ctx.b, Call(op, (var, index_const(limit)), "bool"), "GUARD_INT_RANGE", tree
-                )
+                within = Call(op, (var, index_const(limit)), "bool")
+                add_guard(ctx.b, within, "GUARD_INT_RANGE", places.get(name, tree))
 
 
 def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:

@@ -20,7 +20,7 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
-from ..diagnostics import Refused
+from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
 from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
 from ..frontend.refusal import refuse, refuse_unknown_length
@@ -160,6 +160,9 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     if isinstance(stmt, ast.FunctionDef) and stmt.decorator_list:
         message = f"the decorator of `{stmt.name}` is not compiled"
         help = "remove the decorator, or define the function outside and call what it computes"
+    if isinstance(stmt, ast.Try) and stmt.handlers and stmt.finalbody:
+        message = "a `try` with both `except` and `finally` is not compiled here"
+        help = "write what `finally` does after the `try`, if all exceptions are caught"
     refuse("LOWER_UNSUPPORTED", message, stmt, help=help)
 
 
@@ -447,7 +450,7 @@ def _refuse_unpacking(
         refuse("LOWER_UNSUPPORTED", message, starred, help=help)
     message = f"the number of items of `{source_text(value)}` is not known"
     if count:
-        items = "1 item" if count == 1 else f"{count} items"
+        items = counted(count, "item")
         message = f"`{source_text(value)}` has {items}, not the {len(targets)} to unpack"
     if count == len(targets):
         message = f"`{source_text(value)}` is unpacked into something else than names"

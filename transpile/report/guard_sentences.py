@@ -47,6 +47,12 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 """For each code what a guard makes sure, and what is said of one that failed."""
 
+_OF_INT_ARGUMENTS = (
+    "{} is no int of more than 61 bits",
+    "{} is so large that ints computed from it might not fit 64 bits",
+)
+"""The same for an argument, whose limits leave room for sums of a few (`guard_int_params`)."""
+
 
 def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
     """A sentence for each guard, without repetitions."""
@@ -138,7 +144,7 @@ _CHECKED = {
 _HELP_FOR_EXCEPTIONS = {
     _OTHER: "nothing needs to be done if the exception is meant; else test for such values before "
             "the loop",
-    "GUARD_BOUNDS": "let the loop end before this subscript leaves its array: the last one is "
+    "GUARD_BOUNDS": "test the length before, or let the loop end earlier: the last subscript is "
                     "`len(...) - 1`",
     "GUARD_SHAPE": "pass arrays whose shapes fit: of two lengths that differ, NumPy repeats only a "
                    "length of one",
@@ -188,8 +194,11 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
                 return f"{first} and {second} share memory"
             return f"{first} and {second} share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
-            text = source_segment(span, terms.lines) if span else None
+            parameter = terms.parameter_at(span)
+            text = parameter or (source_segment(span, terms.lines) if span else None)
             used = sorted(filter(None, {terms.variable(name) for name in names_read(cond)}))
             cited = f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
             phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
+            if code == "GUARD_INT_RANGE" and parameter is not None:
+                phrase = _OF_INT_ARGUMENTS
             return phrase[failed].format(cited)

@@ -29,6 +29,8 @@ from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.name_resolution import NameScope, Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
+from ..lower.scalars.callable_ops import library_of
+from ..lower.scalars.lower_calls import CALLS
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
@@ -48,6 +50,7 @@ def with_cause(
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
       example of the module's docstring;
     - a local function that is used as a value (`_function_as_value`);
+    - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
@@ -73,6 +76,7 @@ def with_cause(
         or _unusual_array(types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
         or _function_as_value(source.tree, rejection)
+        or _collection_with_name(source.tree, rejection)
         or rejection
     )
     cause = _with_class(source.tree, scope, cause)
@@ -314,6 +318,34 @@ def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection
     return None
 
 
+_USES = {
+    ast.Dict: ("dict", "read and store its items, use `in`, `get` and `len`, and loop over it"),
+    ast.Set: ("set", "add to it, use `in` and `len`, and loop over it"),
+    ast.List: ("list", "append to it, read and store single items, and loop over it"),
+}
+"""For each kind of collections its name, and the uses that are compiled."""
+
+
+def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
+    """A list, dict or set that is bound to a name, or stored to a part of one, if the refused
+    expression is that: not all that is done with it is compiled.
+    """
+    if rejection.code != "LOWER_UNSUPPORTED":
+        return None
+    for n in walk_nodes(tree):
+        if isinstance(n, ast.Assign) and span_of(n.value) == rejection.span:
+            kind, uses = _USES.get(type(n.value), ("", ""))
+            target = n.targets[0]
+            if kind and isinstance(target, ast.Name):
+                message = f"not all that is done with the {kind} `{target.id}` is compiled"
+                help = f"in the function itself, {uses}"
+                return replace(rejection, message=message, help=help)
+            if kind and isinstance(target, ast.Subscript):
+                message = f"a whole {kind} is stored in `{ast.unparse(target)}`"
+                return replace(rejection, message=message, help="store its items one by one")
+    return None
+
+
 def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Rejection:
     """`rejection`, or, where it is the call of a class of the user's or of a library, that this
     makes an object.
@@ -386,18 +418,25 @@ _KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
 """Kinds of objects whose attributes run no code of the user's."""
 
 
+_NUMPY_TYPES = (np.generic, np.dtype, np.ndarray, np.errstate)
+"""Classes of NumPy's that are compiled, or have a message of their own."""
+
+
 def _is_not_compiled(function: object | None) -> bool:
     """Whether `function` is neither compiled, nor a Python function, which may be inlined."""
     function = function.__func__ if isinstance(function, MethodType) else function
     if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):
         return False
-    if isinstance(function, WrappedFunction) or is_python_class(function):
-        return False
-    if is_declared_callee(function):
-        return False
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
-    module = getattr(owner, "__module__", None) or ""
-    return module.partition(".")[0] not in ("builtins", "math", "cmath", "numpy", "random")
+    library = (getattr(owner, "__module__", None) or "").partition(".")[0]
+    if isinstance(function, WrappedFunction) or is_declared_callee(function):
+        return False
+    if is_python_class(function) and library != "numpy":
+        return False
+    if library == "numpy":
+        is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
+        return not is_type and function not in CALLS and not library_of(function)
+    return library not in ("builtins", "math", "cmath", "random")
 
 
 def _not_compiled(call: ast.Call) -> Rejection:

@@ -125,12 +125,12 @@ _LONGEST_TEXT = 100
 
 
 def _first_line_of(error: Exception) -> str:
-    """The start of the text of an exception of Python's or NumPy's; that of another class would be
-    computed by the user's code.
+    """The start of the text of an exception of Python's or NumPy's, if no code of the user's
+    computes it.
     """
-    if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
-        return ""
-    if not all(type(part) in (str, int, float, tuple, type(None)) for part in error.args):
+    library = type(error).__module__.partition(".")[0]
+    is_plain = all(type(part) in (str, int, float, tuple, type(None)) for part in error.args)
+    if library != "numpy" and not (library == "builtins" and is_plain):
         return ""
     text = str(error).strip().partition("\n")[0] + _similar_attribute(error)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT - 1]}…"

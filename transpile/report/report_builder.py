@@ -22,6 +22,7 @@ from loopir.nodes import (
     LoopLike,
     Node,
     PredLoop,
+    Prefix,
     Scan,
     Span,
     Store,
@@ -296,13 +297,17 @@ def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
 
 
 def _loop_kind(loop: LoopLike) -> str:
-    """What the loop does, in words: scan, while, or of filter, map and fold those that apply."""
+    """What the loop does, in words: scan, while, or of filter, map, scan and fold those that apply.
+    A vector loop with a `Prefix` is a scan: each of its values needs those before.
+    """
     if isinstance(loop, (Scan, While)):
         return type(loop).__name__.lower()
     nodes = list(walk(loop))
     filters = isinstance(loop, PredLoop) or any(isinstance(n, Append) for n in nodes)
     stores = any(isinstance(n, (Store, Append)) for n in nodes)
-    parts = ["filter"] * filters + ["map"] * stores + ["fold"] * bool(_reductions(loop))
+    scans = any(isinstance(n, Prefix) for n in nodes)
+    parts = ["filter"] * filters + ["map"] * stores + ["scan"] * scans
+    parts += ["fold"] * bool(_reductions(loop))
     return ", ".join(parts) or "loop"
 
 
@@ -329,9 +334,13 @@ def _bytes_per_iteration(loop: LoopLike) -> int:
 
 
 def _flops_per_iteration(loop: LoopLike) -> int:
-    """Floating-point operations of one iteration; a function such as exp counts as one."""
-    calls = (n for n in walk(loop) if isinstance(n, Call) and n.op not in _FREE)
-    return sum(DTYPES[n.dtype].kind == "f" for n in calls)
+    """Floating-point operations of one iteration, as the source has them; a function such as exp
+    counts as one.
+    """
+    nodes = [*walk(loop)]
+    calls = (n for n in nodes if isinstance(n, Call) and n.op not in _FREE)
+    scans = (n for n in nodes if isinstance(n, Prefix) and DTYPES[n.value.dtype].kind == "f")
+    return sum(DTYPES[n.dtype].kind == "f" for n in calls) + sum(1 + bool(n.factor) for n in scans)
 
 
 _ORDER_IS_KEPT = "floats are summed in order, since Python runs the loop around this one"

@@ -120,7 +120,7 @@ class UserTerms:
         def translated(cited: re.Match[str]) -> str:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
-                return f"`{segment}`"
+                return "its result" if span in self.loops else f"`{segment}`"
             return f"`{self._citation(cited[1], segment)}`"
 
         return CITATION.sub(translated, text)
@@ -133,6 +133,11 @@ class UserTerms:
             return unnamed if name is None else f"`{name}`"
 
         return CITATION.sub(translated, text)
+
+    def parameter_at(self, span: Span | None) -> str | None:
+        """The parameter at `span`; None for other places."""
+        starts = {(at.line, at.col): name for name, at in self.parameters.items()}
+        return None if span is None else starts.get((span.line, span.col))
 
     def variable(self, name: str) -> str | None:
         """The variable of the user that `name` is or is made from; None if there is none."""
@@ -168,6 +173,11 @@ class UserTerms:
             return segment
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
 
+def _span_of_name(a: ast.arg) -> Span:
+    """The place of the name of a parameter, without its annotation."""
+    return Span(a.lineno, a.col_offset, a.lineno, a.col_offset + len(a.arg.encode()))
+
+
 def _parsed(text: str) -> str | None:
     """The expression or statement `text`, to compare; None if it is neither."""
     try:
@@ -201,6 +211,6 @@ def user_terms(
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
-    places = {a.arg: span_of(a) for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
-    parameters = {name: span for name, span in places.items() if span is not None}
+    arguments = (a for a in ast.walk(tree.args) if isinstance(a, ast.arg) and span_of(a))
+    parameters = {a.arg: _span_of_name(a) for a in arguments}
     return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters)

@@ -383,7 +383,7 @@ def _without_consequences(
     }
     made |= {
         name
-        for n in ast.walk(outlined.tree) if isinstance(n, (ast.Assign, ast.FunctionDef))
+        for n in ast.walk(outlined.tree) if isinstance(n, (ast.Assign, ast.FunctionDef, ast.With))
         if any(r.span and (s := span_of(n)) and is_within(r.span, s) for r in refused.rejections)
         for name in _names_defined(n)
     }
@@ -400,11 +400,15 @@ def _without_consequences(
     )
 
 
-def _names_defined(statement: ast.Assign | ast.FunctionDef) -> Iterator[str]:
-    """The names that an assignment or a definition binds."""
-    if isinstance(statement, ast.FunctionDef):
-        yield statement.name
-    yield from (to.id for to, _ in name_bindings(statement))
+def _names_defined(statement: ast.Assign | ast.FunctionDef | ast.With) -> Iterator[str]:
+    """The names that an assignment, a definition or the head of a ``with`` binds."""
+    match statement:
+        case ast.FunctionDef(name=name):
+            yield name
+        case ast.With(items=items):
+            yield from (i.optional_vars.id for i in items if isinstance(i.optional_vars, ast.Name))
+        case _:
+            yield from (to.id for to, _ in name_bindings(statement))
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:

@@ -116,7 +116,7 @@ class MaskedRewriter:
 
         - all are known, and the call raises nothing on them: nothing is replaced;
         - all that are unknown are one expression (``x * x``), and the call raises nothing with
-          `Op.safe` for it: that one is replaced, and the call has this value in inactive lanes;
+          `Op.safe` for it: that is replaced, and the call's value in inactive lanes is known, too;
         - else the operands of `Op.masked_operands` are replaced; the call's value is unknown.
 
         Before → after, under the mask ``m``::

@@ -479,7 +479,7 @@ def _inline_callee(
     depth = sum(key == callee.key for key, _ in state.open_calls)
     same_constants = state.open_calls.count(callee_and_constants)
     if depth >= _MAX_DEPTH or same_constants >= _MAX_SAME_CONSTANTS:
-        refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
+        refuse("LOWER_RECURSION", f"`{callee.name}` calls itself more deeply than is inlined", call)
     if callee.function is not None and not is_draw_function(callee.function):
         state.captures.guard_function(expr, callee.function)
     body, before = instantiate_body(

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from ...diagnostics import counted
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
@@ -35,7 +36,9 @@ def lower_scalar(
         refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
     if operand_of is not None and isinstance(value, ArrayRef) and not value.kinds:
         _refuse_array_operation(value, operand_of)
-    reason = f"but an array with {value.rank} axes" if isinstance(value, ArrayRef) else "here"
+    reason = "here"
+    if isinstance(value, ArrayRef):
+        reason = f"but an array with {counted(value.rank, 'axis', 'axes')}"
     return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not a number {reason}", node)
 
 

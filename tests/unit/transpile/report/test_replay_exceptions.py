@@ -135,6 +135,36 @@ def test_an_empty_list_is_told() -> None:
     assert "`rows` was empty in the first call: an empty list counts as" in str(f.report())
 
 
+def scaled(x: Any, out: Any, k: int) -> None:
+    for i in range(len(x)):
+        out[i] = x[i] + k * i
+
+
+@pytest.mark.parametrize(("k", "message"), [
+    (1 << 70, "`k` does not fit an int of 64 bits"),
+    (1 << 62, "`k` is so large that ints computed from it might not fit 64 bits"),
+])
+def test_an_int_that_is_too_large_is_shown_where_it_is_a_parameter(k: int, message: str) -> None:
+    f = fuse(scaled)
+    f(np.ones(3), np.zeros(3), k)
+    (told,) = f.report().rejections
+    assert (told.code, told.message) == ("GUARD_INT_RANGE", message)
+    assert told.span is not None
+    assert told.line == scaled.__code__.co_firstlineno
+
+
+def compound(x: Any, rate: float) -> float:
+    total = 0.0
+    for v in x:
+        total = total * (1 + rate) + v
+    return total
+
+
+def test_a_recurrence_in_lanes_is_a_scan_with_its_operations() -> None:
+    (loop,) = fuse(compound).report(np.ones(4), 0.5).loops
+    assert (loop.what, loop.flops) == ("scan", 2)
+
+
 def joined_with_a_recurrence(x: Any) -> Any:
     kept = [v for v in x if v > 1]
     total = 0.0
