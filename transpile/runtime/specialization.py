@@ -251,11 +251,12 @@ class Specialization:
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined
-        function has served `_FIRST_OUTLINED_CALLS`. A new one where regions have been dropped.
+        function has served `_FIRST_OUTLINED_CALLS`, and if calls end in exceptions. A new one where
+        regions have been dropped.
         """
         found = self.selection
         if found is not None and found.outlined is self.outlined:
-            return found
+            return None if found.has_given_up else found
         self.replays.update(found.replays() if found else {})
         self.selection = None
         is_settled = self.allowance >= _FIRST_OUTLINED_CALLS

@@ -210,14 +210,8 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         if not n.exact and other.dtype != n.dtype:
             message = "the value is a NumPy or a Python number depending on the data"
             refuse("LOWER_JOIN", message, node)
-        if n.strong and other.weak and not other.strong:  # rows 1 and 2
-            kind = DTYPES[n.strong].kind
-            if kind == "f":
-                return n.strong
-            has_numpy_dtype = n.dtype == n.strong  # not a wider one, since it may be Python's, too
-            is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
-            if kind in "iu" and has_numpy_dtype and is_int_that_fits:
-                return n.strong
+        if (dtype := _dtype_beside_python_number(n, other)) is not None:  # rows 1 and 2
+            return dtype
     if x.dtype == y.dtype:
         return x.dtype
     kinds = {DTYPES[x.dtype].kind, DTYPES[y.dtype].kind}
@@ -234,6 +228,21 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         if (x.either or y.either) and is_exact_in_float64:
             return "f64"
     return result_type(ctx, operator.add, (x, y), node).dtype
+
+
+def _dtype_beside_python_number(n: Num, other: Num) -> str | None:
+    """Rows 1 and 2 of `_comparison_dtype`, for a NumPy number `n` and a Python number `other`: the
+    NumPy dtype of `n` if it is a float, or an integer in which the constant `other` fits. None
+    where the rows do not apply.
+    """
+    if n.strong is None or other.weak is None or other.strong is not None:
+        return None
+    kind = DTYPES[n.strong].kind
+    if kind == "f":
+        return n.strong
+    has_numpy_dtype = n.dtype == n.strong  # not a wider one, since it may be Python's, too
+    is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
+    return n.strong if kind in "iu" and has_numpy_dtype and is_int_that_fits else None
 
 
 def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
