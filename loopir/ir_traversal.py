@@ -231,8 +231,8 @@ def counted_range(loop: Loop) -> Interval | None:
 
 def has_early_exit(loop: Loop) -> bool:
     """Whether something else than its range may end `loop`: its ``until``, or a `Break` or `Return`
-    in it, at any depth. (A `Break` ends the innermost loop around it only, so that the answer for
-    the loop around that one is on the safe side.)
+    in it, at any depth. A `Break` of an inner loop counts, too, though it ends only the inner loop:
+    the answer is on the safe side.
     """
     return loop.until is not None or any(contains(s, (Break, Return)) for s in loop.body)
 

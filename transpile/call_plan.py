@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Argument",
+    "ArgumentMismatch",
     "Binding",
     "Captured",
     "Field",
@@ -51,6 +52,19 @@ __all__ = [
     "strided_params",
     "make_interface", "python_scalar_params",
 ]
+
+
+@record(frozen=True, slots=True)
+class ArgumentMismatch:
+    """Why a kernel did not accept an argument whose type fits, for the report."""
+
+    code: str
+    """The code of the guard that failed."""
+    argument: str
+    """The name of the function's parameter."""
+    message: str
+    help: str | None = None
+    """What to do about it; None: the help of the code."""
 
 
 @record(frozen=True, slots=True)
@@ -283,6 +297,10 @@ class Plan:
     overflow_slot: str | None = None
     """The slot in which the kernel reports that a list outgrew its buffer; the call is then
     repeated with a larger one. None: there is no such list.
+    """
+    rounds_otherwise: bool = False
+    """Whether some operation of the kernel has other last bits than Python's or NumPy's, though its
+    ops do not show it: a power as products.
     """
     local_types: tuple[tuple[str, str], ...] = ()
     """Each local name of the function with a type that it has, as text, for the report."""

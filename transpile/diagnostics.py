@@ -4,6 +4,7 @@ The record itself is `loopir.rejection.Rejection`; the codes are listed in ``tra
 """
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from loopir.lazy_dataclass import record
@@ -11,7 +12,12 @@ from loopir.rejection import Label, Rejection
 
 from .codes import CODES, Code
 
-__all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection"]
+__all__ = ["CODES", "Code", "InlinedAt", "Label", "Refused", "Rejection", "counted"]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, for messages: ``1 loop``, ``2 loops``, ``0 axes``."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 @record(frozen=True, slots=True)
@@ -25,6 +31,10 @@ class InlinedAt:
     line: int
     function: Any
     """The helper; None for a local function of the caller."""
+    open_calls: tuple[tuple[object, tuple[object, ...]], ...] = field(default=(), compare=False)
+    """The calls that the code stands in, with that of the helper, the innermost last: as
+    `frontend.inline.inlining_state.Inlining.open_calls`.
+    """
 
 
 class Refused(Exception):

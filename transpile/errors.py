@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from _thread import get_ident
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text", "did_you_mean",
+    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
     "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
     "selects_by_time", "should_warn", "source_location", "warn",
 ]
@@ -67,15 +67,6 @@ def fallback_message(
         why, hint = f": {CODES[code].title}", CODES[code].help
     how = "is compiled in part" if part else "runs as Python" if runs else "is not compiled"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message on an unknown `word`: the one of `known` most like it, or all."""
-    import difflib
-
-    names = dict.fromkeys(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(names)})"
 
 
 def source_location(function: FunctionType, line: int | None = None) -> str:

@@ -98,6 +98,18 @@ def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
     return words
 
 
+def _passes(name: str, value: str) -> frozenset[str]:
+    """The words of a list with commas. Raises ValueError for one that names no pass."""
+    from loopir.passes.pass_list import pass_names  # only a program that sets it pays for that
+
+    words = _words(value)
+    try:
+        pass_names(words)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return words
+
+
 def _check_threads(name: str, value: str) -> None:
     """Raises ValueError if `value` is not a number of threads."""
     if not (value.isascii() and value.isdecimal() and int(value)):
@@ -119,7 +131,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "TRANSPILE_DEBUG": ("debug", lambda name, value: _word_set(name, value, DEBUG_WORDS)),
     "TRANSPILE_DUMP": ("dump", lambda name, value: value),
     "TRANSPILE_CHECK": ("check", lambda name, value: _one_word(name, value, ("0", "1")) == "1"),
-    "TRANSPILE_SKIP": ("skip", lambda name, value: _words(value)),
+    "TRANSPILE_SKIP": ("skip", lambda name, value: _passes(name, value)),
     "TRANSPILE_FALLBACK": (
         "fallback_is_error",
         lambda name, value: _one_word(name, value, ("python", "error")) == "error",

@@ -38,7 +38,6 @@ from .call_plan import (
     strided_params,
 )
 from .diagnostics import Refused
-from .errors import did_you_mean
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
 from .frontend.compile_tree import compile_tree
@@ -58,7 +57,7 @@ from .types.value_types import ArgType, with_mixed_list
 __all__ = [
     "CALLABLE", "CORE_PYTHON", "C_TEXT", "FUNCTION", "LOOP_IR", "OBJECT", "PORTABLE", "PYTHON",
     "STAGES", "TARGET_IR", "VECTOR_IR", "Compilation", "Observer", "Stage", "NamedStage",
-    "compile_stages", "find_stages", "named_stages", "pass_names", "run_stages",
+    "compile_stages", "find_stages", "named_stages", "run_stages",
 ]
 
 FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
@@ -229,6 +228,8 @@ def _guard_bindings(s: Compilation) -> Compilation:
 
 
 def _scalarize(s: Compilation) -> Compilation:
+    if not s.plan.temporaries:
+        return replace(s, scalarized=())
     kernel, removed = scalarize_arrays(s.kernel, s.plan.temporaries)
     plan = s.plan.without_arrays(removed)
     return replace(s, kernel=kernel, plan=plan, scalarized=removed)
@@ -489,14 +490,11 @@ def named_stages() -> tuple[NamedStage, ...]:
 def _named(stages: tuple[Stage, ...], passes: tuple[Pass, ...]) -> tuple[NamedStage, ...]:
     """See `named_stages`."""
     def rows() -> Iterator[NamedStage]:
-        times: dict[str, int] = {}
         for stage in stages:
             if stage.name != "optimise":
                 yield NamedStage(stage.name, stage)
-                continue
-            for row in _pass_rows(passes):
-                times[row.name] = times.get(row.name, 0) + 1
-                yield NamedStage(f"{row.name}@{times[row.name]}", row)
+            else:
+                yield from map(NamedStage, pass_list.numbered(passes), _pass_rows(passes))
 
     return tuple(rows())
 
@@ -527,18 +525,6 @@ def find_stages(word: str) -> list[str]:
     return found
 
 
-def pass_names(words: Collection[str]) -> frozenset[str]:
-    """The invocations of passes that `words` (``NAME`` or ``NAME@N``) mean.
-
-    Raises ValueError for a word that means none.
-    """
-    passes = [(n, s.name) for n, s in named_stages() if s.is_pass]
-    for word in words:
-        if not any(word in pair for pair in passes):
-            raise ValueError(f"no pass {word!r}{did_you_mean(word, (n for _, n in passes))}")
-    return frozenset(n for n, name in passes if n in words or name in words)
-
-
 Observer = Callable[[NamedStage, Compilation, Compilation], None]
 """Called after each stage with the states before and after it."""
 
@@ -561,7 +547,7 @@ def run_stages(
     NumPy's error state is ignored meanwhile: folding constants may overflow. Raises Refused, in the
     words of the source, where the function cannot be compiled faithfully, BuildError, NoCompiler.
     """
-    skipped = pass_names(skip) if skip else frozenset[str]()
+    skipped = pass_list.pass_names(skip) if skip else frozenset[str]()
     started = not start_after
     for named in named_stages():
         name, stage = named

@@ -77,18 +77,21 @@ def parallel_loops(*code: Node) -> Iterator[Splittable]:
 def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the iterations of `loop` are not independent, for a report; None if they are.
 
-    In this order: an append, an exit, a value that is carried from iteration to iteration, memory.
+        each iteration                       the answer
+        y[i] = x[i] + 1.0                    None
+        if x[i] > 0.0: append(w, k, x[i])    it appends to `w`
+        if x[i] < 0.0: break                 it may end before its last iteration
+        s = step(s + x[i])                   `s` is carried from iteration to iteration
+        x[i + 1] = x[i]                      iterations may touch the same element of `x`
+        h[b[i]] = h[b[i]] + 1                None, if `h` has integers: `array_reductions` has `h`
+        h[b[i]] = h[b[i]] + x[i]             the order in which floats are added to elements of …
 
-    A loop without accumulators may have an `until` that its own body decides: iterations after the
-    first hit, which may then run or not, must have no effect that anybody sees. They write to local
-    arrays alone, of which nobody reads what they have written, have no checks and raise no flags.
-
-    Iterations may add integers to the same element of an array (`added_arrays`): those who run them
-    at the same time do that in tables of their own.
+    Those who ask: `parallelize`, which marks loops as parallel; `split_search`, of the loop over
+    parts that it makes; the verifier, of each loop that is marked; and the MLIR target.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
     for s in statements:
-        if isinstance(s, Append):
+        if isinstance(s, Append):  # its place depends on how many have been appended before
             return f"it appends to `{s.array}`"
     is_search = getattr(loop, "until", None) is not None
     if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
@@ -96,20 +99,28 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     if loop.accs:
         return f"`{loop.accs[0].name}` is carried from iteration to iteration"
     for s in statements:
-        if isinstance(s, Bits):
+        if isinstance(s, Bits):  # a bool takes one bit: to write one is to write its neighbours
             return f"several iterations write into one byte of `{s.array}`"
     return _memory_conflicts(loop, kernel).obstacle
 
 
 def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
-    """The arrays of which several iterations of the parallel `loop` may add to one element, so that
-    those who run them at the same time need tables of their own.
+    """The arrays of which several iterations of `loop`, for which `parallel_obstacle` found none,
+    may add to one element. So each thread that runs iterations must add to a table of its own,
+    which is added to the array later (`c_regions`).
     """
     return _memory_conflicts(loop, kernel).reduced
 
 
 def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
-    """Whether iterations of a search that come after its hit have no effect that anybody sees."""
+    """Whether iterations of a search after its first hit have no effect that anybody sees: several
+    threads may run some of them before they learn of the hit.
+
+        for part in loop(0, parts): …; kept[part] = hit; until(hit)
+
+    They may have neither checks nor flags that they raise, and may write to local arrays alone,
+    such as `kept`, that the loop does not read. (The loop that reads them later ends at the hit.)
+    """
     statements = [n for part in loop.body for n in walk_statements(part)]
     if any(isinstance(n, Check | Bits | Scan) for n in statements) or possible_flags(*loop.body):
         return False
@@ -144,7 +155,9 @@ class _Conflicts:
 
 
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory."""
+    """The conflicts of `loop` about memory: for each array that it writes, whether an axis keeps
+    the iterations apart, or else what is to be said of it.
+    """
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
     extents = collector.extents
@@ -155,7 +168,7 @@ def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
         together = [e for e in extents if aliases.relation(array, e.array) is not Alias.DISJOINT]
         if any(_is_apart(together, axis, loop) for axis in range(collector.ranks[array])):
             continue
-        if _carries_no_dependence(loop, kernel):
+        if _carries_no_dependence(loop, kernel):  # a proof for all arrays at once
             return _Conflicts()
         other = next((e.array for e in together if e.array != array), array)
         if other != array:

@@ -42,17 +42,22 @@ class Uniformity:
 
     def __init__(self, loop: Loop) -> None:
         self.var = loop.var
-        self.names: frozenset[str] = frozenset()  # the least fixpoint: grows until it is stable
         nodes = [n for s in loop.body for n in walk_statements(s)]
+        self.names = self._varying_names(nodes)
+        self.values = self._values(loop, nodes)
+
+    def _varying_names(self, nodes: list[Node]) -> frozenset[str]:
+        """The names that vary, of those that the statements `nodes` bind: the least set that has
+        each name whose values, or the condition of the branch that yields it, read the loop
+        variable or a name of the set.
+        """
         reads = [(name, names_read(*values, n.cond if isinstance(n, If) else None))
                  for n in nodes for name, values in own_bindings(n)]
-        while True:
-            varying = self.names | {self.var}
-            more = self.names.union(name for name, read in reads if not varying.isdisjoint(read))
-            if more == self.names:
-                break
-            self.names = more
-        self.values = self._values(loop, nodes)
+        varying, grown = frozenset[str](), frozenset({self.var})
+        while grown != varying:
+            varying = grown
+            grown = varying.union(name for name, read in reads if not varying.isdisjoint(read))
+        return varying - {self.var}
 
     def varies(self, *code: Expr) -> bool:
         """Whether some of `code` varies between lanes."""

@@ -73,6 +73,8 @@ def fuse_over_filter(
         return None  # it does not run over exactly the elements that are appended
     if any(isinstance(n, Store | LoopLike) for s in second.body for n in walk(s)):
         return None  # a store at position k, or a loop, would run for each iteration of `first`
+
+    # w[j] in `second` becomes kept, which is to be x[i]
     position = (Var(second.var, INDEX),)
     appended = {a.array: Assign(fresh_name("kept"), a.value, span=a.span) for a in appends}
 
@@ -88,6 +90,8 @@ def fuse_over_filter(
     code = (*body, *steps.values())
     if _uses_filter_details(code, appends, second.var):
         return None  # such as the position in the array, which the rewritten loop does not know
+
+    # under a branch as in `first`: if x[i] > m: kept = x[i]; s_1 = give(s + kept), …
     used_values = tuple(s for s in appended.values() if s.name in names_read(*code))
     recomputed, _ = _under_same_branches(first.body, appends[0], used_values, {}, fresh_name)
     if _may_overwrite(kernel, first, recomputed):
@@ -95,6 +99,7 @@ def fuse_over_filter(
     body, steps = _under_same_branches(
         first.body, appends[0], (*used_values, *body), steps, fresh_name
     )
+
     # what `first` binds keeps its name there, and gets a fresh one here
     first_names = bound_names(first) - {first.var}
     names = {name: fresh_name(name) for name in sorted(bound_names(*body) & first_names)}

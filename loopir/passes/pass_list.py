@@ -5,13 +5,17 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import difflib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from ..ir_traversal import contains, contains_nest
+from ..algebra.constant_folding import constant_trip_count
+from ..dtypes import DTYPES
+from ..ir_traversal import contains, contains_nest, ops_within, walk
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
-from ..nodes import Check, If, Kernel, Loop, VecLoop, While
+from ..nodes import Check, If, Interval, Kernel, Loop, Store, VecLoop, While
 from .canonical.canonicalize_loops import canonicalize_loops
 from .canonical.promote_f16 import promote_f16
 from .canonical.simplify import simplify
@@ -64,7 +68,68 @@ from .vector.vectorize_divergent import vectorize_divergent
 from .vector.vectorize_outer import vectorize_outer
 from .vector.vectorize_search import vectorize_search
 
-__all__ = ["PASS_LIST", "Pass", "optimise", "run_pass"]
+__all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
+
+
+# -- Conditions of the rows below. They are asked of each kernel, so that each is a few lookups.
+
+
+def _loops(kernel: Kernel) -> Iterator[Loop]:
+    return (n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
+
+
+def _stores_in_loops(kernel: Kernel) -> bool:
+    """Whether a loop stores to an array."""
+    return any(contains(loop, Store) for loop in _loops(kernel))
+
+
+def _has_exits(kernel: Kernel) -> bool:
+    """Whether a loop ends early, once its accumulators say so."""
+    return any(loop.until is not None for loop in _loops(kernel))
+
+
+def _carries_bools(kernel: Kernel) -> bool:
+    """Whether a loop has a bool as an accumulator."""
+    return any(a.init.dtype == "bool" for loop in _loops(kernel) for a in loop.accs)
+
+
+def _carries_indices(kernel: Kernel) -> bool:
+    """Whether a loop has an int as an accumulator, which may be the index of an element."""
+    return any(DTYPES[a.init.dtype].kind in "iu" for loop in _loops(kernel) for a in loop.accs)
+
+
+def _chooses(kernel: Kernel) -> bool:
+    """Whether a value depends on a condition: an extremum does, in any of its spellings."""
+    return contains(kernel, If) or not _CHOICES.isdisjoint(ops_within(kernel))
+
+
+def _selects(kernel: Kernel) -> bool:
+    return "select" in ops_within(kernel)
+
+
+def _counts_in_lanes(kernel: Kernel) -> bool:
+    """Whether a vector loop has an int as an accumulator, which may be a count."""
+    loops = (n for s in kernel.body for n in walk(s) if isinstance(n, VecLoop))
+    return any(DTYPES[a.init.dtype].kind in "iu" for loop in loops for a in loop.accs)
+
+
+def _branches_in_loops(kernel: Kernel) -> bool:
+    """Whether there is a branch in a loop."""
+    return any(contains(loop, If) for loop in _loops(kernel))
+
+
+def _has_constant_trips(kernel: Kernel) -> bool:
+    """Whether the trip count of a loop is a constant."""
+    ranges = (loop.range for loop in _loops(kernel))
+    return any(isinstance(r, Interval) and constant_trip_count(r) is not None for r in ranges)
+
+
+def _owns_bools(kernel: Kernel) -> bool:
+    """Whether an array of bools is made for the kernel alone."""
+    return any(p.owned and p.dtype == "bool" for p in kernel.params)
+
+
+_CHOICES = frozenset(("select", "max", "min", "maximum", "minimum"))
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -80,12 +145,13 @@ class Pass:
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""
-    needs_nest: bool = False  # as `needs`: a loop in a loop must occur
+    when: Callable[[Kernel], bool] | None = None
+    """As `needs`: a condition that a kernel must meet for the pass to change it."""
 
     def may_change(self, kernel: Kernel) -> bool:
         """False if `kernel` contains nothing that the pass rewrites."""
         has_needed_nodes = all(contains(kernel, types) for types in self.needs)
-        return has_needed_nodes and (contains_nest(kernel) or not self.needs_nest)
+        return has_needed_nodes and (self.when is None or self.when(kernel))
 
     @property
     def name(self) -> str:
@@ -105,7 +171,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="lowering emits redundant code; later passes match the simplest forms",
     ),
     Pass(
-        run=unroll, needs=(Loop,),
+        run=unroll, when=_has_constant_trips,
         reason="without its short inner loop, the loop around may be vectorised",
     ),
     Pass(run=simplify, reason="subscripts of the unrolled copies become constants"),
@@ -118,14 +184,19 @@ PASS_LIST: tuple[Pass, ...] = (
         run=partition_loops,
         reason="the interior loop has no position tests and is matched by later passes",
     ),
-    Pass(run=fission, needs_nest=True, reason="permute_loops needs perfect nests", reorders=True),
     Pass(
-        run=permute_loops, needs_nest=True, reorders=True,
+        run=fission, when=contains_nest, reorders=True, reason="permute_loops needs perfect nests",
+    ),
+    Pass(
+        run=permute_loops, when=contains_nest, reorders=True,
         reason="promote keeps a sum in a register only if it is innermost",
     ),
-    Pass(run=promote, reason="an element that every iteration updates becomes an accumulator"),
     Pass(
-        run=load_elimination,
+        run=promote, when=_stores_in_loops,
+        reason="an element that every iteration updates becomes an accumulator",
+    ),
+    Pass(
+        run=load_elimination, when=_stores_in_loops,
         reason="an element of the previous iteration becomes an accumulator",
     ),
     Pass(
@@ -146,13 +217,13 @@ PASS_LIST: tuple[Pass, ...] = (
         " loops that only check",
     ),
     Pass(
-        run=carry_indexed,
+        run=carry_indexed, when=_carries_indices,
         reason="after common_subexpressions, the loaded element has a name; arg_reduction needs"
         " extrema without indexed loads",
     ),
     Pass(run=sink, needs=(If,), reason="a yielded value needs no masked store after if_convert"),
     Pass(
-        run=split_on_flag, reorders=True,
+        run=split_on_flag, when=_carries_bools, reorders=True,
         reason="an extremum guarded by a first-term flag is a reduction only after that term",
     ),
     Pass(
@@ -160,12 +231,15 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="an `elif` chain is no reduction; arg_reduction then matches each extremum",
     ),
     Pass(
-        run=arg_reduction, reorders=True,
+        run=arg_reduction, when=_chooses, reorders=True,
         reason="an extremum whose mask updates other accumulators would block vectorisation",
     ),
-    Pass(run=skip_blocks, reason="takes the extrema that arg_reduction has not matched"),
     Pass(
-        run=split_at_pivot,
+        run=skip_blocks, when=_chooses,
+        reason="takes the extrema that arg_reduction has not matched",
+    ),
+    Pass(
+        run=split_at_pivot, when=_stores_in_loops,
         reason="an element that a loop may overwrite would block vectorisation",
     ),
     Pass(run=if_convert, needs=(Loop, If), reason="vector loops have no branches", reorders=True),
@@ -183,7 +257,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops that it creates are optimised by all later passes",
     ),
     Pass(
-        run=interchange_reductions, needs_nest=True,
+        run=interchange_reductions, when=contains_nest,
         reason="blocking and vectorisation need loops with unit stride",
     ),
     Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
@@ -196,7 +270,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the widest lanes determine a loop's width; proves many overflow checks redundant",
     ),
     Pass(
-        run=vectorize_divergent, needs_nest=True, takes_machine=True, vectorizes=True,
+        run=vectorize_divergent, when=contains_nest, takes_machine=True, vectorizes=True,
         reason="takes nests with inner exits, which no other vectorising pass accepts",
     ),
     Pass(
@@ -212,16 +286,16 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="decides which reductions one lane runs, before later passes reorder reductions",
     ),
     Pass(
-        run=vectorize_outer, needs_nest=True, reorders=True, vectorizes=True,
+        run=vectorize_outer, when=contains_nest, reorders=True, vectorizes=True,
         reason="before blocked_summation, which would split the reductions of these loops",
     ),
     Pass(
-        run=vectorize_search, vectorizes=True,
+        run=vectorize_search, when=_has_exits, vectorizes=True,
         reason="takes searches that are no reductions; vectorize then takes the loops over its"
         " blocks",
     ),
     Pass(
-        run=peel_store_forward, needs_nest=True, reorders=True,
+        run=peel_store_forward, when=contains_nest, reorders=True,
         reason="the outer vector loops are chosen; before blocked_summation splits the sums",
     ),
     Pass(
@@ -246,15 +320,15 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="every pass that makes loops vectorisable has run",
     ),
     Pass(
-        run=narrow_counts, needs=(VecLoop,),
+        run=narrow_counts, when=_counts_in_lanes,
         reason="the widest lanes determine a loop's width; here its counter's lanes",
     ),
     Pass(
-        run=pack_operands, needs_nest=True,
+        run=pack_operands, when=contains_nest,
         reason="its row loops are jammed; its sums are too short for block_cache",
     ),
     Pass(
-        run=pack_gathers, needs=(Loop, VecLoop), needs_nest=True,
+        run=pack_gathers, needs=(Loop, VecLoop), when=contains_nest,
         reason="as pack_operands, for a vector loop around the rows",
     ),
     Pass(
@@ -262,7 +336,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="jam then works on the rows of one strip",
     ),
     Pass(
-        run=block_rows, needs_nest=True, takes_machine=True,
+        run=block_rows, when=contains_nest, takes_machine=True,
         reason="jam then works on the rows of one block",
     ),
     Pass(
@@ -270,19 +344,22 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="lanes are final, so fused reductions keep their order",
     ),
     Pass(
-        run=jam_rows, needs_nest=True, takes_machine=True,
+        run=jam_rows, when=contains_nest, takes_machine=True,
         reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
         " their loads",
     ),
     Pass(
-        run=if_convert_scalar, needs=(Loop, If),
+        run=if_convert_scalar, when=_branches_in_loops,
         reason="the loops that are not vectorised by now remain scalar",
     ),
     Pass(run=common_subexpressions, reason="jammed iterations load the same elements"),
     Pass(run=simplify, reason="removes names that only scalar code used"),
-    Pass(run=lower_selects, reason="no other pass matches a blend; the values are final"),
     Pass(
-        run=pack_bools, takes_machine=True,
+        run=lower_selects, when=_selects,
+        reason="no other pass matches a blend; the values are final",
+    ),
+    Pass(
+        run=pack_bools, when=_owns_bools, takes_machine=True,
         reason="duplicates loops, so no pass after it should process both copies",
     ),
     Pass(
@@ -290,6 +367,32 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="the loops are final: what it marks is what threads run, whatever made the loops",
     ),
 )
+
+
+def numbered(passes: Iterable[Pass]) -> list[str]:
+    """The unique names of all invocations: ``NAME@N`` for the N-th one of a pass."""
+    times: Counter[str] = Counter()
+    names = []
+    for step in passes:
+        times[step.name] += 1
+        names.append(f"{step.name}@{times[step.name]}")
+    return names
+
+
+def pass_names(words: Collection[str]) -> frozenset[str]:
+    """The invocations of passes that `words` (``NAME`` or ``NAME@N``) mean.
+
+    Raises ValueError for a word that means none.
+    """
+    invocations = numbered(PASS_LIST)
+    names = dict.fromkeys(step.name for step in PASS_LIST)
+    known = (*names, *invocations)
+    for word in words:
+        if word not in known:
+            close = difflib.get_close_matches(word, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f" (known: {', '.join(names)})"
+            raise ValueError(f"no pass {word!r}{hint}")
+    return frozenset(n for n in invocations if n in words or n.partition("@")[0] in words)
 
 
 def run_pass(

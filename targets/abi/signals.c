@@ -89,22 +89,23 @@ static int64_t ask(tp_clock *c, void **raised)
     return !has_raised_now;
 }
 
-/* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so. */
+/* Kernels call `tp_goes_on`, which keeps all registers but that of the result where stop.h says so: the general ones on the stack, and
+ * those of vectors only before Python is asked (`ask`), since `is_early` uses none of them. */
 #if defined(__x86_64__) && defined(__ELF__)
 __asm__(".pushsection .text\n.globl tp_goes_on\n.type tp_goes_on, @function\ntp_goes_on:\n"
     "pushq %rbp\nmovq %rsp, %rbp\n"
-    "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\npushq %r8\npushq %r9\npushq %r10\npushq %r11\n"
-    "pushq $0\nandq $-64, %rsp\ncld\n"
-    "movq %rdi, -64(%rsp)\nmovq %rsi, -56(%rsp)\nsubq $64, %rsp\n"
+    "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\npushq %r8\npushq %r9\npushq %r10\npushq %r11\n" /* to -64(%rbp) */
+    "pushq $0\nandq $-64, %rsp\ncld\n"                      /* -72(%rbp): for the answer of `ask` */
+    "movq %rdi, -64(%rsp)\nmovq %rsi, -56(%rsp)\nsubq $64, %rsp\n"              /* c and raised, for `ask` */
     "call tp_is_early\n"
-    "testl %eax, %eax\njne 3f\n"
+    "testl %eax, %eax\njne 3f\n"                            /* 1: it goes on */
     "movq (%rsp), %rdi\nmovq 8(%rsp), %rsi\nsubq $4096, %rsp\n"
-    "cmpl $0, tp_has_xsave(%rip)\nje 1f\n"
+    "cmpl $0, tp_has_xsave(%rip)\nje 1f\n"                  /* (%rsp): 4096 bytes, aligned to 64, for the state; their header is 0: */
     "movq %rax, 512(%rsp)\nmovq %rax, 520(%rsp)\nmovq %rax, 528(%rsp)\nmovq %rax, 536(%rsp)\n"
     "movq %rax, 544(%rsp)\nmovq %rax, 552(%rsp)\nmovq %rax, 560(%rsp)\nmovq %rax, 568(%rsp)\n"
     "movl $0xe7, %eax\nxorl %edx, %edx\nxsave64 (%rsp)\ncall tp_ask\nmovq %rax, -72(%rbp)\n"
     "movl $0xe7, %eax\nxorl %edx, %edx\nxrstor64 (%rsp)\njmp 2f\n"
-    "1: fxsave64 (%rsp)\ncall tp_ask\nmovq %rax, -72(%rbp)\nfxrstor64 (%rsp)\n"
+    "1: fxsave64 (%rsp)\ncall tp_ask\nmovq %rax, -72(%rbp)\nfxrstor64 (%rsp)\n"           /* a CPU without xsave */
     "2: movq -72(%rbp), %rax\n"
     "3: leaq -64(%rbp), %rsp\n"
     "popq %r11\npopq %r10\npopq %r9\npopq %r8\npopq %rdi\npopq %rsi\npopq %rdx\npopq %rcx\npopq %rbp\nret\n"

@@ -275,9 +275,12 @@ static int64_t claim(int64_t stretch, int is_worker)
 /* Claims and runs chunks of the open region, until none is left. Gives the ORed status.
  *
  * A thread begins with the stretch that has its `number` (0: the owner), or the next one with which no other has begun, and goes
- * on with those that follow. So the thread that ran a part of the range in one call runs it in the next one, and finds the elements
- * in the cache of its core: those that another core has written come from there much more slowly. A region whose chunks must be
- * claimed in ascending order has one stretch.
+ * on with those that follow. If two threads run chunks 0 … 7, the stretches are 0 … 3 and 4 … 7: the owner begins with chunk 0, the
+ * worker with 4, and the one that is done first takes what is left of the other's.
+ *
+ * So the thread that ran a part of the range in one call runs it in the next one, and finds the elements in the cache of its core:
+ * those that another core has written come from there much more slowly. A region whose chunks must be claimed in ascending order has
+ * one stretch.
  *
  * The owner, which alone has a `clock`, looks for signals between chunks, since the clocks of the kernel's own loops begin anew in
  * each. */
@@ -601,46 +604,44 @@ static int free_cpus(int awake)
 #endif
 }
 
-/* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed.
+/* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed. The owner
+ * asks (`tp_pool_run`), which has already run small regions serially. `h`: what is known of the region.
  *
- * Called by the owner. `tp_pool_run` has already run small regions serially, and those that find the pool owned. In this order:
+ * t threads need t (t - 1) times MORE_AWAKE of work if the workers spin, MORE_ASLEEP if they must be woken. With a limit of 8:
  *
- * - at most the limits of the pool, the context and the function, the CPUs (`limit_now`), and the number of grains;
- * - 1 for `skip` calls after threads were no faster, with workers awake or asleep as they are now (`experience`), and for all
- *   regions while the pool pauses (`pool.paused`);
- * - 1 for the first two runs of a short region (SAMPLED), and for one run after EARNED times its time in parallel, EARNED_AGAIN
- *   times if serial runs were measured before: a time to compare with;
- * - at most as many as have helped (`experience.most`), and as there are free CPUs;
- * - as many as the work pays for: t threads need t (t - 1) times MORE_AWAKE if the workers spin, MORE_ASLEEP if they must be woken.
- *   Workers that spin are those that are awake; where regions come in quick succession (`is_usual`), all, although some must be
- *   woken first.
+ *     work      7 workers spin     all sleep
+ *      20 us    2                  1: less than PAYS_ASLEEP
+ *     100 us    5                  4
+ *       1 ms    8                  8
  *
- *   Work below PAYS_AWAKE gets 1, and so does work below PAYS_ASLEEP whose workers must be woken.
- *
- * Sets `pool.is_wake`: workers are woken for the next regions, too, which come in quick succession. */
+ * Fewer, or 1, for each of the reasons below. Sets `pool.were_awake`, and `pool.is_wake`: whether workers are woken for the next
+ * regions, too, which come in quick succession. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
+    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);     /* in quick succession */
     int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
     pool.is_wake = 0, pool.were_awake = awake > 0 || is_usual;
     experience *e = &h->parallel[pool.were_awake];
-    if (blocks < most) most = (int)blocks;
+    if (blocks < most) most = (int)blocks;                  /* each has one grain, at least */
     if (most < 2 || PEEK(&pool.is_forced)) return most;
+    /* Threads were no faster: in this region, with workers awake or asleep as they are now, or in all regions together. */
     if (e->skip || ticks() < pool.paused) {
         if (e->skip) e->skip--;
         return 1;
     }
+    /* A time to compare with: the first two runs of a short region are serial, and one after so much time in parallel. */
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
     if (h->spent > time * (h->serial_runs < 2 ? EARNED : EARNED_AGAIN)) {
         *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
         return 1;
     }
-    if (e->most && e->most < most) most = e->most;
+    if (e->most && e->most < most) most = e->most;          /* more were no faster (`settle`) */
     /* Free CPUs are not counted for little work, which gets 1 below, nor for much, which a part of a busy CPU helps, too. */
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;
+    /* Workers that spin are those that are awake; in quick succession all, although some must be woken first. */
     int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
@@ -757,7 +758,12 @@ static int64_t run_timed(tp_region *r)
 
 /* Divides the range into chunks for t threads, and these into a stretch for each thread (`run_chunks`). Each thread gets 4 to 16
  * chunks of about USUAL_CHUNK, so that the last ones end at nearly the same time; 16 if iterations are of very different length;
- * fewer if a chunk would take less than LEAST_CHUNK; more if it would have more than `tp_loop.longest` iterations. */
+ * fewer if a chunk would take less than LEAST_CHUNK; more if it would have more than `tp_loop.longest` iterations. For 4 threads:
+ *
+ *     1 ms of even work      64 chunks of 16 us, 16 in each stretch
+ *     100 us                 16 chunks of 6 us
+ *     20 us                  8 chunks of 2.5 us
+ */
 static void divide(const tp_region *r, int t, double time)
 {
     int64_t range = r->last - r->first, blocks = (range + r->grain - 1) / r->grain;
@@ -797,7 +803,8 @@ static void close_region(tp_region *r, int64_t *clock)
 }
 
 /* Runs the region with t threads: opens it for workers, runs chunks until none is left, waits for the workers inside. Gives the
- * status; REPLAY where a signal handler stopped it. Learns from the time it took, unless it ended early, or started threads. `expected`: nanoseconds without threads. */
+ * status; REPLAY where a signal handler stopped it. Learns from the time it took, unless it ended early, or started threads.
+ * `expected`: nanoseconds without threads. */
 static int64_t run_parallel(tp_region *r, int t, double expected)
 {
     int64_t begin = ticks(), iterations = 0, clock[5] = {0, 0, 1, 1, 0};

@@ -108,8 +108,9 @@ def _undoes(n: Splittable) -> bool:
 def emit_region(
     n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
-    """The lines for the parallel loop `n` in the body of a kernel; the text of its functions
-    (`_definitions`) goes to ``s.functions``. ``block``: `c_statements.emit_block`.
+    """The lines for the parallel loop `n` in the body of a kernel, as at the top of this module;
+    the text of its functions (`_definitions`) goes to ``s.functions``. `c_statements` calls it, if
+    `can_emit_region`; ``block``: its `emit_block`.
 
     Parallel loops are not nested (`parallelize` marks the outermost), so the number of texts so far
     numbers this one.
@@ -118,17 +119,23 @@ def emit_region(
     scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
     part, captured = _definitions(number, n, scope, block)
     s.functions.append(part)
+
+    # the range and its work
     lo, hi, units, c = (s.fresh(x) for x in ("first", "last", "units", "captured"))
     start, end = range_bounds(n.range)
     yield "{"
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
     yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
+
+    # whether the pool is asked: the range has more than one chunk, and threads may pay
     tables = _tables(n, s)
     grain = _grain_with(n, [*tables.values()])
     fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
+
+    # the struct with what the loop captures; if the run here is no call, only the pool needs it
     is_inline = s.in_loop and part.count("\n") <= _SHORT and _HIT not in captured
     known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi}
     values = ", ".join(known.get(name, name) for name in captured)
@@ -137,6 +144,8 @@ def emit_region(
     if _HIT in captured:
         yield f"int64_t {_HIT}[1] = {{INT64_MAX}};"
     yield from () if is_inline else capture
+
+    # the run by the pool
     yield f"if ({is_worth}) {{"
     yield from capture if is_inline else ()
     run = f"tp_run_loop(&tp_loop_{number}, {given}, {lo}, {hi}, {grain}, {units})"
@@ -145,6 +154,8 @@ def emit_region(
         yield from _undo_lines(number, n, c, run, given, (lo, hi), s)
     else:
         yield f"status |= {run}{rest};"
+
+    # the run here
     yield "} else {"
     if is_inline:
         yield from block((serial,), scope.inner())
@@ -242,9 +253,13 @@ def _whole_range(number: int) -> Iterator[str]:
 def _definitions(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> tuple[str, dict[str, str]]:
-    """The text of the functions and constants for the loop, and what it captures: the type of each
-    C name, which is a field of its struct.
+    """The text of the functions and constants for the loop `n`, and what it captures: the type of
+    each C name, which is a field of its struct.
+
+    Which fields and parameters there are depends on the names that the printed body uses. So that
+    is printed first. `emit_region` calls this; ``number`` is that of the loop in its kernel.
     """
+    # the body of tp_part: the loop, from tp_first to tp_last
     inner = s.inner()
     ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
     inner.names.update({
@@ -264,6 +279,8 @@ def _definitions(
     lines = [*block((loop,), inner)]
     body = "\n".join(lines)
     copying = _copy_function(n, copies) if _undoes(n) else []
+
+    # the names that it takes from the kernel's parameters, and from the struct
     used = set(_IDENTIFIER.findall("\n".join((body, *copying))))
     captured = _captured(n, s, used)
     tables = _tables(n, s)
@@ -280,12 +297,15 @@ def _definitions(
     if captured:
         heads.append(f"const struct tp_captured_{number} *const tp_given = captured;")
         heads += [f"{kind}const {c} = tp_given->{c};" for c, kind in captured.items()]
+
+    # the struct: also with what tp_run needs, if a chunk does more than to run its part
     does_more = tables or copying
     if does_more:
         captured |= dict.fromkeys(_ENDS, "int64_t ")
     fields = [f"{kind}{c};" for c, kind in captured.items()]
     fields += ["int32_t tp_lock;"] if tables else []
     fields += ["tp_undo tp_undo;"] if copying else []
+
     given = (
         "const tp_array *const arrays, const tp_scalar *const scalars, void *const captured, "
         "int64_t tp_first, int64_t tp_last"
@@ -384,8 +404,25 @@ def _longest(n: Splittable, s: Scope) -> int:
 
 
 def _copy_function(n: Splittable, s: Scope) -> list[str]:
-    """The body of `tp_copy`, but for the parameters of the kernel. `s`: that of a function for a
-    part, with the loop's variable not yet bound.
+    """The body of `tp_copy` for the loop `n`, after the kernel's parameters. `s`: the scope of a
+    function for a part, with the loop's variable not yet bound. If an iteration stores an integer
+    m[i] and a float out[i]::
+
+        const int64_t tp_count = (tp_last - tp_first + 0) / 1;         iterations: 1 is their step
+        int64_t *const tp_kept_0 = (int64_t *)tp_block;                their elements of m, then …
+        double *const tp_kept_1 = (double *)(tp_kept_0 + tp_count);    … of out
+        if (tp_back)
+        for (int64_t i = tp_first, tp_k = 0; tp_k < tp_count; i += 1, tp_k++) {
+            m[i] = tp_kept_0[tp_k];
+            out[i] = tp_kept_1[tp_k];
+        }
+        else
+        for (int64_t i = tp_first, tp_k = 0; tp_k < tp_count; i += 1, tp_k++) {
+            tp_kept_0[tp_k] = m[i];
+            tp_kept_1[tp_k] = out[i];
+        }
+
+    `_definitions` prints it; `_copied` is a call of it.
     """
     inner, step = s.inner(), _step(n)
     i = inner.bind(n.var)

@@ -2,7 +2,7 @@
 
 Flow-insensitive and unification-based (Steensgaard, POPL 1996): two names that one assignment may
 make share an array are in one set. The inference of lists of arrays asks `is_never_written_after`,
-as such an array can be read later than Python reads it; `escape_analysis` builds on this analysis.
+since compiled code reads these arrays later than Python; `escape_analysis` builds on this analysis.
 In Loop IR, arrays are told apart by the guards of the kernel: ``loopir/analysis/dependence.py``.
 """
 from __future__ import annotations

@@ -195,7 +195,7 @@ class ListEscapes:
         Required of every statement:
 
         - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
-        - it changes a list only by ``d[k].append(v)`` and the like;
+        - it changes a list only through the dict: ``d[k].append(v)``;
         - a loop over values or items binds a list to a name that is only read, and appends nothing:
           the name would have the items of before or after the append;
         - all other uses of a value only read it.

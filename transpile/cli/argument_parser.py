@@ -48,18 +48,12 @@ def choose_target(name: str | None) -> None:
 
     from .. import knobs
     from ..options import Options, chosen_target
-    from ..pipeline import pass_names
 
     if name and name not in (*TARGETS, "auto"):
         raise UsageError(f"--target {name}: no such target (known: {', '.join(TARGETS)}, auto)")
     if name:
         os.environ["TRANSPILE_TARGET"] = name
     try:
-        settings = knobs.read()
-        chosen_target(Options(), settings)
+        chosen_target(Options(), knobs.read())
     except ValueError as error:
         raise UsageError(error) from None
-    try:
-        pass_names(settings.skip)
-    except ValueError as error:
-        raise UsageError(f"TRANSPILE_SKIP: {error}") from None

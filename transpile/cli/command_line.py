@@ -333,7 +333,9 @@ def _check_stages(options: argparse.Namespace) -> None:
     """Of ``--stop-after`` and ``--skip-pass``, which the stages read. Raises UsageError."""
     if not (options.stop_after or options.skip_pass):
         return
-    from ..pipeline import CALLABLE, find_stages, named_stages, pass_names
+    from loopir.passes.pass_list import pass_names
+
+    from ..pipeline import CALLABLE, find_stages, named_stages
 
     try:
         if options.stop_after:

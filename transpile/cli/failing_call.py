@@ -17,7 +17,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ..diagnostics import Refused
+from ..diagnostics import Refused, counted
 from ..frontend.source import read_source
 from ..options import Options
 from ..runtime.dispatcher import Dispatcher
@@ -71,7 +71,8 @@ def load_call(spec: str, args: str | None = None, types: str | None = None) -> F
     values = values if isinstance(values, tuple) else (values,)
     count = len(parameter_names(function.__code__))
     if len(values) != count:
-        raise ValueError(f"--args: {function.__name__} takes {count} arguments, not {len(values)}")
+        takes = f"{function.__name__} takes {counted(count, 'argument')}"
+        raise ValueError(f"--args: {takes}, not {len(values)}")
     return FailingCall(function, options, values)
 
 

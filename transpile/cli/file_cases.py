@@ -19,7 +19,7 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
-from ..diagnostics import Refused, Rejection
+from ..diagnostics import Refused, Rejection, counted
 from ..frontend.source import read_source
 from ..report.loop_report import Report
 from ..runtime.fuse_decorator import AnyFused, Fused, fuse
@@ -295,7 +295,8 @@ def _given_types(
         function = _function_named(name, functions)
         arity = len(inspect.signature(function).parameters)
         if arity != len(types):
-            raise ValueError(f"--types: {name} takes {arity} arguments, {len(types)} given")
+            takes = f"{name} takes {counted(arity, 'argument')}"
+            raise ValueError(f"--types: {takes}, {len(types)} given")
         given.setdefault(function, []).append(tuple(types))
     return given
 

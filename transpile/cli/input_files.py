@@ -1,6 +1,7 @@
 """Input files of the command: Python files, those of directories, and cells of notebooks."""
 from __future__ import annotations
 
+import difflib
 import io
 import json
 import linecache
@@ -50,11 +51,25 @@ def find_files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         found = [*_walk(path)] if os.path.isdir(path) else [path]
         if not os.path.exists(path):
-            raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: No such file or directory")
+            hint = _hint_for_missing(path)
+            raise UnreadableFile(f"SOURCE_UNAVAILABLE {path}: No such file or directory{hint}")
         if not found:
             raise UnreadableFile(f"{path}: no Python file or notebook in this directory")
         files += found
     return list(dict.fromkeys(files))
+
+
+def _hint_for_missing(path: str) -> str:
+    """What may be meant by a path that does not exist: the end of a message, empty if that is not
+    known.
+    """
+    file, separator, _ = path.partition("::")
+    if separator and os.path.isfile(file):
+        return f"; FILE::FUNCTION is for bisect and reduce, a report is on all functions of {file}"
+    folder, name = os.path.split(path)
+    known = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    close = difflib.get_close_matches(name, [n for n in known if n.endswith(_SUFFIXES)], n=1)
+    return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
 
 
 def _walk(directory: str) -> Iterator[str]:

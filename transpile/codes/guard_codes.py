@@ -205,7 +205,7 @@ relative(np.ones(2), np.array([2.0, 4.0]), np.zeros(2))
         title="a name has no value, because a loop did not run",
         why="A name that is bound in a loop exists after it. If the loop had no iteration, "
             "Python raises UnboundLocalError, or the name has its previous value.",
-        help="bind the name before the loop, for instance `doubled = 0.0`",
+        help="bind the name on every path before it is read",
         bad="""\
 @fuse
 def last(x):

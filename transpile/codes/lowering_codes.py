@@ -3,7 +3,13 @@ from __future__ import annotations
 
 from .reason_code import Code
 
-__all__ = ["LOWERING"]
+__all__ = ["LOWERING", "HELP_FOR_ITERABLES", "HELP_WITHOUT_OPTIONS"]
+
+HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
+"""The help for a call of a function that is known, but not with these arguments."""
+
+HELP_FOR_ITERABLES = "loop over a range, an array, or a list of numbers"
+"""The help for a loop over something else."""
 
 LOWERING = (
     Code(

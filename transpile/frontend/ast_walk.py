@@ -34,8 +34,14 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         n = waiting.pop()
         yield n
-        if _FIELDS[type(n)]:
-            waiting += child_nodes(n)
+        if fields := _FIELDS[type(n)]:  # as `child_nodes`, without a call for each node
+            values = n.__dict__
+            for field in fields:
+                value = values.get(field)
+                if type(value) is list:
+                    waiting += [v for v in value if isinstance(v, ast.AST)]
+                elif isinstance(value, ast.AST):
+                    waiting.append(value)
 
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -63,7 +69,7 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
         value = values.get(field)
         if type(value) is list:
             found += [v for v in value if isinstance(v, ast.AST)]
-        elif value is not None and isinstance(value, ast.AST):
+        elif isinstance(value, ast.AST):
             found.append(value)
     return found
 

@@ -2,13 +2,17 @@
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 from typing import NoReturn
 
 from ..diagnostics import InlinedAt, Refused, Rejection
 from .core_nodes import inlined_at, obstacle
 from .source import span_of
 
-__all__ = ["NoValue", "UnknownListLength", "refuse_no_value", "refuse", "refuse_unknown_length"]
+__all__ = [
+    "NoValue", "UnknownListLength", "refuse", "refuse_missing_attribute", "refuse_no_value",
+    "refuse_unknown_length",
+]
 
 
 class NoValue(Refused):
@@ -50,6 +54,17 @@ def refuse(
     noted = obstacle(node) if code.startswith("LOWER_") else None
     rejection = noted or Rejection(code, message, span_of(node), help=help)
     raise Refused(rejection, inlined_at(node))
+
+
+def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoReturn:
+    """Raise Refused for an attribute that objects of the class `kind`, in words the `owner`, do not
+    have; the help names the most similar one.
+    """
+    public = {n for c in kind.__mro__ for n in vars(c) if n[0] != "_"}
+    close = get_close_matches(node.attr, public, n=1)
+    help = f"did you mean `{close[0]}`?" if close else "correct the name"
+    message = f"{owner} has no attribute `{node.attr}`: Python raises AttributeError"
+    refuse("LOWER_UNDEFINED", message, node, help=help)
 
 
 def refuse_no_value(message: str, node: ast.AST) -> NoReturn:

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
 from ..diagnostics import Refused, Rejection
+from .ast_walk import copy_tree
 from .bytecode_check import compiles_to
 from .suppress_warnings import suppress_warnings
 
@@ -60,6 +61,22 @@ _generated: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.Weak
 """The sources of generated functions, which are in no file."""
 
 
+@record(frozen=True, slots=True)
+class _ReadSource:
+    """What `read_source` found for a function, and what it found it in."""
+
+    text: list[str]
+    """The list that `linecache` has for the file: another one once the file has been edited."""
+    code: types.CodeType
+    source: Source
+    """Without the function, which it would keep alive."""
+
+
+_read: weakref.WeakKeyDictionary[types.FunctionType, _ReadSource] = weakref.WeakKeyDictionary()
+"""The sources that were read, for the next signature of the same function, which gets a copy of the
+tree."""
+
+
 def remember_text(fn: types.FunctionType, source: Source) -> None:
     """Makes `read_source` return `source` for `fn`, a function that was compiled from a tree."""
     _generated[fn] = source
@@ -78,7 +95,8 @@ def read_source(fn: Callable[..., Any]) -> Source:
     1. A function that the compiler generated is in no file: `remember_text` has kept its source.
     2. Refused are objects without a ``def`` of their own (builtins have no Python code, a lambda is
        a part of a line), and async functions, whose calls return coroutines.
-    3. `_lines_of` gives the text, after ``checkcache`` has dropped a file that was edited.
+    3. `_text_of` gives the text, after ``checkcache`` has dropped a file that was edited. If the
+       function was read from it before, that is its source.
     4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
        after `fn` was defined: what is compiled must be what Python would run.
@@ -96,7 +114,11 @@ def read_source(fn: Callable[..., Any]) -> Source:
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Refused(Rejection("LOWER_UNSUPPORTED", f"`{fn.__name__}` is an async function"))
     linecache.checkcache(code.co_filename)
-    lines = _lines_of(fn)
+    text = _text_of(fn)
+    read = _read.get(fn)
+    if read is not None and read.text is text and read.code is code:
+        return replace(read.source, tree=copy_tree(read.source.tree), function=fn)
+    lines = tuple(s.rstrip("\n") for s in text)
     if not lines:
         raise _unavailable(
             f"the source of `{fn.__name__}` is not available",
@@ -109,10 +131,12 @@ def read_source(fn: Callable[..., Any]) -> Source:
             f"the source of `{fn.__name__}` does not match the function",
             note=f"{code.co_filename} has changed since, or the function was rewritten",
         )
-    return _source(tree, fn.__qualname__, code.co_filename, lines, fn)
+    source = _source(tree, fn.__qualname__, code.co_filename, lines)
+    _read[fn] = _ReadSource(text, code, replace(source, tree=copy_tree(tree)))
+    return replace(source, function=fn)
 
 
-def _lines_of(fn: types.FunctionType) -> tuple[str, ...]:
+def _text_of(fn: types.FunctionType) -> list[str]:
     """The lines of the text from which `fn` was compiled, by `linecache`: of a file; of a cell of a
     notebook, which IPython registers there; or what the ``__loader__`` of its globals gives.
     Empty for ``exec`` of a plain string.
@@ -125,7 +149,7 @@ def _lines_of(fn: types.FunctionType) -> tuple[str, ...]:
         with suppress(PermissionError), open(path, "rb") as file:  # linecache drops the error
             file.read()
         lines = linecache.getlines(path, fn.__globals__)
-    return tuple(s.rstrip("\n") for s in lines)
+    return lines
 
 
 def read_text(text: str, name: str, path: str) -> Source:

@@ -21,6 +21,8 @@ through tables (`STATEMENTS`, `EXPRESSIONS`, `CALLS`). The words that all module
 - *refuse*: the function, or this part of it, is not compiled, and the report says why.
 - *linear form*, *interval*: what is known of an int, by which checks are dropped (`value_ranges`).
 - *live*: the names that are read after a statement; others need no phi.
+- ``x``, ``y``: the operands of an operation, as `Num`; ``a``, ``c``: the same as Loop IR, converted
+  to one dtype (``b`` is the builder). ``node``: the place in the source, for messages and reports.
 """
 from __future__ import annotations
 

@@ -171,6 +171,7 @@ def assemble_plan(
         sources=sources,
         copied_up_to=NO_COPY_LIMIT if needs_copies else 0,
         raised_order=b.warnings.raised_array,
+        rounds_otherwise=b.rounds_otherwise,
     )
     always_copies = plan.has_unknown_messages or (may_fail_midway and not stops)
     return replace(plan, snapshot=bool(writes) and always_copies)

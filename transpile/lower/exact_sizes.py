@@ -58,6 +58,8 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
 
     for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
 
+    - an operation has other bits, though no op of the kernel shows it, as ``x ** 3`` by products
+      (`Plan.rounds_otherwise`): none;
     - the kernel has a copy of itself for small calls (`with_small_calls`): the size that is for;
     - it has no sum or function whose bits may differ: any size; it has some that differ for every
       size, as a vectorised ``exp``: none;
@@ -67,6 +69,8 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
     ``kernel``: the result of all passes on that of `plan`; ``types``: of the function's parameters,
     in their order. The stage ``load`` puts the answer into the `KernelInterface`.
     """
+    if plan.rounds_otherwise:
+        return ExactSize(-1)
     sizes, libm = _names_of_whole_size(plan, types), _libm_operations(plan)
     if sizes and has_small_calls(kernel, sizes):
         return ExactSize(LARGEST_SMALL_CALL)
@@ -94,6 +98,8 @@ def with_small_calls(
 
     The stage ``version_small_calls`` calls this.
     """
+    if plan.rounds_otherwise:
+        return kernel  # no order of the sums would give Python's bits
     if not any(isinstance(b, ListItems) for b in plan.bindings):
         return kernel  # nothing is converted, so a small call is not slow
     exact, sizes = exact_size(kernel, plan, types).largest, _names_of_whole_size(plan, types)

@@ -188,20 +188,22 @@ class Discoveries:
 def lower(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], scope: Scope, *, recording: bool = False
 ) -> Plan:
-    """The call plan of `tree` (core Python) for one call signature: `types` of its parameters.
+    """The call plan of `tree` (core Python) for one call signature: `types` of its parameters. The
+    stage ``lower`` of the pipeline calls it.
 
     `scope` resolves the names that are bound outside of the function. ``recording``: the kernel
     records which of its operations have raised a floating-point exception.
 
-    Lowers the function again and again, each time with one more discovery, until it succeeds. That
-    ends: each discovery adds a name or widens a type, and the budget bounds the statements lowered.
-    The item type of a list that is read before anything is put into it is a guess, ints; after a
-    LOWER_JOIN refusal it is floats. Raises Refused where the function cannot be compiled
+    Lowers the function again and again, each time with one more discovery (`Discoveries`), until it
+    succeeds. A second attempt costs a few milliseconds; to find such facts beforehand would take an
+    analysis that repeats lowering. It ends: each discovery adds a name or widens a type, and the
+    budget bounds the statements lowered. Raises Refused where the function cannot be compiled
     faithfully, and no discovery helps.
     """
     known, budget = Discoveries(), LoweringBudget.of(tree)
     while True:
-        split_tree = split_complex_names(tree, known.complex_names)
+        names = known.complex_names
+        split_tree = split_complex_names(tree, names) if names else tree
         try:
             return _lower_to_plan(
                 _start_lowering(split_tree, types, scope, known, budget), recording=recording
@@ -217,21 +219,40 @@ def lower(
         except NeedsAppendCounter as new:
             known = replace(known, counted_lists=known.counted_lists | {new.name})
         except UnknownListLength as unknown:
-            name = final_list_name(tree, unknown.name)
-            unbounded = known.unbounded_lists | {name}
-            tree = tree if name == unknown.name else rename_list(tree, unknown.name, name)
-            if unbounded == known.unbounded_lists or name not in find_dynamic_lists(
-                split_complex_names(tree, known.complex_names), unbounded
-            ):
-                raise
-            known = replace(known, unbounded_lists=unbounded)
+            tree, known = _with_dynamic_list(tree, known, unknown)
         except Refused as refused:
-            int_guess = BufferType(sure=False)
-            guessed = [n for n, ty in known.buffer_types.items() if ty == int_guess]
-            if refused.rejection.code != "LOWER_JOIN" or not guessed:
-                raise
-            floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
-            known = replace(known, buffer_types={**known.buffer_types, **floats})
+            known = _with_float_guesses(known, refused)
+
+
+def _with_dynamic_list(
+    tree: ast.FunctionDef, known: Discoveries, unknown: UnknownListLength
+) -> tuple[ast.FunctionDef, Discoveries]:
+    """`known` with the list of `unknown`, whose length no loop bounds, as a dynamic list. If it is
+    filled under one name and renamed afterwards, it has the new name throughout in the tree that is
+    returned. Raises `unknown` where that does not help: it is a dynamic list already, or, by
+    `find_dynamic_lists`, cannot be one.
+    """
+    name = final_list_name(tree, unknown.name)
+    unbounded = known.unbounded_lists | {name}
+    tree = tree if name == unknown.name else rename_list(tree, unknown.name, name)
+    split_tree = split_complex_names(tree, known.complex_names)
+    is_new = unbounded != known.unbounded_lists
+    if not is_new or name not in find_dynamic_lists(split_tree, unbounded):
+        raise unknown
+    return tree, replace(known, unbounded_lists=unbounded)
+
+
+def _with_float_guesses(known: Discoveries, refused: Refused) -> Discoveries:
+    """`known` with floats as the items of dynamic lists of which ints were only a guess, since they
+    are read before anything is put into them. Raises `refused` where that does not help: it is
+    about no conflict of types (LOWER_JOIN), or nothing was guessed.
+    """
+    int_guess = BufferType(sure=False)
+    guessed = [n for n, ty in known.buffer_types.items() if ty == int_guess]
+    if refused.rejection.code != "LOWER_JOIN" or not guessed:
+        raise refused
+    floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
+    return replace(known, buffer_types={**known.buffer_types, **floats})
 
 
 def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:

@@ -12,7 +12,9 @@ bound in `IRBuilder.env` like a local variable from then on::
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
@@ -22,7 +24,7 @@ from loopir.nodes import Call, Dim, Param, Var
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import NameScope
-from ..frontend.refusal import refuse, refuse_no_value
+from ..frontend.refusal import refuse, refuse_missing_attribute, refuse_no_value
 from ..host_nodes import HostName, host_source
 from ..types.int_limits import ARGUMENT, INT64
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
@@ -122,8 +124,9 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
       may be any int64, and a guard would replay calls that the kernel can serve.
 
     `lower_function` calls it when all is lowered and `RangeState.assumed_params` is complete. The
-    guards get the place of `tree` in the report.
+    guards get the places of the parameters in the report.
     """
+    places = {n.arg: n for n in ast.walk(tree) if isinstance(n, ast.arg)}
     for name, binding in ctx.b.bindings.items():
         ty = getattr(binding, "type", None)
         if ty == ScalarType("i64", weak=True) or (
@@ -131,9 +134,8 @@ def guard_int_params(ctx: Lowering, tree: ast.AST) -> None:
         ):
             var = Var(name, "i64")
             for op, limit in (("ge", ARGUMENT[0]), ("le", ARGUMENT[1])):
-                add_guard(
-                    ctx.b, Call(op, (var, index_const(limit)), "bool"), "GUARD_INT_RANGE", tree
-                )
+                within = Call(op, (var, index_const(limit)), "bool")
+                add_guard(ctx.b, within, "GUARD_INT_RANGE", places.get(name, tree))
 
 
 def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
@@ -302,13 +304,21 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         refuse("LOWER_TYPE", f"the int `{source_text(node)}` needs more than 64 bits", node)
     if type(value) in (int, float, bool):
         return constant(value)  # type: ignore[arg-type]
-    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not known to be a number", node)
 
 
 _LENGTH_IN_SIZE = (0, 1 << 20)
 """The interval of a length while a size is computed: so small that the product needs no overflow
 checks. The size of an array in memory cannot overflow.
 """
+
+
+def _refuse_array_attribute(node: ast.Attribute) -> NoReturn:
+    """Refuses an attribute of an array that is not compiled, or that there is not."""
+    if hasattr(np.ndarray, node.attr):
+        message = f"the attribute `{source_text(node)}` of an array is not compiled here"
+        refuse("LOWER_UNSUPPORTED", message, node)
+    refuse_missing_attribute(np.ndarray, "an array", node)
 
 
 def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any:
@@ -327,6 +337,4 @@ def _array_attribute(ctx: Lowering, array: ArrayRef, node: ast.Attribute) -> Any
                 size = binary_operation(ctx, ast.Mult, size, length, node)
             return integer_num(ctx.b, size.ir, LENGTH) if size.linear is None else size
         case _:
-            return refuse(
-                "LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node
-            )
+            return _refuse_array_attribute(node)

@@ -20,7 +20,7 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
-from ..diagnostics import Refused
+from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
 from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
 from ..frontend.refusal import refuse, refuse_unknown_length
@@ -54,7 +54,7 @@ from .loops.lower_loops import lower_loop
 from .lower_if import lower_branches, lower_if
 from .lower_names import lower_bare_name, lower_delete
 from .lower_returns import reshaped_at_end
-from .scalars.lower_calls import refuse_library_call
+from .scalars.lower_calls import refuse_library_call, refuse_missing_method
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
@@ -156,7 +156,14 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     message = f"{article} `{kind}` statement is not compiled here"
     if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr):  # which have no keyword
         message = f"`{source_text(stmt)}` is not compiled here"
-    refuse("LOWER_UNSUPPORTED", message, stmt, help=_STATEMENT_HELP.get(kind))
+    help = _STATEMENT_HELP.get(kind)
+    if isinstance(stmt, ast.FunctionDef) and stmt.decorator_list:
+        message = f"the decorator of `{stmt.name}` is not compiled"
+        help = "remove the decorator, or define the function outside and call what it computes"
+    if isinstance(stmt, ast.Try) and stmt.handlers and stmt.finalbody:
+        message = "a `try` with both `except` and `finally` is not compiled here"
+        help = "write what `finally` does after the `try`, if all exceptions are caught"
+    refuse("LOWER_UNSUPPORTED", message, stmt, help=help)
 
 
 _PRINT_HELP = "print behind the loop, and collect in a list or an array what is to be printed"
@@ -167,6 +174,8 @@ _STATEMENT_HELP = {
     "nonlocal": "return the value instead of binding a name of the outer function",
     "with": "put what it contains into a function of its own, and decorate that",
     "try": "test the condition with an `if` instead of catching the exception",
+    "def": "define the function outside, or write its statements where it is called",
+    "del": "make a new list without the item, for instance by a comprehension",
     "class": "define the class outside of the function",
 }
 """The help for statements that are not compiled, by their keyword."""
@@ -302,6 +311,8 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             return
         case ast.Call(func=func):
             refuse_library_call(ctx, value, resolve_object(ctx, func))
+            if isinstance(func, ast.Attribute):
+                refuse_missing_method(ctx, func)
         case ast.Yield() | ast.YieldFrom():
             help = "append to a list and return it, or make the generator from compiled functions"
             refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
@@ -426,6 +437,26 @@ def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
     return lower_scalar(ctx, value)
 
 
+def _refuse_unpacking(
+    targets: Sequence[ast.expr], value: ast.expr, count: int
+) -> NoReturn:
+    """Refuses the unpacking of a `value` that has `count` items; 0: their number is not known
+    when the function is compiled.
+    """
+    starred = next((t for t in targets if isinstance(t, ast.Starred)), None)
+    if starred is not None:
+        message = f"`{source_text(starred)}` takes a number of items that is not known"
+        help = "write a slice in its place, as in `first, rest = x[0], x[1:]`"
+        refuse("LOWER_UNSUPPORTED", message, starred, help=help)
+    message = f"the number of items of `{source_text(value)}` is not known"
+    if count:
+        items = counted(count, "item")
+        message = f"`{source_text(value)}` has {items}, not the {len(targets)} to unpack"
+    if count == len(targets):
+        message = f"`{source_text(value)}` is unpacked into something else than names"
+    refuse("LOWER_UNSUPPORTED", message, value, help="write one assignment for each item")
+
+
 def _lower_unpacking(
     ctx: Lowering, targets: list[ast.expr], value: ast.expr, stmt: ast.stmt
 ) -> None:
@@ -444,7 +475,7 @@ def _lower_unpacking(
         lowered = lower_value(ctx, value)
         values = lowered if isinstance(lowered, tuple) else ()
     if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
-        refuse("LOWER_UNSUPPORTED", f"`{source_text(stmt)}` cannot be compiled", stmt)
+        _refuse_unpacking(targets, value, len(values))
     for target, v in zip(targets, values, strict=True):
         assert isinstance(target, ast.Name)
         ctx.b.env[target.id] = v

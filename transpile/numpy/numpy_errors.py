@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analysis.type_facts import Fact
-from ..diagnostics import Rejection
+from ..diagnostics import Rejection, counted
 from ..frontend.core_nodes import note_obstacle, source_text
 from ..frontend.integer_constants import integer_constant
 from ..frontend.source import span_of
@@ -30,7 +30,7 @@ def note_missing_axis(call: ast.AST, axes: Sequence[ast.expr], rank: int) -> Non
     """
     for axis in (integer_constant(a, None) for a in axes):
         if axis is not None and not -rank <= axis < rank:
-            count = "1 axis" if rank == 1 else f"{rank} axes"
+            count = counted(rank, "axis", "axes")
             message = f"there is no axis {axis} in an array of {count}: NumPy raises AxisError"
             help = f"count the axes from 0: `axis={rank - 1}` is the last one"
             note_obstacle(call, Rejection("LOWER_CALL", message, span_of(call), help=help))

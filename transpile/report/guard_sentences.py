@@ -10,8 +10,9 @@ from loopir.lazy_dataclass import record
 from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
 from loopir.op_table import CHECK_CAUSES
 
-from ..call_plan import StatusSource
+from ..call_plan import ArgumentMismatch, StatusSource
 from ..diagnostics import CODES, Label, Rejection
+from .replay_exceptions import ReplayException
 from .user_terms import UserTerms, source_segment
 
 __all__ = ["GuardFailures", "failed_guard_rejections", "guard_sentences"]
@@ -23,8 +24,12 @@ class GuardFailures:
 
     guards: Mapping[int, int] = field(default_factory=dict)
     """How often each guard of the kernel failed, by its number, counted from 0."""
-    mismatches: Mapping[str, str] = field(default_factory=dict)
+    mismatches: Mapping[str, ArgumentMismatch] = field(default_factory=dict)
     """What was wrong with the first argument that did not fit, by the code of the guard."""
+    raised: Mapping[ReplayException, int] = field(default_factory=dict)
+    """How often Python raised which exception in a call whose guard had failed."""
+    always_raised: frozenset[str] = frozenset()
+    """The codes of guards after whose failure each call that was observed has raised."""
     replays: Mapping[str, int] = field(default_factory=dict)
     """How many calls Python computed, by code."""
 
@@ -42,6 +47,12 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 """For each code what a guard makes sure, and what is said of one that failed."""
 
+_OF_INT_ARGUMENTS = (
+    "{} is no int of more than 61 bits",
+    "{} is so large that ints computed from it might not fit 64 bits",
+)
+"""The same for an argument, whose limits leave room for sums of a few (`guard_int_params`)."""
+
 
 def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
     """A sentence for each guard, without repetitions."""
@@ -51,38 +62,61 @@ def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
 def failed_guard_rejections(
     kernel: Kernel, terms: UserTerms, failures: GuardFailures, sources: Iterable[StatusSource]
 ) -> Iterator[Rejection]:
-    """The rejections that tell which guards have failed in the calls of one signature so far, and
-    so let Python compute them. For example::
+    """The rejections that tell why Python has computed calls of one signature so far. For example::
 
         GUARD_ALIAS  "`x` and `y` share memory", note: "3 calls were computed by Python"
 
-    1. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
-    2. each argument that did not fit its parameter: with what was found of it;
-    3. each other code that ``stats`` counts replays by: checks in the kernel, and floating-point
+    1. each exception that Python has raised in place of the kernel: what was raised, and where;
+    2. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
+    3. each argument that did not fit its parameter: with what was found of it;
+    4. each other code that ``stats`` counts replays by: checks in the kernel, and floating-point
        conditions. The status does not say which check or operation it was, so the rejection has all
        places that may have caused it (``sources``: the operations that may raise a condition).
 
-    A code that 1 or 2 has told is left out of 3. `report_compiled` calls this.
+    Each replayed call counts once: what 1 has told of is left out of 2 to 4, and so on.
+    `report_compiled` calls this.
     """
-    told = {*failures.mismatches}
+    unexplained = {**failures.replays}
+    for raised, count in failures.raised.items():
+        unexplained[raised.code] -= count
+    for raised, count in failures.raised.items():
+        if raised.reason in failures.always_raised:  # so they have in calls that were not observed
+            count += unexplained.pop(raised.reason, 0)
+        span = raised.span
+        if span is not None and span.end_col == 0:
+            span = _line_span(span.line, terms)
+        help = _HELP_FOR_EXCEPTIONS.get(raised.code)
+        yield _failed(raised.code, raised.message, (span,), count, terms, help)
     for number, count in sorted(failures.guards.items()):
         guard = kernel.guards[number]
         if isinstance(guard, Guard):
             code, span = guard.code, guard.span
         else:
             code, span = "GUARD_ALIAS", None
-        told.add(code)
-        yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)
-    for code, message in failures.mismatches.items():
-        yield _failed(code, message, (), failures.replays.get(code, 1), terms)
-    for code, count in failures.replays.items():
+        if (count := min(count, unexplained.get(code, 0))) > 0:
+            unexplained[code] -= count
+            yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)
+    for code, found in failures.mismatches.items():
+        if (count := unexplained.get(code, 0)) > 0:
+            unexplained[code] = 0
+            place = terms.parameters.get(found.argument)
+            yield _failed(code, found.message, (place,), count, terms, found.help)
+    for code, count in unexplained.items():
         checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
         spans = [c.span for c in checks if (c.cause if c.cause in CHECK_CAUSES else _OTHER) == code]
         if code in _OF_FLOATS:
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
-        if code not in told and code.startswith("GUARD_"):
+        if count > 0 and code.startswith("GUARD_"):
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
             yield _failed(code, message, spans, count, terms)
+
+
+def _first_line(span: Span, terms: UserTerms) -> Span:
+    """`span`, or the part of it that is in its first line."""
+    if span.line == span.end_line:
+        return span
+    text = terms.lines.get(span.line, "").rstrip()
+    return Span(span.line, span.col, span.line, len(text.encode()))
 
 
 def _line_span(line: int, terms: UserTerms) -> Span | None:
@@ -99,7 +133,7 @@ _CHECKED = {
     "GUARD_INT_RANGE": "an int here did not fit 64 bits",
     "GUARD_BOUNDS": "a subscript here was outside of its array",
     "GUARD_DIVISION": "a divisor here was zero",
-    _OTHER: "Python raises an exception here",
+    _OTHER: "Python may raise an exception here",
     "GUARD_FLOAT_STATUS": "an operation here overflowed, divided by zero or was invalid, of which "
                           "Python has to warn",
     "GUARD_ERRSTATE": "an operation here overflowed, divided by zero or was invalid, and NumPy's "
@@ -107,21 +141,34 @@ _CHECKED = {
 }
 """The message for a check in the kernel, by its cause; which of several failed is not known."""
 
+_HELP_FOR_EXCEPTIONS = {
+    _OTHER: "nothing needs to be done if the exception is meant; else test for such values before "
+            "the loop",
+    "GUARD_BOUNDS": "test the length before, or let the loop end earlier: the last subscript is "
+                    "`len(...) - 1`",
+    "GUARD_SHAPE": "pass arrays whose shapes fit: of two lengths that differ, NumPy repeats only a "
+                   "length of one",
+}
+"""The help where an exception was raised, for codes whose own is about something else."""
+
 _OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
 """The codes of floating-point conditions."""
 
 
 def _failed(
-    code: str, message: str, spans: Iterable[Span | None], count: int, terms: UserTerms
+    code: str, message: str, spans: Iterable[Span | None], count: int, terms: UserTerms,
+    help: str | None = None,
 ) -> Rejection:
-    """The rejection of a guard, or of checks at one of `spans`, that failed in `count` calls."""
+    """The rejection of a guard, or of checks at one of `spans`, that failed in `count` calls.
+    ``help``: another one than that of the code.
+    """
     calls = "one call was" if count == 1 else f"{count} calls were"
-    places = dict.fromkeys(s for s in spans if s is not None and s.line == s.end_line)
+    places = dict.fromkeys(_first_line(s, terms) for s in spans if s is not None)
     shown = [*places][:_MOST_PLACES]
     first = shown[0] if shown else None
     labels = tuple(Label(span, "or here") for span in shown[1:])
     note = f"{calls} computed by Python"
-    return Rejection(code, message, first, labels, note, terms.help(code, first))
+    return Rejection(code, message, first, labels, note, help or terms.help(code, first))
 
 
 _MOST_PLACES = 3
@@ -147,8 +194,11 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
                 return f"{first} and {second} share memory"
             return f"{first} and {second} share no memory{' or are one array' * or_same}"
         case Guard(cond, code, span=span):
-            text = source_segment(span, terms.lines) if span else None
+            parameter = terms.parameter_at(span)
+            text = parameter or (source_segment(span, terms.lines) if span else None)
             used = sorted(filter(None, {terms.variable(name) for name in names_read(cond)}))
             cited = f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
             phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
+            if code == "GUARD_INT_RANGE" and parameter is not None:
+                phrase = _OF_INT_ARGUMENTS
             return phrase[failed].format(cited)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
-from ..diagnostics import CODES, Rejection
+from ..diagnostics import CODES, Rejection, counted
 from .styled_text import StyledRow, as_html, as_plain, as_rich, styled_row
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ class Report:
     guards: tuple[str, ...] = ()  # conditions tested before the first store
     regions: int = 0  # number of compiled regions
     loops: tuple[LoopInfo, ...] = ()
+    unknown: str = ""  # why nothing is known of its loops; empty: that is known
     missing_threads: str = ""  # why there are no threads for these loops; empty: there are
     temporaries: tuple[str, ...] = ()  # arrays that are never allocated
     names: Mapping[str, str] = field(default_factory=dict)
@@ -319,13 +320,17 @@ def _verdict(report: Report) -> StyledRow:
     if not report.regions:
         return styled_row("   ", ("runs as Python", "bad"))
     word, style = ("compiled", "good") if report.accepted else ("compiled in part", "bad")
+    if report.unknown:
+        return styled_row("   ", (word, style), f" for {report.target}; {report.unknown}")
     counts = [
-        _count(_number_of_loops(report.loops), "loop"),
+        counted(_number_of_loops(report.loops), "loop"),
         f"{sum(1 + len(loop.fused_with) for loop in report.loops if loop.lanes)} vectorised",
-        _count(report.fused, "fusion"),
+        counted(report.fused, "fusion"),
     ]
+    if not report.accepted and not report.loops:
+        counts = ["none of the loops"]
     if report.regions > 1:
-        counts.insert(0, _count(report.regions, "region"))
+        counts.insert(0, counted(report.regions, "region"))
     return styled_row("   ", (word, style), f" for {report.target}: {', '.join(counts)}")
 
 
@@ -355,14 +360,14 @@ def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[Styled
             continue
         saves = loop.fused_with and loop.unfused_bytes > loop.bytes
         saving = f" instead of {loop.unfused_bytes}" if saves else ""
-        cost = f"{loop.bytes} B{saving} and {_count(loop.flops, 'flop')} an element"
+        cost = f"{loop.bytes} B{saving} and {counted(loop.flops, 'flop')} an element"
         parts = [cost] if loop.bytes else []
         if loop.fused_with:
             parts.insert(0, f"one pass with {_lines(loop.fused_with)}")
         if outer := tuple(dict.fromkeys(s.line for s in loop.around if s.line != loop.line)):
             parts.insert(0, f"in {_lines(outer)}")
         if loop.threads_from:
-            most = _count(loop.most_threads, "thread")
+            most = counted(loop.most_threads, "thread")
             parts.append(f"up to {most} from {loop.threads_from:,} elements")
         elif loop.one_thread and verbose:
             parts.append(f"one thread: {loop.one_thread}")
@@ -375,11 +380,6 @@ def _loop_rows(loops: tuple[LoopInfo, ...], *, verbose: bool) -> Iterator[Styled
 def _lines(numbers: Sequence[int]) -> str:
     """Line numbers as text: ``lines 3, 5``."""
     return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-
-
-def _count(number: int, noun: str) -> str:
-    """A number with its noun: ``2 loops``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _stat(name: str, value: object) -> str:

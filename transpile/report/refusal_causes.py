@@ -29,6 +29,8 @@ from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.name_resolution import NameScope, Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
+from ..lower.scalars.callable_ops import library_of
+from ..lower.scalars.lower_calls import CALLS
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
@@ -43,9 +45,12 @@ def with_cause(
 
     - a name or attribute in the refused statement that does not exist (`_undefined_name`): nothing
       else that is said of the statement would help;
-    - an argument that is an array of another library (`_foreign_object`);
+    - an argument that is an array of another library, or of items that are not compiled
+      (`_foreign_object`, `_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
       example of the module's docstring;
+    - a local function that is used as a value (`_function_as_value`);
+    - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
@@ -68,9 +73,13 @@ def with_cause(
         return undefined
     cause = (
         _foreign_object(types, rejection)
+        or _unusual_array(types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
+        or _function_as_value(source.tree, rejection)
+        or _collection_with_name(source.tree, rejection)
         or rejection
     )
+    cause = _with_class(source.tree, scope, cause)
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
     told = terms.rejection(_with_help_for_type(types, cause))
     return replace(told, help=told.help or terms.help(told.code, told.span))
@@ -204,6 +213,17 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
     return None
 
 
+def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
+    """An argument that is an array of objects, texts or times, where a call names it."""
+    if rejection.code != "LOWER_CALL":
+        return None
+    for name in sorted(cited_names(rejection.message) & types.keys()):
+        ty = types[name]
+        if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
+            return Rejection(ty.code, f"`{name}` is of type {ty}", rejection.span)
+    return None
+
+
 _HELP_FOR_TYPE = {
     "str": "pass the text as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
     "bytes": "pass `np.frombuffer({}, np.uint8)`",
@@ -227,6 +247,21 @@ _HELP_FOR_ITEMS = {
 }
 """The help for a list of items of that type, with its name."""
 
+_HELP_FOR_DTYPE = {
+    "O": "pass `{}.astype(float)`, if its items are numbers",
+    "U": "pass numbers in place of texts, for instance `np.unique({}, return_inverse=True)[1]`",
+    "S": "pass numbers in place of texts, for instance `np.unique({}, return_inverse=True)[1]`",
+    "M": "pass `{}.astype(np.int64)`, the times as numbers",
+    "m": "pass `{}.astype(np.int64)`, the durations as numbers",
+    "f": "pass `{}.astype(float)`",
+    "c": "pass `{}.astype(complex)`",
+    "V": "pass the fields of `{0}` as arrays of their own, such as `{0}['name']`",
+    "swapped": "pass `{0}.astype({0}.dtype.newbyteorder('='))`",
+    "": "pass `np.asarray({})`, if the rules of its class do not matter",
+}
+"""The help for an array of a dtype of that kind, with its name; ``""``: of a subclass of ndarray.
+"""
+
 
 def _help_for_type(ty: ArgType) -> str | None:
     """The help for an argument `ty` that is not compiled, with ``{}`` in place of its name."""
@@ -235,15 +270,17 @@ def _help_for_type(ty: ArgType) -> str | None:
     if isinstance(ty, Opaque) and ty.items and ty.items not in vars(builtins):
         fields = "pass an array or a list of numbers for each field of the items of `{}`"
         return _HELP_FOR_ITEMS.get(ty.items, fields)
+    if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
+        return _HELP_FOR_DTYPE.get(ty.dtype_kind)
     items = ty.items if isinstance(ty, Opaque) else ""
     return _HELP_FOR_ITEMS.get(items) or _HELP_FOR_TYPE.get(_kind(ty))
 
 
 def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
     """`rejection` with the help for the type of the argument that it names, if it has none."""
-    for name in cited_names(rejection.message) & types.keys():
+    for name in sorted(cited_names(rejection.message) & types.keys()):
         help = _help_for_type(types[name])
-        if rejection.help is None and rejection.code == "LOWER_TYPE" and help:
+        if rejection.help is None and rejection.code in ("LOWER_TYPE", "GUARD_DTYPE") and help:
             return replace(rejection, help=help.format(name))
     return rejection
 
@@ -263,6 +300,68 @@ def _class_name(ty: Opaque | ObjectType) -> str:
 # -- calls
 
 
+def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
+    """A function that is defined in the function, where the refused expression is its name and no
+    call of it.
+    """
+    nodes = [*walk_nodes(tree)]
+    local = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    bound = (pair for n in nodes for pair in name_bindings(n))
+    local |= {to.id for to, value in bound if isinstance(value, ast.Lambda)}
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    values = (n for n in nodes if isinstance(n, ast.Name) and id(n) not in called)
+    for n in values:
+        if n.id in local and span_of(n) == rejection.span:
+            message = f"`{n.id}` is a function, which is compiled only where it is called"
+            help = "call it where its result is needed, or pass it to a function that calls it"
+            return Rejection("LOWER_UNSUPPORTED", message, rejection.span, help=help)
+    return None
+
+
+_USES = {
+    ast.Dict: ("dict", "read and store its items, use `in`, `get` and `len`, and loop over it"),
+    ast.Set: ("set", "add to it, use `in` and `len`, and loop over it"),
+    ast.List: ("list", "append to it, read and store single items, and loop over it"),
+}
+"""For each kind of collections its name, and the uses that are compiled."""
+
+
+def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
+    """A list, dict or set that is bound to a name, or stored to a part of one, if the refused
+    expression is that: not all that is done with it is compiled.
+    """
+    if rejection.code != "LOWER_UNSUPPORTED":
+        return None
+    for n in walk_nodes(tree):
+        if isinstance(n, ast.Assign) and span_of(n.value) == rejection.span:
+            kind, uses = _USES.get(type(n.value), ("", ""))
+            target = n.targets[0]
+            if kind and isinstance(target, ast.Name):
+                message = f"not all that is done with the {kind} `{target.id}` is compiled"
+                help = f"in the function itself, {uses}"
+                return replace(rejection, message=message, help=help)
+            if kind and isinstance(target, ast.Subscript):
+                message = f"a whole {kind} is stored in `{ast.unparse(target)}`"
+                return replace(rejection, message=message, help="store its items one by one")
+    return None
+
+
+def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Rejection:
+    """`rejection`, or, where it is the call of a class of the user's or of a library, that this
+    makes an object.
+    """
+    if rejection.code != "LOWER_CALL" or rejection.help is not None:
+        return rejection
+    for call in walk_nodes(tree):
+        if isinstance(call, ast.Call) and span_of(call) == rejection.span:
+            made = scope.resolve(call.func)
+            if isinstance(made, type) and made.__module__ not in ("builtins", "numpy"):
+                message = f"`{ast.unparse(call.func)}` makes an object, which is not compiled here"
+                help = "keep its numbers in variables, and its items in lists, dicts or arrays"
+                return replace(rejection, message=message, help=help)
+    return rejection
+
+
 def _uncompiled_call(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
@@ -276,7 +375,10 @@ def _uncompiled_call(
     """
     assert rejection.span is not None
     calls = [n for n in walk_nodes(tree) if isinstance(n, ast.Call)]
-    unknown = [call for call in calls if _is_not_compiled(scope.resolve(call.func))]
+    unknown = [
+        call for call in calls
+        if _is_method_of_text(call.func) or _is_not_compiled(scope.resolve(call.func))
+    ]
     for call in unknown:
         arguments = (span_of(a) for a in call.args)
         if any(a is not None and is_within(rejection.span, a) for a in arguments):
@@ -305,8 +407,19 @@ def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:
     }
 
 
+def _is_method_of_text(func: ast.expr) -> bool:
+    """Whether `func` is a method of a text in the source, such as ``",".join``."""
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    is_text = isinstance(owner, ast.Constant) and isinstance(owner.value, str)
+    return is_text or isinstance(owner, ast.JoinedStr)
+
+
 _KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
 """Kinds of objects whose attributes run no code of the user's."""
+
+
+_NUMPY_TYPES = (np.generic, np.dtype, np.ndarray, np.errstate)
+"""Classes of NumPy's that are compiled, or have a message of their own."""
 
 
 def _is_not_compiled(function: object | None) -> bool:
@@ -314,16 +427,21 @@ def _is_not_compiled(function: object | None) -> bool:
     function = function.__func__ if isinstance(function, MethodType) else function
     if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):
         return False
-    if isinstance(function, WrappedFunction) or is_python_class(function):
-        return False
-    if is_declared_callee(function):
-        return False
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
-    module = getattr(owner, "__module__", None) or ""
-    return module.partition(".")[0] not in ("builtins", "math", "cmath", "numpy", "random")
+    library = (getattr(owner, "__module__", None) or "").partition(".")[0]
+    if isinstance(function, WrappedFunction) or is_declared_callee(function):
+        return False
+    if is_python_class(function) and library != "numpy":
+        return False
+    if library == "numpy":
+        is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
+        return not is_type and function not in CALLS and not library_of(function)
+    return library not in ("builtins", "math", "cmath", "random")
 
 
 def _not_compiled(call: ast.Call) -> Rejection:
     """The rejection of a call of an unknown function."""
     message = f"`{ast.unparse(call.func)}` is not a function that can be compiled"
-    return Rejection("LOWER_CALL", message, span_of(call))
+    help = "make texts after the loops, from the numbers that these compute"
+    is_text = _is_method_of_text(call.func)
+    return Rejection("LOWER_CALL", message, span_of(call), help=help if is_text else None)

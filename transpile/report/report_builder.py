@@ -22,6 +22,7 @@ from loopir.nodes import (
     LoopLike,
     Node,
     PredLoop,
+    Prefix,
     Scan,
     Span,
     Store,
@@ -52,7 +53,7 @@ from .user_terms import UserTerms, source_segment, user_terms
 
 __all__ = [
     "loop_infos", "scalar_loop_rejections", "join_reports", "report_compiled", "report_regions",
-    "report_refused",
+    "report_refused", "report_without_source",
 ]
 
 _FREE = ("select", "cast")  # no arithmetic
@@ -60,7 +61,7 @@ _FREE = ("select", "cast")  # no arithmetic
 
 def loop_infos(
     legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
-    drawn: frozenset[str] = frozenset(),
+    drawn: frozenset[str] = frozenset(), joined: Iterable[Sequence[int]] = (),
 ) -> tuple[LoopInfo, ...]:
     """The lines of a report on loops, as data: one LoopInfo for each innermost loop of the final
     kernel, under the first line of the source loops that it runs. For two loops that were joined::
@@ -74,7 +75,8 @@ def loop_infos(
       loop runs, and how many bytes they moved before fusion;
     - ``written``: the places of the ``for`` and ``while`` statements. If no loop is left for one of
       them, since it was unrolled, say, its LoopInfo says so;
-    - ``drawn``: the arrays with the states of random generators.
+    - ``drawn``: the arrays with the states of random generators;
+    - ``joined``: the lines of the loops that fusion has made one (`Fusion.lines`).
 
     A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
     (`_widest`). Loops that implement one operation (`Span.internal`) have none.
@@ -101,10 +103,26 @@ def loop_infos(
     # the loops of the source of which something is left: shown, around one, or run by a final loop
     left = [*by_span, *(s for spans in around.values() for s in spans)]
     left += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
+    left += _note_joined_loops(by_span, [s for s in user_loops if s not in left], joined)
     for span in written:
         if not any(is_within(other, span) or other == span for other in left):
             by_span[span] = LoopInfo(span=span, what="loop", isa="none", notes=(_NOTHING_LEFT,))
     return tuple(sorted(by_span.values(), key=lambda info: (info.span.line, info.span.col)))
+
+
+def _note_joined_loops(
+    by_span: dict[Span, LoopInfo], missing: Sequence[Span], joined: Iterable[Sequence[int]]
+) -> Iterator[Span]:
+    """Those of the user's loops in `missing`, no statement of which has its place any more, that
+    were `joined` to a loop of `by_span`, whose LoopInfo names them then.
+    """
+    for lines in map(frozenset, joined):
+        lost = [span for span in missing if span.line in lines]
+        of = next((info for info in by_span.values() if info.line in lines), None)
+        if lost and of is not None:
+            others = {*of.fused_with, *(span.line for span in lost)} - {of.line}
+            by_span[of.span] = replace(of, fused_with=tuple(sorted(others)))
+            yield from lost
 
 
 def _widest(previous: LoopInfo | None, info: LoopInfo) -> LoopInfo:
@@ -265,6 +283,11 @@ def _loop_info(
     )
 
 
+def _as_recurrence(loop: LoopInfo) -> LoopInfo:
+    """The LoopInfo of a loop whose accumulators depend on the iteration before and are no folds."""
+    return replace(loop, what=loop.what.replace("fold", "recurrence"))
+
+
 _HAS_OPERATIONS = "uses a dict, a set or a random generator, one iteration after the other"
 
 
@@ -274,13 +297,17 @@ def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
 
 
 def _loop_kind(loop: LoopLike) -> str:
-    """What the loop does, in words: scan, while, or of filter, map and fold those that apply."""
+    """What the loop does, in words: scan, while, or of filter, map, scan and fold those that apply.
+    A vector loop with a `Prefix` is a scan: each of its values needs those before.
+    """
     if isinstance(loop, (Scan, While)):
         return type(loop).__name__.lower()
     nodes = list(walk(loop))
     filters = isinstance(loop, PredLoop) or any(isinstance(n, Append) for n in nodes)
     stores = any(isinstance(n, (Store, Append)) for n in nodes)
-    parts = ["filter"] * filters + ["map"] * stores + ["fold"] * bool(_reductions(loop))
+    scans = any(isinstance(n, Prefix) for n in nodes)
+    parts = ["filter"] * filters + ["map"] * stores + ["scan"] * scans
+    parts += ["fold"] * bool(_reductions(loop))
     return ", ".join(parts) or "loop"
 
 
@@ -307,9 +334,13 @@ def _bytes_per_iteration(loop: LoopLike) -> int:
 
 
 def _flops_per_iteration(loop: LoopLike) -> int:
-    """Floating-point operations of one iteration; a function such as exp counts as one."""
-    calls = (n for n in walk(loop) if isinstance(n, Call) and n.op not in _FREE)
-    return sum(DTYPES[n.dtype].kind == "f" for n in calls)
+    """Floating-point operations of one iteration, as the source has them; a function such as exp
+    counts as one.
+    """
+    nodes = [*walk(loop)]
+    calls = (n for n in nodes if isinstance(n, Call) and n.op not in _FREE)
+    scans = (n for n in nodes if isinstance(n, Prefix) and DTYPES[n.value.dtype].kind == "f")
+    return sum(DTYPES[n.dtype].kind == "f" for n in calls) + sum(1 + bool(n.factor) for n in scans)
 
 
 _ORDER_IS_KEPT = "floats are summed in order, since Python runs the loop around this one"
@@ -333,11 +364,13 @@ def report_compiled(
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
     drawn = stages.plan.generator_parts
-    loops = loop_infos(legal, stages.scalar, target, written, drawn)
+    loops = loop_infos(legal, stages.scalar, target, written, drawn, stages.fusion.lines)
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate,
         in_python_loop=in_python_loop,
     )
+    carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
+    loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
     if stages.options.threads != 1:
         loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
     if handwritten := match_kernel(compiled, target):
@@ -425,6 +458,26 @@ def report_refused(
         further=merge_equal(map(with_help, effects)),
         stats=stats,
         source=dict(enumerate(source.lines, 1)) if source else {},
+    )
+
+
+def report_without_source(
+    function: Callable[..., Any], types: Mapping[str, ArgType], reason: Rejection, target: Target,
+    stats: Mapping[str, object] | None,
+) -> Report:
+    """The report on a function that is compiled, and whose source is not to be had any more, by
+    this `reason`.
+    """
+    return Report(
+        function=function.__qualname__,
+        path=function.__code__.co_filename,
+        line=function.__code__.co_firstlineno,
+        signature=_signature(types),
+        target=target.name,
+        accepted=True,
+        regions=1,
+        unknown=f"no more is known, since {reason.message}",
+        stats=stats,
     )
 
 

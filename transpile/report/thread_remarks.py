@@ -46,7 +46,7 @@ def with_threads(
         is_search = getattr(outermost, "until", None) is not None
         for loop in innermost(outermost):
             if loop.span is not None and not (is_search and loop.span in several):
-                reasons.setdefault(loop.span, terms.text(reason, loop.span, values=True))
+                reasons.setdefault(loop.span, terms.sentence(reason, "an intermediate result"))
     limit, own = threads().limit, stages.options.most_threads
     most = min(limit, own) if own else limit
     for info in loops:

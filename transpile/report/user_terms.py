@@ -18,7 +18,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
@@ -78,6 +78,8 @@ class UserTerms:
     """The lines of the file."""
     loops: tuple[Span, ...] = ()
     """The places of the function's loops and comprehensions."""
+    parameters: Mapping[str, Span] = field(default_factory=dict)
+    """The places of the function's parameters."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -118,10 +120,24 @@ class UserTerms:
         def translated(cited: re.Match[str]) -> str:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
-                return f"`{segment}`"
+                return "its result" if span in self.loops else f"`{segment}`"
             return f"`{self._citation(cited[1], segment)}`"
 
         return CITATION.sub(translated, text)
+
+    def sentence(self, text: str, unnamed: str) -> str:
+        """`text`, which cites variables, with the user's; `unnamed` stands for any other one."""
+
+        def translated(cited: re.Match[str]) -> str:
+            name = self.variable(cited[1])
+            return unnamed if name is None else f"`{name}`"
+
+        return CITATION.sub(translated, text)
+
+    def parameter_at(self, span: Span | None) -> str | None:
+        """The parameter at `span`; None for other places."""
+        starts = {(at.line, at.col): name for name, at in self.parameters.items()}
+        return None if span is None else starts.get((span.line, span.col))
 
     def variable(self, name: str) -> str | None:
         """The variable of the user that `name` is or is made from; None if there is none."""
@@ -151,9 +167,16 @@ class UserTerms:
         if not unknown:
             return cited
         known = {name: self.variable(name) for name in unknown}
-        if segment is not None and None in known.values():
+        # One of several parts of a variable of the user's, such as the items of a tuple.
+        is_part = len({*known.values()}) < len(known)
+        if segment is not None and (is_part or None in known.values()):
             return segment
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
+
+def _span_of_name(a: ast.arg) -> Span:
+    """The place of the name of a parameter, without its annotation."""
+    return Span(a.lineno, a.col_offset, a.lineno, a.col_offset + len(a.arg.encode()))
+
 
 def _parsed(text: str) -> str | None:
     """The expression or statement `text`, to compare; None if it is neither."""
@@ -188,4 +211,6 @@ def user_terms(
     variables = (names_used(tree) | {*renamed.values()}) - called - inner
     lines = dict(enumerate(source.lines, 1))
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
-    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops)
+    arguments = (a for a in ast.walk(tree.args) if isinstance(a, ast.arg) and span_of(a))
+    parameters = {a.arg: _span_of_name(a) for a in arguments}
+    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters)

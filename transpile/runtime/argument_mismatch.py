@@ -1,4 +1,4 @@
-"""Why a kernel did not accept arguments whose types fit: the guard's code, and the place.
+"""Why a kernel did not accept arguments whose types fit: the guard's code, and the argument.
 
 The kernel's prologue in C only says that something did not fit. `Variant.mismatch` asks here after
 such a call, so that the report can name the argument: ``GUARD_READONLY, "`y` is written, and the
@@ -10,31 +10,24 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from targets.abi.portable_call import has_internal_overlap
 from targets.abi.sequence_conversion import shared_array
 
-from ..call_plan import Argument, Field, KernelInterface, ListItems
+from ..call_plan import Argument, ArgumentMismatch, Field, KernelInterface, ListItems
 from ..types.typeof import parameter_names, type_of
 from ..types.value_types import Constant, ListType, ScalarType
 
-__all__ = ["Mismatch", "argument_mismatch"]
-
-
-class Mismatch(NamedTuple):
-    """The code of a guard that failed, and what is wrong with the argument; None: not known."""
-
-    code: str | None = None
-    message: str | None = None
+__all__ = ["argument_mismatch"]
 
 
 def argument_mismatch(
     function: FunctionType, interface: KernelInterface, call_arguments: Sequence[object],
     *, lists: bool,
-) -> Mismatch:
+) -> ArgumentMismatch | None:
     """What was wrong with the arguments of a call whose types are those of the kernel, but which
     its prologue has not accepted: found by looking at the arguments again. The first that applies:
 
@@ -46,7 +39,7 @@ def argument_mismatch(
     - with ``lists``, which takes time, an item of a list is of another type or length than the
       first one, GUARD_DTYPE, or an int that does not fit 64 bits, GUARD_INT_RANGE.
 
-    A Mismatch without a code where it is none of them, as after an allocation that failed.
+    None where it is none of them, as after an allocation that failed.
     """
     values: dict[str, Any] = dict(
         zip(parameter_names(function.__code__), call_arguments, strict=True)
@@ -55,20 +48,22 @@ def argument_mismatch(
     for name, array in written:
         if not array.flags.writeable:
             what = "the array" if isinstance(values[name], np.ndarray) else "its memory"
-            return Mismatch("GUARD_READONLY", f"`{name}` is written, and {what} is read-only")
+            message = f"`{name}` is written, and {what} is read-only"
+            return ArgumentMismatch("GUARD_READONLY", name, message)
     for name, array in written:
         if has_internal_overlap(array):
-            return Mismatch("GUARD_ALIAS", f"elements of `{name}` share memory with each other")
+            message = f"elements of `{name}` share memory with each other"
+            return ArgumentMismatch("GUARD_ALIAS", name, message)
     for b in interface.bindings:
         is_int = isinstance(b, Argument) and b.type == ScalarType("i64", weak=True)
         if is_int and _is_long(values[b.name]):
-            return Mismatch("GUARD_INT_RANGE", f"`{b.name}` does not fit an int of 64 bits")
+            return _too_long(b.name, b.name)
     for items in interface.bindings if lists else ():
         if isinstance(items, ListItems) and items.of in values:
-            odd = next(_odd_items(values[items.of], items.type, items.of), None)
+            odd = next(_odd_items(values[items.of], items.type, items.of, items.of), None)
             if odd is not None:
                 return odd
-    return Mismatch()
+    return None
 
 
 def _written_arrays(
@@ -95,11 +90,20 @@ def _is_long(value: object) -> bool:
     return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
 
 
-def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
+def _too_long(argument: str, place: str) -> ArgumentMismatch:
+    """The int at `place` in an argument, or that itself, does not fit 64 bits."""
+    message = f"`{place}` does not fit an int of 64 bits"
+    return ArgumentMismatch("GUARD_INT_RANGE", argument, message)
+
+
+def _odd_items(
+    items: Any, expected: ListType, name: str, argument: str
+) -> Iterator[ArgumentMismatch]:
     """For the report: the items of the list `name` that do not fit its type `expected`, which came
     from the first item. For ``x = [1.0, 2, 3.0]``, a list of floats, it says that ``x[1]`` is an
     int. In the order of the list: items of another type, rows of another class or length, ints of
-    more than 64 bits. Rows are gone through in the same way (``x[2][0]``).
+    more than 64 bits. Rows are gone through in the same way (``x[2][0]``). ``argument``: the
+    parameter that is the list, or has it as an item.
     """
     lengths = set[int]()
     for index, item in enumerate(items):
@@ -107,23 +111,27 @@ def _odd_items(items: Any, expected: ListType, name: str) -> Iterator[Mismatch]:
         if isinstance(expected.inner, ListType):
             kind = expected.inner.kinds[0]
             if type(item) is not kind:
-                yield _odd_type(place, item, expected.inner)
+                yield _odd_type(place, item, expected.inner, argument)
                 continue
             assert isinstance(item, (list, tuple))
             lengths.add(len(item))
             if len(lengths) > 1:
-                length = f"has {len(item)} items, and `{name}[0]` has {len(items[0])}"
-                yield Mismatch("GUARD_DTYPE", f"`{place}` {length}")
-            yield from _odd_items(item, expected.inner, place)
+                count = f"{len(item)} item{'s' * (len(item) != 1)}"
+                message = f"`{place}` has {count}, and `{name}[0]` has {len(items[0])}"
+                help = f"give all items of `{argument}` one length, or pass one list of all " \
+                       "numbers and a list of the lengths"
+                yield ArgumentMismatch("GUARD_DTYPE", argument, message, help)
+            yield from _odd_items(item, expected.inner, place, argument)
         elif type_of(item) != expected.item:
-            yield _odd_type(place, item, expected.item)
+            yield _odd_type(place, item, expected.item, argument)
         elif _is_long(item):
-            yield Mismatch("GUARD_INT_RANGE", f"`{place}` does not fit an int of 64 bits")
+            yield _too_long(argument, place)
 
 
-def _odd_type(place: str, item: object, expected: object) -> Mismatch:
-    """An item of another type than the first one."""
+def _odd_type(place: str, item: object, expected: object, argument: str) -> ArgumentMismatch:
+    """The `item` at `place` is of another type than the first one."""
     ty = type_of(item)
     found = type(item).__name__ if isinstance(ty, Constant) else ty
     message = f"`{place}` is of type {found}, and the first item is of type {expected}"
-    return Mismatch("GUARD_DTYPE", message)
+    help = f"give all items of `{argument}` one type, or pass `np.array({argument}, dtype=float)`"
+    return ArgumentMismatch("GUARD_DTYPE", argument, message, help)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
 __all__ = [
-    "FIRST_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "Served", "SizeRange", "Trial",
-    "next_allowance",
+    "FIRST_ALLOWANCE", "MAX_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "Served",
+    "SizeRange", "Trial", "next_allowance",
 ]
 
 PYTHON_FASTER = "RUN_PYTHON_FASTER"
@@ -176,7 +176,7 @@ class CallSelection:
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
-        self._allowance, self._max_allowance = FIRST_ALLOWANCE, max_allowance
+        self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
     def is_exact(self, size: int) -> bool:
@@ -281,7 +281,7 @@ class CallSelection:
         bucket = size.bit_length()
         if self._decisions[bucket] is not None:
             self._decisions[bucket] = None
-            self._allowance = min(next_allowance(self._allowance), self._max_allowance)
+            self._allowance = min(next_allowance(self._allowance), self.max_allowance)
 
     def ranges(self) -> list[SizeRange]:
         """The decisions so far, for each run of sizes with the same one. Calls whose results could

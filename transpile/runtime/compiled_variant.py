@@ -21,7 +21,7 @@ from loopir.op_table import FIRST_GUARD_STATUS, GUARD_SHIFT
 from targets.abi.inline_cache import size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
-from ..call_plan import KernelInterface, ListItems
+from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..host_nodes import host_source
 from ..result_spec import builds_lists
 from ..types.typeof import parameter_names
@@ -69,7 +69,7 @@ class Variant:
     """How many items the lists that the kernel makes have room for (`list_capacity`)."""
     failed_guards: Counter[int] = field(default_factory=Counter)
     """How often each guard of the kernel failed, by its number, counted from 0."""
-    mismatches: dict[str, str] = field(default_factory=dict)
+    mismatches: dict[str, ArgumentMismatch] = field(default_factory=dict)
     """What was wrong with the first argument that did not fit, by the code of the guard."""
 
     def __post_init__(self) -> None:
@@ -238,9 +238,10 @@ class Variant:
         call. Later calls that no other argument explains get the code that was found first. If
         there is none, an allocation has failed: GUARD_RAISES, as Python will raise.
         """
-        code, message = argument_mismatch(
+        found = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches
         )
-        if code is not None and message is not None:
-            self.mismatches.setdefault(code, message)
-        return code or next(iter(self.mismatches), "GUARD_RAISES")
+        if found is None:
+            return next(iter(self.mismatches), "GUARD_RAISES")
+        self.mismatches.setdefault(found.code, found)
+        return found.code

@@ -42,7 +42,6 @@ from ..errors import (
     warn,
 )
 from ..options import Options
-from ..types.typeof import parameter_names
 from ..types.value_types import WrappedFunction
 from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
@@ -56,9 +55,11 @@ from .specialization import (
     SIGNATURE_INDEPENDENT,
     SignatureResolver,
     Specialization,
+    empty_lists,
     has_function_argument,
     names_read,
     needs_argument_check,
+    past_limit,
 )
 from .stub_functions import Arguments, Timed, choosing_stub, timed_call
 
@@ -102,7 +103,7 @@ class Dispatcher(WrappedFunction):
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
-        self._direct_self_calls = DirectSelfCalls(function, self)
+        self._direct_self_calls = DirectSelfCalls(function)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
         self.warned_causes = set[Cause]()
 
@@ -135,7 +136,8 @@ class Dispatcher(WrappedFunction):
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
         spec = self._specialization(values)
-        if self._unverified < 1 or serving is self._function or spec.outlined:
+        is_python = serving is self._function or spec.rejection is not None
+        if self._unverified < 1 or is_python:
             return serving, None  # regions verify their own calls
         variant = spec.variant(values)
         if variant is not None and writes_captured(variant.interface):
@@ -249,6 +251,7 @@ class Dispatcher(WrappedFunction):
         if not is_trial:
             self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
             return callee, None
+        callee = spec.observed(callee)
 
         def add_time(nanoseconds: int) -> None:  # installs what this time decides
             if selection.add_time(size, served, nanoseconds):
@@ -268,19 +271,20 @@ class Dispatcher(WrappedFunction):
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
         is_compiled = outlined is not None and not outlined.loops
-        callee: Callable[..., Any] = self._function
+        callee = self._function
         if not is_compiled:
             callee = self._replaying_function(spec, code)
         if outlined is not None:
             callee = outlined.function
-        elif (direct := self._direct_self_calls.function(self._specializations.values())):
+        elif direct := self._direct_self_calls.function(self, self._specializations.values()):
             callee = direct
+        serving = spec.observed(callee)
         # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
             self._send_to_python(spec, keys, callee, None if is_compiled else code)
-        return callee
+        return serving
 
     def _send_to_python(
         self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
@@ -347,13 +351,14 @@ class Dispatcher(WrappedFunction):
         in a loop), nor if each call must reach the dispatcher (`_may_bypass`).
         """
         original = self._replaying_function(spec, code)
+        observed = spec.observed(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())
         if not (self.is_region or selects_by_time()) or not self._may_bypass():
-            return original
+            return observed
         if calls := self._backoff.calls_to_skip(compiled):
             spec.allowance = calls
             self._send_to_python(spec, keys_of(spec.types, values), original, code)
-        return original
+        return observed
 
     def _replaying_function(self, spec: Specialization, code: str) -> FunctionType:
         """The original function, which replays the call (deoptimization). `code`, of the guard that
@@ -411,7 +416,7 @@ class Dispatcher(WrappedFunction):
         if spec is None:
             if len(known) >= MAX_SIGNATURES:
                 return self._specialization_past_limit(types)
-            spec = known.setdefault(types, Specialization(types))
+            spec = known.setdefault(types, Specialization(types, empty_lists(values)))
         if has_function_argument(types):
             spec.types = types  # equal, but with the function objects of this call
         return spec
@@ -419,10 +424,7 @@ class Dispatcher(WrappedFunction):
     def _specialization_past_limit(self, types: tuple[ArgType, ...]) -> Specialization:
         """The refused specialization that all signatures past `MAX_SIGNATURES` share."""
         if self._shared is None:
-            from ..diagnostics import Rejection
-
-            count = f"the function has been called with {MAX_SIGNATURES} signatures"
-            rejection = Rejection("RUN_SIGNATURES", f"{count}, the most that are compiled")
+            rejection = past_limit()
             self._shared = Specialization(types, rejection=rejection)
             self._warn_of_refusal(self._shared, rejection)
         self._shared.types = types
@@ -501,8 +503,7 @@ class Dispatcher(WrappedFunction):
         `values`: the arguments of the call; None for a recording variant, which is not cached.
         Raises as `compile_variant` does, and CompilationPending if a thread was started instead.
         """
-        start = perf_counter()
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+        start, types = perf_counter(), spec.types_by_name(self._function)
         try:
             variant = None
             if values is not None:
@@ -534,7 +535,7 @@ class Dispatcher(WrappedFunction):
         """
         from .outlined_function import outline_function
 
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
+        types = spec.types_by_name(self._function)
         try:
             outlined = outline_function(
                 self._function, types, rejection, self.options, self.region_type, known, dropped,
@@ -572,9 +573,8 @@ class Dispatcher(WrappedFunction):
         """`rejection` with its cause, in the terms of the source."""
         from ..report.refusal_causes import with_cause
 
-        types = dict(zip(parameter_names(self._function.__code__), spec.types, strict=True))
         try:
-            return with_cause(self._function, types, rejection)
+            return with_cause(self._function, spec.types_by_name(self._function), rejection)
         except Exception as error:  # whatever went wrong, there is a reason to tell
             if self._faults.should_retry(error):
                 raise

@@ -11,10 +11,11 @@ from loopir.lazy_dataclass import replace
 from targets.isa.target_registry import Target
 
 from .. import knobs
+from ..call_plan import ArgumentMismatch
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
 from ..frontend.ast_names import name_bindings
-from ..frontend.source import Source, read_source, span_of
+from ..frontend.source import Source, is_within, read_source, span_of
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
@@ -26,11 +27,13 @@ from ..report.measured_choice import (
     too_short_rejections,
 )
 from ..report.remark_selection import merge_equal
+from ..report.replay_exceptions import with_exceptions
 from ..report.report_builder import (
     join_reports,
     report_compiled,
     report_refused,
     report_regions,
+    report_without_source,
 )
 from ..report.source_listing import Listing, join_listings, make_listing
 from ..report.user_terms import cited_names
@@ -71,6 +74,30 @@ def report(
     an outlined region, which is reported on as a part of its function; ``in_python_loop``: whose
     sums keep their order, since a Python loop calls it.
     """
+    found = _report_on_types(
+        function, types, options, spec, region_type, is_region=is_region,
+        in_python_loop=in_python_loop,
+    )
+    names = parameter_names(function.__code__)
+    if spec is None or not (empty := [f"`{names[k]}`" for k in spec.empty_at_first]):
+        return found
+    is_one = len(empty) == 1
+    assumed = f"{' and '.join(empty)} {'was' if is_one else 'were'} empty in the first call: " \
+              "an empty list counts as one of floats"
+    return replace(found, assumed=assumed)
+
+
+def _report_on_types(
+    function: FunctionType,
+    types: tuple[ArgType, ...],
+    options: Options,
+    spec: Specialization | None,
+    region_type: type[FusedRegion],
+    *,
+    is_region: bool,
+    in_python_loop: bool,
+) -> Report:
+    """As `report`, which tells of empty lists besides."""
     settings = knobs.read()
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
@@ -84,6 +111,10 @@ def report(
         rejection = spec.rejection if spec else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
+        if spec is not None and reason.code.startswith("SOURCE_"):  # changed since it was compiled
+            if spec.is_compiled:
+                return report_without_source(function, types_by_name, reason, target, stats)
+            reason = spec.rejection or reason
         outlined = spec.outlined if spec else _outlined_or_none(
             function, types_by_name, reason, options, region_type
         )
@@ -92,8 +123,11 @@ def report(
         )
         if outlined is not None:
             refused = _report_with_regions(outlined, refused)
-        given_up = _given_up(spec, is_region=is_region) if spec else ()
-        return replace(refused, rejections=merge_equal((*refused.rejections, *given_up)))
+        if spec is None:
+            return refused
+        told = with_exceptions(refused.rejections, spec.raised)
+        given_up = _given_up(spec, is_region=is_region)
+        return replace(refused, rejections=merge_equal((*told, *given_up)))
     if rejection is None:
         return compiled_report
     return report_refused(function, stages.source, types_by_name, [rejection], target, stats)
@@ -108,11 +142,18 @@ def _failures(spec: Specialization | None) -> GuardFailures | None:
     """The guards that failed in the calls so far."""
     if spec is None or not spec.replays:
         return None
-    failed, mismatches = Counter[int](), dict[str, str]()
+    failed, mismatches = Counter[int](), dict[str, ArgumentMismatch]()
+    raised_after = Counter[str]()
+    for raised, count in spec.raised.items():
+        raised_after[raised.reason] += count
+    always = frozenset(c for c, (calls, _) in spec.observers.items() if calls == raised_after[c])
     for variant in spec.variants:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
-    return GuardFailures(guards=failed, mismatches=mismatches, replays=spec.replays)
+    return GuardFailures(
+        guards=failed, mismatches=mismatches, raised=spec.raised, always_raised=always,
+        replays=spec.stats.replays,
+    )
 
 
 def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:
@@ -297,33 +338,58 @@ def _outlined_or_none(
 def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run."""
     reports = [
-        _without_consequences(p.fused.report_for(p.latest), p, outlined)
+        _without_consequences(p.fused.report_for(p.latest), p, outlined, refused)
         for p in outlined.regions if p.latest is not None
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
     found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+    known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
+    found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
     return replace(found, rejections=(*found.rejections, *too_short_rejections(too_short)))
 
 
+def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:
+    """The names that the calling function binds itself, not only by a call of a region: their types
+    there are not known.
+    """
+    helpers = {r.helper for r in outlined.regions}
+    nodes = [*ast.walk(outlined.tree)]
+    results = {
+        id(to) for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        and isinstance(n.value.func, ast.Name) and n.value.func.id in helpers
+        for target in n.targets for to in ast.walk(target)
+    }
+    stored = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {n.id for n in stored if id(n) not in results}
+
+
 def _without_consequences(
-    report: Report, region: OutlinedRegion, outlined: OutlinedFunction
+    report: Report, region: OutlinedRegion, outlined: OutlinedFunction, refused: Report
 ) -> Report:
     """The report of a region, in which refusals (LOWER_…) that have no cause of their own are moved
     to `further`, since the user can do nothing about them:
 
     - all refusals of a region without loops: it is no loss if such a region runs as Python;
     - those about a list that the function makes outside of the region: inside of the function it
-      would be compiled, as an argument it has a type that is not.
+      would be compiled, as an argument it has a type that is not;
+    - those of what a statement defines that is `refused` itself;
+    - those without a place, which are about values that come from outside of the region.
     """
-    lists = {
+    made = {
         to.id
         for n in ast.walk(outlined.tree) for to, value in name_bindings(n)
         if isinstance(value, (ast.List, ast.ListComp))
     }
+    made |= {
+        name
+        for n in ast.walk(outlined.tree) if isinstance(n, (ast.Assign, ast.FunctionDef, ast.With))
+        if any(r.span and (s := span_of(n)) and is_within(r.span, s) for r in refused.rejections)
+        for name in _names_defined(n)
+    }
     follows = [
         r.code.startswith("LOWER_")
-        and (not region.loops or not lists.isdisjoint(cited_names(r.message)))
+        and (not region.loops or r.span is None or not made.isdisjoint(cited_names(r.message)))
         for r in report.rejections
     ]
     pairs = [*zip(report.rejections, follows, strict=True)]
@@ -332,6 +398,17 @@ def _without_consequences(
         rejections=tuple(r for r, is_consequence in pairs if not is_consequence),
         further=(*(r for r, is_consequence in pairs if is_consequence), *report.further),
     )
+
+
+def _names_defined(statement: ast.Assign | ast.FunctionDef | ast.With) -> Iterator[str]:
+    """The names that an assignment, a definition or the head of a ``with`` binds."""
+    match statement:
+        case ast.FunctionDef(name=name):
+            yield name
+        case ast.With(items=items):
+            yield from (i.optional_vars.id for i in items if isinstance(i.optional_vars, ast.Name))
+        case _:
+            yield from (to.id for to, _ in name_bindings(statement))
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from targets.abi.inline_cache import CacheRow
 
-from .call_selection import PYTHON_FASTER, CallSelection
+from .call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection
 from .installed_call import Keys
 from .outlined_region import ForwardedCalls, OutlinedFunction
 
@@ -34,10 +34,14 @@ _SHORT_ENTRY = 2_000
 region takes so little that the original may be tried, which takes at most some ten times as long.
 """
 
-_MAX_ALLOWANCE = 1 << 10
+_MAX_ALLOWANCE, _TIME_BETWEEN_LOOKS = 1 << 10, 10_000_000
 """How many calls are served before another look, at most: the size of a call does not tell how long
-the loops in it are.
+the loops in it are. Or, if that is less time, as many calls as take so many nanoseconds: a look
+takes some tens of microseconds.
 """
+
+_MAX_UNFINISHED = 64
+"""After so many trials that have not ended, or ended in an exception, nothing is timed any more."""
 
 
 class OutlinedSelection:
@@ -59,6 +63,7 @@ class OutlinedSelection:
             max_allowance=_MAX_ALLOWANCE,
         )
         self._has_tried_original = False
+        self._unfinished = 0  # trials that `add_time` was not told of
         self._entries = 0  # of its regions, before the call that is timed
         self._forwarded: dict[CalleeOfRefused, ForwardedCalls] = {
             "original": ForwardedCalls(), "outlined": ForwardedCalls(),
@@ -72,6 +77,7 @@ class OutlinedSelection:
             self._by_time.look_again(size)
         served, is_trial = self._by_time.choice(size)
         self._entries = self.outlined.calls if is_trial else 0
+        self._unfinished += is_trial
         return "original" if served == "python" else "outlined", is_trial
 
     def add_time(self, size: int, served: CalleeOfRefused, nanoseconds: int) -> bool:
@@ -80,12 +86,20 @@ class OutlinedSelection:
         The original is only tried if that cannot take very long: the call of the outlined function
         is short, or so short for each time that it enters a region that the regions do little.
         """
+        self._unfinished -= 1
+        calls = _TIME_BETWEEN_LOOKS // max(nanoseconds, 1)
+        self._by_time.max_allowance = min(max(calls, _MAX_ALLOWANCE), MAX_ALLOWANCE)
         if served == "original":
             self._has_tried_original = True
             return self._by_time.add_time(size, "python", nanoseconds)
         entries = self.outlined.calls - self._entries
         may_try = nanoseconds < max(entries * _SHORT_ENTRY, _SHORT_CALL)
         return self._by_time.add_time(size, "compiled", nanoseconds, may_try_python=may_try)
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether too many trials ended in exceptions: it will never decide."""
+        return self._unfinished >= _MAX_UNFINISHED
 
     @property
     def prefers_python(self) -> bool:

@@ -35,22 +35,24 @@ _FUSED, _DIRECT = "_tp_fused", "_tp_direct"
 
 
 class DirectSelfCalls:
-    """The original of `fused`, calling itself without the dispatcher; made when it is asked for."""
+    """The original, calling itself without the dispatcher; made when it is asked for."""
 
-    def __init__(self, function: FunctionType, fused: object) -> None:
-        self._function, self._fused = function, fused
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
         self._made: dict[bool, FunctionType | None] = {}  # by ``takes_builtins``
 
-    def function(self, specs: Collection[Specialization]) -> FunctionType | None:
-        """The function, for the signatures `specs` so far; None if it does not call itself, or if
-        calls of it may be compiled.
+    def function(
+        self, fused: object, specs: Collection[Specialization]
+    ) -> FunctionType | None:
+        """The function, for calls of `fused` in it, and the signatures `specs` so far; None if it
+        does not call itself, or if calls of it may be compiled.
         """
         if any(s.rejection is None or s.outlined for s in specs):
             return None
         builtins = all(is_python_number_or_str(t) for s in specs for t in s.types)
         if builtins not in self._made:
             self._made[builtins] = with_direct_self_calls(
-                self._function, self._fused, takes_builtins=builtins
+                self._function, fused, takes_builtins=builtins
             )
         return self._made[builtins]
 

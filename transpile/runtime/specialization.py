@@ -37,16 +37,17 @@ from ..types.value_types import (
 from .call_selection import PYTHON_FASTER
 from .outlined_region import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
 from .outlined_selection import OutlinedSelection
-from .stub_functions import Arguments
+from .stub_functions import Arguments, observing_stub
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
+    from ..report.replay_exceptions import ReplayException
     from .compiled_variant import Variant
 
 __all__ = [
     "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
-    "SIGNATURE_INDEPENDENT", "SignatureResolver", "names_read", "has_function_argument",
-    "needs_argument_check",
+    "SIGNATURE_INDEPENDENT", "SignatureResolver", "empty_lists", "names_read",
+    "has_function_argument", "needs_argument_check", "past_limit",
 ]
 
 SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
@@ -71,6 +72,15 @@ _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
 
 
+_OBSERVED_CODES = frozenset(
+    ("GUARD_BOUNDS", "GUARD_DIVISION", "GUARD_EMPTY", "GUARD_RAISES", "GUARD_SHAPE")
+)
+"""The codes of guards that fail where Python may raise."""
+
+_MOST_OBSERVED = 16
+"""How many replays after a failed guard are observed, for each code: a stub costs some 100 ns."""
+
+
 @record(slots=True)
 class Specialization:
     """The state of one signature of a function: `Dispatcher._specializations` has one for each.
@@ -81,6 +91,9 @@ class Specialization:
     """
 
     types: tuple[ArgType, ...]
+    empty_at_first: tuple[int, ...] = ()
+    """The places of the arguments that were empty lists in the first call: their types
+    say that the items are floats."""
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None
@@ -92,6 +105,8 @@ class Specialization:
     """`names_read` when it was refused. None: not refused, or for a reason that no name changes."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     replays: Counter[str] = field(default_factory=Counter)  # by code
+    raised: Counter[ReplayException] = field(default_factory=Counter)
+    """What Python raised in the calls that were `observed`, and how often."""
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     dropped: list[OutlinedRegion] = field(default_factory=list)
@@ -107,6 +122,12 @@ class Specialization:
     after few calls.
     """
     seconds: float = 0.0  # time spent compiling
+    observers: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)
+    """For each code the number of calls that were `observed`, and the stub."""
+
+    def types_by_name(self, function: FunctionType) -> dict[str, ArgType]:
+        """The types of the arguments by the names of the parameters of `function`."""
+        return dict(zip(parameter_names(function.__code__), self.types, strict=True))
 
     def variant(self, values: Arguments) -> Variant | None:
         """The variant whose kernel is right for what the function's global names mean now
@@ -156,10 +177,45 @@ class Specialization:
         count = f"{what} been bound to something else {self.rebuilds + 1} times"
         return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
+    def observed(self, function: FunctionType, failed: str | None = None) -> FunctionType:
+        """`function`, which Python runs since a guard of the code `failed` has failed, or (None)
+        since the signature is refused: as a stub that notes in ``raised`` what it
+        raises. After a failed guard the call is then counted by what has really happened.
+
+        Observed are the first `_MOST_OBSERVED` calls after a guard that fails where Python may
+        raise, and the first call of a refused signature.
+        """
+        code = failed or (self.rejection.code if self.rejection else "")
+        limit = _MOST_OBSERVED if failed in _OBSERVED_CODES else int(failed is None)
+        calls, stub = self.observers.get(code, (0, None))
+        if calls == limit:
+            return function
+
+        def note(error: Exception) -> None:
+            """Note the exception that `function` has raised."""
+            with suppress(Exception):  # whatever went wrong, the caller gets its exception
+                from ..report.replay_exceptions import replay_exception
+
+                raised = replay_exception(function, code, error)
+                raised = next(filter(raised.is_like, self.raised), raised)
+                self.raised[raised] += 1
+                if failed is not None:
+                    self.replays[raised.code] += 1
+                    self.replays -= Counter([code])
+
+        stub = stub or observing_stub(function, note)
+        self.observers[code] = calls + 1, stub
+        return stub
+
     @property
     def compiled(self) -> int:
         """How many calls machine code has answered."""
         return int(self.calls.cell_contents + self.native_calls[0])
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is compiled code for it."""
+        return self.rejection is None and bool(self.variants)
 
     @property
     def is_served_by_python(self) -> bool:
@@ -195,11 +251,12 @@ class Specialization:
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined
-        function has served `_FIRST_OUTLINED_CALLS`. A new one where regions have been dropped.
+        function has served `_FIRST_OUTLINED_CALLS`, and if calls end in exceptions. A new one where
+        regions have been dropped.
         """
         found = self.selection
         if found is not None and found.outlined is self.outlined:
-            return found
+            return None if found.has_given_up else found
         self.replays.update(found.replays() if found else {})
         self.selection = None
         is_settled = self.allowance >= _FIRST_OUTLINED_CALLS
@@ -352,6 +409,19 @@ def _is_str(ty: ArgType) -> bool:
 def has_function_argument(types: Iterable[ArgType]) -> bool:
     """Whether an argument of a call with this signature is a function or a module."""
     return any(isinstance(t, Function) for t in types)
+
+
+def empty_lists(values: Arguments) -> tuple[int, ...]:
+    """The places of the arguments that are empty lists."""
+    return tuple(k for k, value in enumerate(values) if type(value) is list and not value)
+
+
+def past_limit() -> Rejection:
+    """The rejection of all signatures past `MAX_SIGNATURES`."""
+    from ..diagnostics import Rejection
+
+    count = f"the function has been called with {MAX_SIGNATURES} signatures"
+    return Rejection("RUN_SIGNATURES", f"{count}, the most that are compiled")
 
 
 def needs_argument_check(types: Iterable[ArgType]) -> bool:

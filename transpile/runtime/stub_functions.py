@@ -25,7 +25,7 @@ from ..types.typeof import parameter_names
 __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
     "forwarding_source", "function_from_tree", "backoff_stub", "make_stub", "arguments_source",
-    "timed_call",
+    "observing_stub", "timed_call",
 ]
 
 Arguments = tuple[Any, ...]
@@ -139,6 +139,22 @@ def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
         return result
 
     return call
+
+
+def observing_stub(
+    function: FunctionType, observe: Callable[[Exception], None]
+) -> FunctionType:
+    """A stub that calls `function`, and shows `observe` the exception that it raises. Its own line
+    is removed from the traceback, which a bare ``raise`` keeps as it is (from Python 3.11 on).
+    """
+    forward = forwarding_source(function.__code__)
+    body = [
+        f"try: return _tp_function({forward})",
+        "except _tp_exception as _tp_error:", "    _tp_observe(_tp_error)",
+        "    _tp_error.__traceback__ = _tp_error.__traceback__.tb_next", "    raise",
+    ]
+    helpers = {"_tp_function": function, "_tp_exception": Exception, "_tp_observe": observe}
+    return make_stub(function, body, {name: CellType(of) for name, of in helpers.items()})
 
 
 def backoff_stub(

@@ -231,7 +231,8 @@ def _array(a: np.ndarray) -> ArgType:
         return _record_type(a, _unit_stride_axis(a), a.itemsize)
     name = _DTYPES.get((a.dtype.num, a.dtype.byteorder))
     if name is None:
-        return Opaque(f"array of {a.dtype}", "GUARD_DTYPE")
+        kind = a.dtype.kind if a.dtype.isnative else "swapped"
+        return Opaque(f"array of {a.dtype}", "GUARD_DTYPE", dtype_kind=kind)
     if a.ndim + (name in PARTS) > MAX_RANK:
         of_complex = " of complex numbers" if name in PARTS else ""
         return Opaque(f"{a.ndim}-dimensional array{of_complex}", "GUARD_LAYOUT")

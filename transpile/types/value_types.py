@@ -157,6 +157,10 @@ class Opaque:
     is_iterator: bool = field(default=False, compare=False)
     """Whether it is an iterator, such as a generator or a ``zip``."""
 
+    dtype_kind: str = field(default="", compare=False)
+    """Of an array, the kind of its dtype as NumPy has it, such as ``O`` for objects, or ``swapped``
+    for another byte order than the machine's. For messages."""
+
     def __str__(self) -> str:
         return f"{self.name}[{self.items}]" if self.items else self.name
 

@@ -63,7 +63,10 @@ from ...nodes import (
 __all__ = ["check_elimination"]
 
 _MAX_ROUNDS = 7
+"""Visits of the body of a loop at most, for its fixpoint."""
+
 _MAX_LOOP_DEPTH = 3
+"""Levels of loops, a ``while`` and those inside it, for which fixpoints are computed."""
 
 
 def check_elimination(kernel: Kernel) -> Kernel:
@@ -218,19 +221,18 @@ class _Prover:
         return inside.rewrite_loop(s, inits, f)
 
     def rewrite_loop(self, s: Loop | While, inits: list[Expr], f: IntegerFacts) -> Loop | While:
-        """Rewrite the loop `s`, whose accumulators start as `inits`.
-
-        After a loop that may be left early, only the facts at its head hold.
+        """Rewrite the loop `s`, whose accumulators start as `inits`; `f` is updated to the facts
+        after it.
         """
         start = _facts_at_entry(s, f, inits, _counter_at_start(s))
         _relate_to_counter(s, start)
         head, body, end = self.fixpoint(s, start)
         steps = [self.expr(a.step, end) for a in s.accs]
         after = join_facts(
-            _facts_at_entry(s, f, inits, continues=False),
-            _facts_at_entry(s, end, steps, continues=False),
+            _facts_at_entry(s, f, inits, continues=False),  # no iteration
+            _facts_at_entry(s, end, steps, continues=False),  # the last one has ended
         )
-        if any(map(_may_exit, body)):
+        if any(map(_may_exit, body)):  # left in the middle of one: what holds at its start
             after = join_facts(after, head)
         for name, _ in _counter_at_start(s):
             after.forget(Var(name, INDEX))
@@ -257,7 +259,13 @@ class _Prover:
 
         Joins the facts after an iteration with `start` until they are stable, widening from the
         second round on; if they are not stable after `_MAX_ROUNDS`, all loop-carried names are
-        unknown. The body is visited only if it changes facts that hold at the start.
+        unknown. The body is visited only if it changes facts that hold at the start. For
+        ``while loop(k < n, k=0): …; k = step(k + 1)``::
+
+            round   facts assumed     at the start of the next iteration, joined with `start`
+            0       k = 0, n ≥ 1      0 ≤ k ≤ 1, k < n, n ≥ 1
+            1       these             0 ≤ k ≤ 2, k < n, n ≥ 1: not stable, widened: 0 ≤ k, k < n, …
+            2       these             the same: stable
         """
         steps = [a.step for a in s.accs]
         is_body_needed = bool(s.accs) or _binds_known_names(s, start)
@@ -308,7 +316,7 @@ class _Prover:
                 return answer_keeping_flags(n, found)
             if _is_never_true(n, self.never_negative):
                 return answer_keeping_flags(n, False)
-            if (
+            if (  # i % n with 0 <= i and i - n < 0
                 n.op == "mod"
                 and n.dtype == INDEX
                 and f.range_of(n.args[0])[0] >= 0 > f.max_difference(*n.args)

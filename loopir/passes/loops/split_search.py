@@ -205,23 +205,24 @@ def _in_rounds(
     whether there was a hit; ``steps``: the accumulators after a part, from their values before it
     and its results; ``until`` ends the search, in terms of the accumulators.
     """
-    round_, part, next_ = (Var(fresh.name(n), INDEX) for n in ("round", "part", "part"))
+    round_, part, part_1 = (Var(fresh.name(n), INDEX) for n in ("round", "part", "part"))
     end, at, count = (Var(fresh.name(n), INDEX) for n in ("end", "at", "parts"))
-    at_once = size * PARTS_AT_ONCE
-    rounded_up = index_add(index_sub(end, round_), size - 1)
+    parts = Interval(index_const(0), count)
+
+    # for part in parallel_loop(0, parts): …; kept[part] = …
     body, results, hit = part_of(at, index_min(index_add(at, size), end))
     kept = [fresh.name("kept") for _ in results]
     stores = (Store(name, (part,), v) for name, v in zip(kept, results, strict=True))
     begin = Assign(at.name, index_add(round_, index_mul(part, size)))
-    ranges = Interval(index_const(0), count)
-    work = Loop(
-        part.name, ranges, (begin, *body, *stores), until=hit, parallel=True, span=span
-    )
+    work = Loop(part.name, parts, (begin, *body, *stores), until=hit, parallel=True, span=span)
     if parallel_obstacle(work, kernel) is not None:
         return None
+
+    # for part_1 in loop(0, parts, start_4=start_2, …): start_4 = step(kept[part_1]); …
+    # `befores`: the accumulators of the loop over rounds, where this one begins
     loaded = [Var(fresh.name("result"), v.dtype) for v in results]
     loads: list[Stmt] = [
-        Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in zip(loaded, kept, strict=True)
+        Assign(v.name, Load(name, (part_1,), v.dtype)) for v, name in zip(loaded, kept, strict=True)
     ]
     names = {a.name: fresh.name(a.name) for a in accs}
     outer_names = {a.name: fresh.name(a.name) for a in accs}
@@ -230,10 +231,16 @@ def _in_rounds(
         Accum(name, before, step(replace(before, name=name), v))
         for name, before, v, step in zip(names.values(), befores, loaded, steps, strict=True)
     )
-    combine = Loop(next_.name, ranges, (*loads,), combining, rename_names(until, names))
+    combine = Loop(part_1.name, parts, (*loads,), combining, rename_names(until, names))
+
+    # the first part: a hit in it costs no more than without rounds
     begun = index_min(index_add(r.lo, size), r.hi)
     at_first, found, hit_at_first = part_of(r.lo, begun)
     after_first = [step(a.init, v) for a, v, step in zip(accs, found, steps, strict=True)]
+
+    # for round in loop(range(64, n, 2048), start_2=start_1, …): …; start_2 = step(start_4)
+    at_once = size * PARTS_AT_ONCE
+    rounded_up = index_add(index_sub(end, round_), size - 1)
     outer = tuple(
         Accum(outer_names[a.name], v, Var(names[a.name], v.dtype))
         for a, v in zip(accs, after_first, strict=True)
@@ -248,6 +255,8 @@ def _in_rounds(
         round_.name, RangeDesc(index_add(r.lo, size), r.hi, at_once), inside, outer,
         rename_names(until, outer_names), span=span,
     )
+
+    # if ~hit_1 & (64 < n): the rounds; start = give(start_2); else: start = give(start_1)
     goes_on = logical_and(logical_not(hit_at_first), index_less(index_add(r.lo, size), r.hi))
     yields = tuple(
         Yield(a.name, Var(outer_names[a.name], v.dtype), v)

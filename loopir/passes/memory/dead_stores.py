@@ -99,6 +99,10 @@ class _StoreTracker:
         """The index in `rest`, the statements of the block after `s`, of the store that overwrites
         `s` or is merged with it; None if there is none, or something may read the element before.
 
+            y[i] = a      `s`
+            z[i] = 0.0    0: not that element, and no read of `y`
+            y[i] = b      1: overwrites it; if only where(c, b) is stored, it is merged with `s`
+
         Only equal subscripts are compared, so they must have one value in both places: they read no
         memory and no counter of appends. Both stores are merged only if no statement between writes
         memory that `s` writes: the merged store stands at the place of the later one.

@@ -296,9 +296,11 @@ class _ArgSearch:
         fresh: FreshNames,
     ) -> Loop:
         """The loop over blocks: it finds the best term and the start of its block (the end of the
-        range if there is none), and computes the other accumulators.
+        range if there is none), and computes the other accumulators. In the example at
+        `arg_reduction`, `best` is least_1 and `block_best` is least_2.
         """
         block = Var(fresh.name("block"), INDEX)
+        # the other accumulators go through both loops: s = step(s_1) around s_1 = step(s_1 + …)
         renaming = fresh.names(self.loop)
         inner = rename_names(self.loop, renaming)
         outer = [replace(a, step=Var(renaming[a.name], a.init.dtype)) for a in self.loop.accs]
@@ -307,6 +309,7 @@ class _ArgSearch:
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
         ]
         for p in self.extrema:
+            # inside: least_2 = step(min(least_2, x[i_1]))
             best = Var(best_names[p.acc.name], p.value.dtype)
             block_best = replace(best, name=fresh.name(p.acc.name))
             step = Call(p.op, (block_best, p.value), best.dtype)
@@ -315,12 +318,15 @@ class _ArgSearch:
             accs.append(Accum(block_best.name, p.worst, rename_names(step, renaming)))
             is_better = Call(_IS_BETTER[p.op, p.ties_win], (block_best, best), "bool")
             if p.may_be_empty:
+                # and some = step(some | (x[i_1] == x[i_1])): not in a block of NaN alone, whose inf
+                # would tie with a best term that is inf
                 any_in_block = Var(fresh.name("some"), "bool")
                 takes_part = p.where(Call("eq", (p.value, p.value), "bool"))
                 any_term = Call("or", (any_in_block, takes_part), "bool")
                 any_term = rename_names(any_term, renaming)
                 accs.append(Accum(any_in_block.name, literal(False, "bool"), any_term))
                 is_better = Call("and", (any_in_block, is_better), "bool")
+            # around it: least_1 = step(min(least_1, least_2)), and where that block begins
             start = block_starts[p.acc.name]
             outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, block_best), best.dtype)))
             outer.append(

@@ -53,11 +53,20 @@ class _WithoutFlags:
 
 
 class MaskedRewriter:
-    """Rewrites expressions of code that runs where ``mask`` is true (None: everywhere).
+    """Rewrites expressions of a branch, which runs where ``mask`` is true (None: everywhere), so
+    that they can be computed in all lanes: in the inactive ones they raise no floating-point flag.
 
-    In other (inactive) lanes an operand of an operation that may raise a flag is replaced by the
-    value of `Op.safe` (1 for most operations), on which it raises none. ``inactive`` maps names to
-    their values in inactive lanes, where these are constants.
+        if m:                      y = select(m, sqrt(select(m, v, 1.0)), 0.0)
+            y = sqrt(v)      →
+        (else y = 0.0)             the inactive lanes compute sqrt(1.0), which raises nothing
+
+    An operand of an operation that may raise a flag is replaced by `Op.safe` in inactive lanes (1
+    for most operations). Not needed for an operand of which the value there is known to be
+    harmless: ``inactive`` maps names to their values in inactive lanes, where these are constants.
+
+    A rewriter is called with the expressions of the branch in their order, `bind` with those that
+    are assigned to names. `under` makes the rewriter of a branch inside. `_Flattening` uses it, and
+    `vectorize.predicate_loop`, for a loop whose whole body has one mask.
     """
 
     def __init__(self, mask: Expr | None) -> None:
@@ -107,7 +116,7 @@ class MaskedRewriter:
 
         - all are known, and the call raises nothing on them: nothing is replaced;
         - all that are unknown are one expression (``x * x``), and the call raises nothing with
-          `Op.safe` for it: that one is replaced, and the call has this value in inactive lanes;
+          `Op.safe` for it: that is replaced, and the call's value in inactive lanes is known, too;
         - else the operands of `Op.masked_operands` are replaced; the call's value is unknown.
 
         Before → after, under the mask ``m``::

@@ -326,7 +326,8 @@ def vectorize_loop(
     innermost loop.
     """
     loop, starts = _with_named_starts(loop, fresh)
-    loop = insert_prefixes(loop, memory, fresh)
+    if not all(reduction_of(a, loop) for a in loop.accs):  # the others are running reductions
+        loop = insert_prefixes(loop, memory, fresh)
     yield from starts
     reductions = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
     lane_names = {f.acc.name: fresh.name(f.acc.name) for f in reductions}

@@ -404,6 +404,12 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     """Whether the iterations of `loop`, whose body has one straight-line ``while``, may run in
     lanes that leave the ``while`` at different times, and are worth it.
 
+        for i in loop(0, n):                              lanes are the points c[i], as of the
+            while loop(go, z=0.0, k=0, go=True):          Mandelbrot set: each leaves when its own
+                z, k = step(z * z + c[i]), step(k + 1)    z is large, and all go on until the last
+                go = step(z < 2.0)                        one has left
+            y[i] = k
+
     As `can_run_in_lockstep`, for control flow that diverges: a lane that has left the ``while``
     goes on computing, so its loads must stay in bounds. Whether it may raise flags that Python does
     not, `vectorize_divergent` tests, by what the kernel reads and writes.

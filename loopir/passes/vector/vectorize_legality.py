@@ -128,7 +128,7 @@ def _check_early_exit(case: _Candidate) -> Rejection | None:
         reason = "the loop leaves early, and what it computes beyond might raise a warning"
     elif not _is_any_exit(loop):
         # extra iterations could change the answer
-        reason = "the loop leaves early on something else than a bool that has become certain"
+        reason = "the loop leaves early, by an exit for which there are no vectors"
     else:
         return None
     return Rejection("VECTOR_CONTROL_FLOW", reason, loop.span)

@@ -17,15 +17,16 @@ typedef struct {
 } tp_undo;
 static inline void tp_lock(int32_t *lock) { while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)); }
 static inline void tp_unlock(int32_t *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
-/* Before a chunk: stores where to save its elements, NULL if it need not, since all chunks before it have ended. 0: no memory. */
+/* Before a chunk, whose elements take `bytes`: where to save them, in `room`; NULL if all chunks before it have ended, since then
+ * nobody undoes it. Whether that worked: 0 if there is no memory. Goes round twice where memory must be allocated, without the lock. */
 static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, int64_t last, int64_t bytes, tp_saved **room)
 {
     for (*room = 0;; (*room)->bytes = bytes) {
         tp_lock(&u->lock);
         if (!*room && u->spare && u->spare->bytes >= bytes) *room = u->spare, u->spare = u->spare->next;
-        if (*room && u->ended == first) (*room)->next = u->spare, u->spare = *room, *room = 0;
+        if (*room && u->ended == first) (*room)->next = u->spare, u->spare = *room, *room = 0;  /* not needed */
         int is_known = *room || u->ended == first, is_full = !is_known && (u->bytes += bytes) > TP_MOST_SAVED;
-        if (*room) {
+        if (*room) {                            /* among those that have begun, in ascending order */
             tp_saved **place = &u->begun;
             while (*place && (*place)->first < first) place = &(*place)->next;
             (*room)->next = *place, (*room)->first = first, (*room)->last = last, (*room)->has_ended = 0,
@@ -43,7 +44,8 @@ static inline int tp_must_save(const tp_undo *u, tp_saved *room)
     room->saved = room->first;
     return 0;
 }
-/* After it, unless it was stopped. */
+/* After the chunk that ends at `last`, unless it was stopped. `ended` moves on over it, and over those after it that have ended
+ * before; nobody undoes them, and their memory is spare. Without a `room` it was the first that had not ended. */
 static __attribute__((noinline)) void tp_end_chunk(tp_undo *u, tp_saved *room, int64_t last)
 {
     tp_lock(&u->lock);

@@ -38,6 +38,9 @@ def test_each_variable(name: str, value: str, expected: Knobs) -> None:
         ("TRANSPILE_DEBUG", "ir,speed", "unknown word 'speed' .known: macros, python, fuse, ir"),
         ("TRANSPILE_CHECK", "yes", "unknown word 'yes'"),
         ("TRANSPILE_FALLBACK", "raise", "unknown word 'raise'"),
+        ("TRANSPILE_SKIP", "hoits", "no pass 'hoits'; did you mean 'hoist'?"),
+        ("TRANSPILE_SKIP", "hoist, lower", "no pass 'lower'"),  # a stage that cannot be left out
+        ("TRANSPILE_SKIP", "hoist@9", "no pass 'hoist@9'; did you mean 'hoist@1'?"),
         ("TRANSPILE_SPEED", "9", "no such variable"),
     ],
 )

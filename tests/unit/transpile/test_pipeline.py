@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopir.passes.pass_list import PASS_LIST
+from loopir.passes.pass_list import PASS_LIST, pass_names
 from targets.isa.target_registry import TARGETS
 from transpile import pipeline
 from transpile.diagnostics import Refused
@@ -21,7 +21,6 @@ from transpile.pipeline import (
     compile_stages,
     find_stages,
     named_stages,
-    pass_names,
     run_stages,
 )
 from transpile.types.typeof import type_of

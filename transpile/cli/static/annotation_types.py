@@ -22,6 +22,7 @@ from ...types.value_types import (
     PARTS,
     ArgType,
     ArrayType,
+    Constant,
     ListType,
     ObjectType,
     Opaque,
@@ -200,6 +201,10 @@ def _container(origin: Any, items: Sequence[Any], uses: Uses) -> ArgType:
             t == item for _, t in others
         ):
             return ListType(item, (kind, tuple))
+        case Opaque(item_name):
+            return Opaque(name, items=item_name)
+        case Constant(kind=item_kind):
+            return Opaque(name, items=item_kind.__name__)
     return Opaque(name)
 
 

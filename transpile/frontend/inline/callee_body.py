@@ -41,7 +41,9 @@ from .callees import Callee, bind_arguments, fillable_parameters, object_type_of
 from .inlining_state import Inlining
 from .local_imports import ImportPlace, loaded_imports
 
-__all__ = ["capture_imports", "eliminate_return", "instantiate_body", "nonlocal_names"]
+__all__ = [
+    "capture_imports", "eliminate_return", "instantiate_body", "nonlocal_names", "open_call",
+]
 
 
 def instantiate_body(
@@ -234,14 +236,23 @@ def _move_to_call(state: Inlining, body: list[ast.stmt], callee: Callee, call: a
     """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
     nodes that were inlined into the callee keep their origin.
     """
+    open_calls = *state.open_calls, open_call(callee, call)
     is_drawn = callee.function is not None and is_draw_function(callee.function)
     for node in [n for s in body for n in walk_nodes(s)]:
         line = getattr(node, "lineno", None)
         if line is not None:
-            origin = InlinedAt(callee.name, callee.path, line, callee.function)
+            origin = InlinedAt(callee.name, callee.path, line, callee.function, open_calls)
             relocate(node, call, inlined_at(node) or origin)
             if is_drawn and isinstance(node, (ast.For, ast.While)):
                 mark_internal(node)
+
+
+def open_call(callee: Callee, call: ast.Call) -> tuple[object, tuple[object, ...]]:
+    """The key of `callee`, and the constants among the arguments of `call`: an entry of
+    `Inlining.open_calls`.
+    """
+    constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
+    return callee.key, tuple(c.value for c in constants if c is not None)
 
 
 def nonlocal_names(tree: ast.FunctionDef | ast.Lambda) -> set[str]:

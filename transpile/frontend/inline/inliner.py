@@ -39,14 +39,20 @@ from ...types.typeof import global_type
 from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import copy_tree, subscript_items, walk_nodes
-from ..core_nodes import copy_location
-from ..fold_branches import constant_of, less_than
+from ..core_nodes import copy_location, inlined_at
+from ..fold_branches import less_than
 from ..language.structure_exits import NotStructured, structure_loops
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
 from ..name_resolution import is_native
 from ..refusal import refuse
-from .callee_body import capture_imports, eliminate_return, instantiate_body, nonlocal_names
+from .callee_body import (
+    capture_imports,
+    eliminate_return,
+    instantiate_body,
+    nonlocal_names,
+    open_call,
+)
 from .callees import (
     Callee,
     Method,
@@ -95,12 +101,15 @@ def inline_uncovered(state: Inlining, node: ast.AST, cx: Context) -> ast.expr | 
     if not isinstance(node, ast.expr):
         return None
     outer, state.cx = state.cx, cx
+    outer_calls, origin = state.open_calls, inlined_at(node)
+    # The body that the call came from has been inlined, but for its comprehensions.
+    state.open_calls = [*origin.open_calls] if origin else outer_calls
     state.loop_depth += cx.depth
     try:
         inlined = _inline_expression(state, node)
     finally:
         state.loop_depth -= cx.depth
-        state.cx = outer
+        state.cx, state.open_calls = outer, outer_calls
     if inlined is None:
         return None
     before = structure_loops(inlined.before, cx)
@@ -466,12 +475,11 @@ def _inline_callee(
 
     Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.
     """
-    constants = (constant_of(a, {}) for a in (*call.args, *(k.value for k in call.keywords)))
-    callee_and_constants = callee.key, tuple(c.value for c in constants if c is not None)
+    callee_and_constants = open_call(callee, call)
     depth = sum(key == callee.key for key, _ in state.open_calls)
     same_constants = state.open_calls.count(callee_and_constants)
     if depth >= _MAX_DEPTH or same_constants >= _MAX_SAME_CONSTANTS:
-        refuse("LOWER_RECURSION", f"`{callee.name}` calls itself too often", call)
+        refuse("LOWER_RECURSION", f"`{callee.name}` calls itself more deeply than is inlined", call)
     if callee.function is not None and not is_draw_function(callee.function):
         state.captures.guard_function(expr, callee.function)
     body, before = instantiate_body(

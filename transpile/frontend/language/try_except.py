@@ -100,8 +100,10 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             t = 1 / n
 
     None, so that lowering refuses the ``try``, for a handler that reads the exception, which
-    compiled code does not make, and where a risk is unknown (`_Unsupported`). What follows a test
-    is its ``else`` branch; where that does not fit, a number tells which handler runs.
+    compiled code does not make, and where a risk is unknown (`_Unsupported`). Two rewrites are
+    tried: what follows a test becomes its ``else`` branch (`_TryRewriter.rewrite`); where that does
+    not fit, as in a loop that has to be left, a number tells which handler runs
+    (`rewrite_with_number`). Macros for the expressions in the body fire afterwards.
     """
     if not isinstance(node, ast.Try) or node.finalbody:
         return None

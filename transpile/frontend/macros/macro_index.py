@@ -231,12 +231,13 @@ def _one_holds(
     """Whether one of `conditions` holds for `node`. Those already evaluated for it are in
     `results`, which come first, as they cost nothing; the others are evaluated and added.
     """
-    if any(results.get(when, False) for when in conditions):
-        return True
+    for when in conditions:
+        if results.get(when):
+            return True
     for when in conditions:
         if when not in results:
-            results[when] = bool(when(node, cx))
-            if results[when]:
+            results[when] = holds = bool(when(node, cx))
+            if holds:
                 return True
     return False
 

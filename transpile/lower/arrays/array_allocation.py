@@ -66,8 +66,8 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
                                   env["t"] = ArrayRef("t", shape (n + 1,))
 
     A kernel has no heap, and a loop that allocates in each iteration would be slow: one array is
-    allocated for all iterations. So in a loop only ``np.empty`` is possible; the zeros of an
-    earlier iteration would be overwritten.
+    allocated for all iterations. So in a loop only ``np.empty`` is possible: of ``np.zeros``, the
+    second iteration would find what the first one has stored.
 
     1. The type and shape of the array, by the function that makes it (`array_allocators.py`).
     2. What the wrapper evaluates (`_allocation`); where the length is only known inside the kernel,
@@ -84,6 +84,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     if b.path.frames and function is not np.empty:
         message = f"`{source_text(call)}` is filled inside a loop"
         refuse("LOWER_UNSUPPORTED", message, call)
+    # 1. type and shape
     shape: tuple[Num, ...] | None = None  # None: NumPy decides
     if any(function is f for f in FILLED_ALLOCATORS):
         ty, arguments = filled_array_type(ctx, function, call)
@@ -91,8 +92,8 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
             refuse("LOWER_CALL", f"`{source_text(call)}` depends on what is computed", call)
     else:
         ty, shape = allocation_type(ctx, function, call)
-    allocation, kernel_fills = _allocation(ctx, function, call, ty, shape)
-    array_name = None  # the kernel's parameter; None: a new one is needed
+    allocation, kernel_fills = _allocation(ctx, function, call, ty, shape)  # 2
+    array_name = None  # 3: the kernel's parameter; None: a new one is needed
     if function is np.empty and shape is not None:
         like = ArrayRef("", ty.dtype, ty.unit, shape)
         array_name = storage_of_sibling_branch(b, name, like) or reusable_storage(b, call, like)
@@ -102,7 +103,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
         b.allocate(array_name, allocation, ty, blank=blank)
     if kernel_fills:
         b.block.insert(0, fill_true_loop(array_name, ty.rank, b.name))
-    if shape is None:
+    if shape is None:  # 4
         shape = tuple(integer_num(b, Dim(array_name, k), LENGTH) for k in range(ty.rank))
     else:
         shape = _shape_of_allocation(ctx, array_name, ty, shape, call)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NoReturn
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
@@ -45,7 +45,7 @@ from ..state.dispatch import lower_array, lower_value
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import may_never_run
-from ..state.symbol_values import ArrayRef, Scalar, UnionValue
+from ..state.symbol_values import ArrayRef, FinishedList, ListRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound
 from .record_arrays import lower_field
 from .strided_views import (
@@ -89,9 +89,29 @@ def _in_bounds_subscripts(
     return [n for n, _ in pairs], in_bounds
 
 
+def _refuse_list_item(ctx: Lowering, of: ListRef | FinishedList, node: ast.Subscript) -> NoReturn:
+    """Refuses to read an item of a list that the function makes, and whose items have no one type,
+    or which is not complete yet.
+    """
+    name = source_text(node.value)
+    if isinstance(of, FinishedList) or ctx.lists.builders[of.name].flags is not None:
+        message = f"the items of `{name}` have several types: numbers of Python's and of NumPy's"
+        help = "give all items one type, for instance by `float(...)` of each"
+        refuse("LOWER_JOIN", message, node, help=help)
+    refuse("LOWER_SUBSCRIPT", f"`{name}` is read before it is complete", node)
+
+
 def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
-    """``a[i]``, the first of: a field of a record array or its element; an element of a list of
-    lists; an item of a tuple; a view or row of an array; an element.
+    """``a[i]`` where it is read. The rule for `ast.Subscript`. The first case that applies:
+
+    - a field of an array of records, or an element of it: ``r["x"]``, ``r[i]["x"]``;
+    - an element of a list of lists, ``v[i][j]``, which is one array;
+    - an item of a tuple of which all values are known, ``x.shape[0]``: nothing is emitted;
+    - a view or row of an array, ``x[1:]``, ``x[i]`` of a matrix (`lower_row`);
+    - an element: its subscripts are made safe (`in_bounds_subscript`), translated to those of the
+      kernel's parameter (`base_subscripts`), and loaded (`_load_element`).
+
+        x[j]    →    x_at = x[select(inside, at, 0)], after a check of ``inside``
 
     Raises Refused for other values, and for a slice of a list.
     """
@@ -110,6 +130,8 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
         k = lower_real(ctx, node.slice)
         if isinstance(k.ir, Const) and k.python_int and -len(base) <= k.ir.value < len(base):
             return base[int(k.ir.value)]
+    if isinstance(base, (ListRef, FinishedList)):
+        _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):
         return refuse(
             "LOWER_SUBSCRIPT", f"`{source_text(node.value)}` is not an array here", node
@@ -172,8 +194,12 @@ def require_field_array(
 def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
     """`load`, bound to a name; its subscripts are clamped where `in_bounds` does not hold.
 
-    The load is put in a branch on `in_bounds`, with 0 as the other value, where not even the
-    clamped subscripts are safe, or where a branch costs nothing (`may_never_run`).
+        x_at = x[select(inside, at, 0)]                    safe if x is not empty
+        if inside: x_at = x[…], else x_at = 0.0            in a branch
+
+    In a branch where not even the clamped subscripts are safe, since the axis may be empty
+    (`BufferState.empty_axis_conditions`); and where a branch costs nothing, since the code is not
+    vectorised (`may_never_run`). Else without one, so that the loop can be vectorised.
     """
     b, hint = ctx.b, f"{load.array}_at"
     if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(in_bounds)):
@@ -188,8 +214,14 @@ def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
 
 
 def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
-    """``a[i] = value``; a store that may be out of bounds is put in a branch. Raises Refused for a
-    whole row, and where a list would get an item of another type.
+    """``a[i] = value``. The rule for assignments calls it, with the value lowered.
+
+        h[j] = v    →    check(inside); if inside: h[at] = v
+
+    A store that may be out of bounds is put in a branch: unlike a load, it is not safe at a clamped
+    subscript, and the kernel may run on after a check that has failed. If the array holds Python's
+    and NumPy's numbers, a flag is stored, too (`_flagged_stores`). Raises Refused for a whole row,
+    and where a list would get an item of another type.
     """
     array, in_bounds, at = _store_target(ctx, target)
     require_item(ctx, array, value, node)

@@ -42,7 +42,7 @@ def lower_flag(ctx: Lowering, array: ArrayRef, name: str, node: ast.expr) -> Num
     that there is not.
     """
     if name not in FLAGS:
-        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+        refuse("LOWER_UNSUPPORTED", f"the flag `{source_text(node)}` is not compiled", node)
     read = HostAttribute(HostAttribute(_array_from_outside(ctx, array, node), "flags"), name)
     return Num(_layout_param(ctx, read, f"{array.name}_{name}", _BOOL), weak="bool")
 

@@ -126,27 +126,44 @@ def _affine_subscript(
         return linear_num(b, LinearForm.of(wrapped)), None
     if max_value(b, subscript) < 0:  # always negative, such as x[-1]
         subscript = subscript + length_form
-    margins = subscript, length_form + LinearForm({}, -1) - subscript
-    low_proved, high_proved = (_is_proved_nonnegative(b, m, subscript) for m in margins)
-    all_proved = low_proved and high_proved
-    if all_proved and b.path.while_names & subscript.terms.keys():  # case 2
+    low_margin, high_margin = subscript, length_form + LinearForm({}, -1) - subscript
+    low_proved = _is_proved_nonnegative(b, low_margin, subscript)
+    high_proved = _is_proved_nonnegative(b, high_margin, subscript)
+    if not (low_proved and high_proved):  # case 3
+        low, high = None if low_proved else low_margin, None if high_proved else high_margin
+        under_conditions = _subscript_under_conditions(b, subscript, length, low, high, node)
+        if under_conditions is not None:
+            return under_conditions
+    elif b.path.while_names & subscript.terms.keys():  # case 2
         return linear_num(b, subscript), None
-    if not all_proved:  # case 3
-        unproved = [
-            m for m, proved in zip(margins, (low_proved, high_proved), strict=True) if not proved
-        ]
-        guarded = _entry_margins(b, unproved)
-        if guarded is not None:
-            for margin in guarded:
-                _guard_nonnegative(b, margin, node)
-            at = b.bind_or_reuse(subscript.expr(), "at")
-            low = TRUE if low_proved else Call("ge", (at, index_const(0)), "bool")
-            high = TRUE if high_proved else Call("lt", (at, length.ir), "bool")
-            in_bounds = b.bind_or_reuse(bool_op("and", low, high), "inside")
-            return _clamped_subscript(b, at, in_bounds, length, node)
     if _prove_or_guard_range(b, subscript, length_form, node):  # case 4
         return linear_num(b, subscript), None
     return None
+
+
+def _subscript_under_conditions(
+    b: IRBuilder, subscript: LinearForm, length: Num, low_margin: LinearForm | None,
+    high_margin: LinearForm | None, node: ast.AST,
+) -> _Subscript | None:
+    """Case 3 of `in_bounds_subscript`: the subscript clamped, where the conditions around it prove
+    the given margins (None: proved without them), perhaps with guards, which are added. None where
+    they do not prove them.
+
+        for i in range(n):
+            if i + 1 < n:            fact n - 2 - i >= 0; the high margin of x is len(x) - 2 - i
+                y[i] = x[i + 1]      →    guard len(x) - n >= 0;  inside = i + 1 < len(x)
+                                          x[select(inside, i + 1, 0)]
+    """
+    guarded = _entry_margins(b, [m for m in (low_margin, high_margin) if m is not None])
+    if guarded is None:
+        return None
+    for margin in guarded:
+        _guard_nonnegative(b, margin, node)
+    at = b.bind_or_reuse(subscript.expr(), "at")
+    low = TRUE if low_margin is None else Call("ge", (at, index_const(0)), "bool")
+    high = TRUE if high_margin is None else Call("lt", (at, length.ir), "bool")
+    in_bounds = b.bind_or_reuse(bool_op("and", low, high), "inside")
+    return _clamped_subscript(b, at, in_bounds, length, node)
 
 
 def _guard_nonnegative(b: IRBuilder, margin: LinearForm, node: ast.AST) -> None:

@@ -187,7 +187,7 @@ def apply_operator(
         return binary_operation(ctx, op, x, y, node, ufunc=bool(ufunc))
     if op is ast.Pow:
         return _complex_power_operation(ctx, x, y, node, ufunc=ufunc)
-    name, function, spelled = BINARY[op]
+    name, function, _ = BINARY[op]
     if name not in COMPLEX_OPS:
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     # 1. The result type. NumPy uses the ufunc if it was called, and for an operand that is a 0-d
@@ -195,15 +195,8 @@ def apply_operator(
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
     ty, either_parts = _result_type(function, x, y, node)
-    # 2. The formula. A ufunc has another one for products than an operator of scalars, since it
-    # runs NumPy's loop over arrays; and it gives its warnings another name.
-    if boxed or _uses_ufunc(x, y, ty):
-        spelled = spelled.removeprefix(SCALAR_PREFIX)
-    elif name == "mul" and _product_depends_on_type(x, y):
-        refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
-    spelled = ufunc or spelled
-    uses_array_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
-    formula = "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
+    # 2. The formula.
+    spelled, formula = _spelling_and_formula(op, x, y, ty, node, ufunc=ufunc, boxed=boxed)
     a, c = as_complex_parts(ctx, x, ty, node), as_complex_parts(ctx, y, ty, node)
     # 3. Checks where Python raises, sources of warnings where NumPy warns.
     if ty.weak:
@@ -212,12 +205,37 @@ def apply_operator(
         require(ctx.b, is_nonzero(c), "GUARD_DIVISION", node)
     steps = ComplexSteps(ctx.b)
     parts = COMPLEX_OPS[formula](a, c, steps, python=ty.weak)
-    if not ty.weak or either_parts:
+    if not ty.weak or either_parts:  # NumPy's, at least on some paths: it may warn
         certain = not (either_parts or is_reassociated_fold(ctx, x, y))
         steps.note_warnings(name, spelled, node, certain=certain)
-    if ty.weak or either_parts:
+    if ty.weak or either_parts:  # Python's, at least on some paths: nobody warns
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     return with_complex_type(parts, ty, either_parts, name, (x, y), node)
+
+
+def _spelling_and_formula(
+    op: type[ast.operator], x: _Number, y: _Number, ty: ScalarType, node: ast.AST, *, ufunc: str,
+    boxed: bool,
+) -> tuple[str, str]:
+    """NumPy's name of the operation in warnings, and the key of its formula in `COMPLEX_OPS`.
+
+        z * w of NumPy's scalars, or Python's         "scalar multiply", "mul"
+        np.multiply(z, w), elements of arrays         "multiply", "fused mul" if NumPy fuses
+        np.square(z)                                  "square", "mul"
+
+    A ufunc runs NumPy's loop over arrays, which on some machines fuses the multiply-adds of a
+    product (`numpy_fuses_complex_products`); an operator of scalars never does. ``boxed``: an
+    operand is a 0-d array, for which an operator calls the ufunc. Raises Refused for a product that
+    is computed by either, depending on the data.
+    """
+    name, _, spelled = BINARY[op]
+    if boxed or _uses_ufunc(x, y, ty):
+        spelled = spelled.removeprefix(SCALAR_PREFIX)
+    elif name == "mul" and _product_depends_on_type(x, y):
+        refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
+    spelled = ufunc or spelled
+    uses_array_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
+    return spelled, "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
 
 
 def is_reassociated_fold(ctx: Lowering, *numbers: _Number) -> bool:

@@ -282,7 +282,8 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
        the function's arrays; one guess for each dtype.
     4. As 2 and 3, with unions, which a name gets where its type depends on the data.
 
-    If the loop has a CarriedUnion, only those with unions are tried.
+    Guesses without unions come first, since one accumulator is cheaper than several, and more loops
+    of it can be vectorised. If the loop has a CarriedUnion, only those with unions are tried.
     """
     b, node, inits = ctx.b, loop.frame.node, loop.inits
     stay_python = {
@@ -516,10 +517,16 @@ def _with_fresh_names(ctx: Lowering, name: str, carry: LoopCarried) -> LoopCarri
 def _build_loop(
     ctx: Lowering, loop: CarriedLoop, iteration: _LoweredIteration, not_carried: frozenset[str]
 ) -> None:
-    """Emits the loop with its accumulators, and gives the names their values after it.
+    """Emits the loop with its accumulators, and gives the names their values after it. The last
+    step of `lower_loop_body`: `iteration` is the body, lowered with the settled types.
 
-    An induction variable needs no accumulator, except where the loop may exit early. The names
-    ``not_carried`` are assigned in the body and dead after the loop: they become unbound.
+    1. Each carried name gets its accumulators (`make_accumulators`) and its value after the loop
+       (`value_after_loop`). An induction variable needs no accumulator, except where the loop may
+       exit early, and the number of iterations is not known.
+    2. The loop is emitted: a `While` with the flag that it goes on, or a `Loop`, with the condition
+       ``until`` if it may exit early, or its search may stop.
+    3. The names get their values. Those ``not_carried`` are assigned in the body and dead after the
+       loop: they become unbound. A group makes the values of its names of its accumulators.
     """
     b, frame = ctx.b, loop.frame
     accs: list[Accum] = []

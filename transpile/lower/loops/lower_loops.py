@@ -21,6 +21,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Call, Var
 
 from ...analysis.waiting_loops import names_waited_for
+from ...codes.lowering_codes import HELP_FOR_ITERABLES
 from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
@@ -54,14 +55,20 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     is_text = isinstance(over, ast.Constant) and isinstance(over.value, str)
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""
+    if isinstance(over, ast.Call) and kind:
+        type_clause = f", a method of a {kind},"
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
-    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, _NO_ITERABLE))
+    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES))
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
-    """The type of an argument, or of the attribute of one, that `node` is; None for others."""
+    """The type of an argument, or of the attribute of one, that `node` is, or of which it calls a
+    method; None for others.
+    """
     match node:
         case ast.Name(id=name):
+            return ctx.types.get(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             return ctx.types.get(name)
         case ast.Attribute(value=value, attr=attribute):
             owner = _argument_part(ctx, value)
@@ -69,8 +76,6 @@ def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
                 return owner.part(attribute)
     return None
 
-
-_NO_ITERABLE = "loop over a range, an array, or a list of numbers"
 
 _ITERABLE_HELP = {
     "str": "loop over an array of its codes, `np.frombuffer(text.encode(), np.uint8)`",
@@ -96,11 +101,17 @@ _WAITING_HELP = "let Python wait; loops inside of this one are compiled"
 
 
 def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
-    """Lowers a ``while``. Its condition is lowered twice: before the loop, where it decides whether
-    there is a first iteration, and at the end of the body, where it decides about the next.
+    """Lowers a ``while`` to a `While` of Loop IR, which goes on as long as an accumulator is true.
 
-    ``trips`` is a name without a definition: it stands for the unknown trip count in proofs.
-    Raises Refused for a loop that waits.
+        while lo < hi:           go = lo < hi
+            lo = g(lo)      →    while loop(go_1, lo=lo, go_1=go):
+                                     lo = step(g(lo));  go_1 = step(g(lo) < hi)
+
+    The condition is lowered twice: before the loop, where it decides whether there is a first
+    iteration, and at the end of the body, where it decides about the next. ``trips`` is a name
+    without a definition: it stands for the unknown trip count in proofs. A ``while`` that counts
+    was made a ``for`` before (`while_to_for`). Raises Refused for a loop that waits for something
+    that another thread or a signal handler does.
     """
     b = ctx.b
     if names := names_waited_for(
@@ -121,10 +132,13 @@ def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
 
 
 def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
-    """Lowers a ``for`` over a call of ``range``, and binds its target to the last element.
+    """Lowers a ``for`` over a call of ``range`` to a `Loop` that counts from 0, and binds its
+    target to the last element. The module's docstring has an example.
 
-    After a loop that may have no iteration, the target is as before the loop: an int there is
-    selected by the trip count, and else the target is unbound where there was no iteration.
+    Macros have made ranges of all other iterables. `lower_range` gives the trip count and the
+    element of an iteration, `lower_loop_body` lowers the body and emits the loop. After a loop that
+    may have no iteration, the target is as before the loop: an int there is selected by the trip
+    count, and else the target is unbound where there was no iteration.
     """
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
         _refuse_iterable(ctx, node.iter)

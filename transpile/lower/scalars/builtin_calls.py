@@ -19,6 +19,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
+from ...diagnostics import counted
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, bool_op, cast, constant
@@ -300,7 +301,7 @@ def require_argument_count(args: list[Num], n: int, node: ast.Call) -> list[Num]
     if len(args) != n:
         refuse(
             "LOWER_CALL",
-            f"`{source_text(node.func)}` is called with {len(args)} arguments, not {n}",
+            f"`{source_text(node.func)}` is called with {counted(len(args), 'argument')}, not {n}",
             node,
         )
     return args

@@ -228,8 +228,8 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
     lies between 0 and ``y - 1``: these become its `RangeState.linear_bounds`, so that the subscript
     is proved to be in bounds. In this order:
 
-    - ``-y <= x < 2 * y``: no division; y is added or subtracted where x may be out of ``0 … y -
-      1``;
+    - ``-y <= x < 2 * y``: no division; y is added or subtracted where x may be out of the range
+      (`_wrapped_once`);
     - x runs with an enclosing loop, in steps of 1: the division is skipped where x is in the range;
     - else the remainder.
     """
@@ -243,33 +243,44 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
     if not (nonzero and b.known_at_entry(c) and min_value(b, y.linear) >= 0):
         return None
     last = y.linear + LinearForm({}, -1)
-    remainder: Expr = Call("mod", (a, c), "i64")
-    dividend = x.linear
-    is_within_one_divisor = (
-        dividend is not None
-        and _is_nonnegative_in_loops(ctx, dividend + y.linear)
-        and _is_nonnegative_in_loops(ctx, last + y.linear - dividend)
-    )
-    if dividend is not None and is_within_one_divisor:
-        remainder = a
-        if not _is_nonnegative_in_loops(ctx, dividend):
-            negative = Call("lt", (a, index_const(0)), "bool")
-            remainder = Call("select", (negative, Call("add", (a, c), "i64"), remainder), "i64")
-        if not _is_nonnegative_in_loops(ctx, last - dividend):
-            too_large = Call("ge", (a, c), "bool")
-            remainder = Call("select", (too_large, Call("sub", (a, c), "i64"), remainder), "i64")
-    elif dividend is not None and any(
-        abs(dividend.terms.get(f.var, 0)) == 1 for f in b.path.frames
-    ):
-        in_range = bool_op(
-            "and", Call("le", (index_const(0), a), "bool"), Call("lt", (a, c), "bool")
-        )
-        remainder = Call("select", (in_range, a, remainder), "i64")
+    remainder = _wrapped_once(ctx, a, c, x.linear, y.linear)
     if remainder is a:
         return x
+    if remainder is None:
+        remainder = Call("mod", (a, c), "i64")
+        terms = x.linear.terms if x.linear is not None else {}
+        if any(abs(terms.get(f.var, 0)) == 1 for f in b.path.frames):
+            in_range = bool_op(
+                "and", Call("le", (index_const(0), a), "bool"), Call("lt", (a, c), "bool")
+            )
+            remainder = Call("select", (in_range, a, remainder), "i64")
     remainder = b.bind(remainder, "wrapped")
     b.ranges.linear_bounds[remainder] = LinearForm(), last
     return integer_num(b, remainder, (0, max(0, max_value(b, last))))
+
+
+def _wrapped_once(
+    ctx: Lowering, a: Expr, c: Expr, dividend: LinearForm | None, divisor: LinearForm
+) -> Expr | None:
+    """``a % c`` without a division, where ``-c <= a < 2 * c`` in all iterations of the enclosing
+    loops: `a` itself where it is proved to be in ``0 … c - 1``, else with `c` added where it may be
+    negative, and subtracted where it may be too large. None where that is not proved. ``dividend``
+    and ``divisor`` are the linear forms of `a` and `c`; None: it has none.
+    """
+    last = divisor + LinearForm({}, -1)
+    if dividend is None or not (
+        _is_nonnegative_in_loops(ctx, dividend + divisor)
+        and _is_nonnegative_in_loops(ctx, last + divisor - dividend)
+    ):
+        return None
+    wrapped = a
+    if not _is_nonnegative_in_loops(ctx, dividend):
+        negative = Call("lt", (a, index_const(0)), "bool")
+        wrapped = Call("select", (negative, Call("add", (a, c), "i64"), wrapped), "i64")
+    if not _is_nonnegative_in_loops(ctx, last - dividend):
+        too_large = Call("ge", (a, c), "bool")
+        wrapped = Call("select", (too_large, Call("sub", (a, c), "i64"), wrapped), "i64")
+    return wrapped
 
 
 def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:

@@ -28,10 +28,11 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import core_functions
+from ...codes.lowering_codes import HELP_WITHOUT_OPTIONS
 from ...frontend.core_nodes import source_text
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import is_native
-from ...frontend.refusal import refuse
+from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
@@ -41,7 +42,7 @@ from ..state.guards_and_checks import require
 from ..state.lowering_state import CallRule, Lowering
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
-from ..state.symbol_values import Scalar
+from ..state.symbol_values import ArrayRef, ListRef, Scalar, Value
 from .builtin_calls import (
     float_from_text,
     lower_abs,
@@ -79,7 +80,7 @@ from .scalar_operands import (
 )
 from .tagged_unions import for_each_case
 
-__all__ = ["CALLS", "lower_call", "refuse_library_call"]
+__all__ = ["CALLS", "lower_call", "refuse_library_call", "refuse_missing_method"]
 
 
 _NO_RULE = "is not a function that can be compiled"
@@ -105,18 +106,32 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         return method
     function = resolve_guarded(ctx, node.func)
     refuse_library_call(ctx, node, function)
+    if function is None and isinstance(node.func, ast.Attribute):
+        refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         is_known = function in ctx.rules.calls or is_declared_callee(function)
         why = "is not compiled with these arguments" if is_known else _NO_RULE
-        help = "write what it computes as a loop, or call it without the optional arguments"
         message = f"`{source_text(node.func)}` {why}"
-        refuse("LOWER_CALL", message, node, help=help if is_known else None)
+        refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS if is_known else None)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
         return float_from_text(text, node)
     arguments = [lower_scalar(ctx, a) for a in node.args]
     return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *arguments)
+
+
+def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
+    """Raises Refused if `method` is called of an array or a list, which do not have it."""
+    owner: Value | None = lower_array(ctx, method.value)
+    if owner is None and isinstance(method.value, ast.Name):
+        owner = ctx.b.env.get(method.value.id)
+    if not isinstance(owner, (ArrayRef, ListRef)):
+        return
+    kinds = (list,) if isinstance(owner, ListRef) else owner.kinds or (np.ndarray,)
+    if not hasattr(kinds[0], method.attr):
+        what = {list: "a list", np.ndarray: "an array"}.get(kinds[0], f"a {kinds[0].__name__}")
+        refuse_missing_attribute(kinds[0], what, method)
 
 
 def _call_on_numbers(

@@ -99,7 +99,8 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
-        refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be compiled", node)
+        message = f"`{source_text(node)}` is a matrix product of what are no arrays here"
+        refuse("LOWER_UNSUPPORTED", message, node, help="multiply numbers by `*`")
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left = lower_scalar(ctx, node.left, operand_of=node)
     right = lower_scalar(ctx, node.right, operand_of=node)
@@ -209,14 +210,8 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         if not n.exact and other.dtype != n.dtype:
             message = "the value is a NumPy or a Python number depending on the data"
             refuse("LOWER_JOIN", message, node)
-        if n.strong and other.weak and not other.strong:  # rows 1 and 2
-            kind = DTYPES[n.strong].kind
-            if kind == "f":
-                return n.strong
-            has_numpy_dtype = n.dtype == n.strong  # not a wider one, since it may be Python's, too
-            is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
-            if kind in "iu" and has_numpy_dtype and is_int_that_fits:
-                return n.strong
+        if (dtype := _dtype_beside_python_number(n, other)) is not None:  # rows 1 and 2
+            return dtype
     if x.dtype == y.dtype:
         return x.dtype
     kinds = {DTYPES[x.dtype].kind, DTYPES[y.dtype].kind}
@@ -235,12 +230,31 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     return result_type(ctx, operator.add, (x, y), node).dtype
 
 
-def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
-    """``bool(node)`` as a bool of Loop IR. The operands of ``and`` and ``or`` may be of any two
-    types, since only their truth matters.
+def _dtype_beside_python_number(n: Num, other: Num) -> str | None:
+    """Rows 1 and 2 of `_comparison_dtype`, for a NumPy number `n` and a Python number `other`: the
+    NumPy dtype of `n` if it is a float, or an integer in which the constant `other` fits. None
+    where the rows do not apply.
+    """
+    if n.strong is None or other.weak is None or other.strong is not None:
+        return None
+    kind = DTYPES[n.strong].kind
+    if kind == "f":
+        return n.strong
+    has_numpy_dtype = n.dtype == n.strong  # not a wider one, since it may be Python's, too
+    is_int_that_fits = other.weak != "f64" and fits_dtype(other.ir, n.strong)
+    return n.strong if kind in "iu" and has_numpy_dtype and is_int_that_fits else None
 
-    If a name in `node` may be one of several arrays, ``#test = not not node`` is lowered as a
-    statement, which is done once for each array.
+
+def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
+    """``bool(node)`` as a bool of Loop IR: the condition of an ``if``, a ``while`` or a conditional
+    expression.
+
+        k and x[i] > 0.0    →    left = k != 0;  left and x[i] > 0.0
+
+    The operands of ``and`` and ``or`` may be of any two types, since only their truth matters. A
+    later operand is lowered under the condition that the earlier ones do not decide
+    (`used_only_where`). If a name in `node` may be one of several arrays, ``#test = not not node``
+    is lowered as a statement, which is done once for each array (`ambiguous_read`).
     """
     if first_ambiguous_read(ctx, node) is None:
         return _lower_unambiguous_test(ctx, node)

@@ -86,6 +86,7 @@ def power_operation(
         if ufunc and exponent == 0.5 and _POWER_IS_SQRT:
             value = apply_op(ctx.b, "sqrt", a)
         else:
+            ctx.b.rounds_otherwise = True
             value = _power_by_root(ctx, a, x, ty, exponent, node)
     else:
         a, c = ctx.b.bind(a, "base"), ctx.b.bind(c, "exponent")
@@ -249,13 +250,17 @@ def _square_or_cube(
         int_square = multiply(n, n)
         return int_square if exponent == 2 else multiply(int_square, n)
     ty = result_type(ctx, operator.pow, (x, y), node)
+    is_float = DTYPES[ty.dtype].kind == "f"
+    is_of_array = not ty.weak and not spelled.startswith(SCALAR_PREFIX)
+    # NumPy squares arrays by products, too; of scalars it calls C's `pow`, as Python does
+    ctx.b.rounds_otherwise |= is_float and not (is_of_array and exponent == 2)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     square = Call("mul", (e, e), ty.dtype)
     product: Expr = square if exponent == 2 else Call("mul", (square, e), ty.dtype)
-    if ty.weak and DTYPES[ty.dtype].kind == "f":
+    if ty.weak and is_float:
         product = ctx.b.bind(product)
         note_silent(ctx.b, "pow", (e,), product, node)
         require(ctx.b, in_domain("pow", (e,), product), "GUARD_RAISES", node)
-    elif DTYPES[ty.dtype].kind == "f":
+    elif is_float:
         product = with_warnings(ctx.b, "pow", (e,), product, spelled, node, ("over", "under"))
     return with_result_type(product, ty, x, y)

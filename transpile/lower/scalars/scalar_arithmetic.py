@@ -126,7 +126,7 @@ def binary_operation(
     Raises Refused where there is no result type, as for ``<<`` of floats, and for operations on
     bools that NumPy does not have.
     """
-    name, function, spelled = BINARY[op]
+    name, function, spelled = BINARY[op]  # spelled: NumPy's name of the operation in warnings
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
     if x.python_int and y.python_int and name in ("add", "sub", "mul"):
         return python_int_operation(ctx, name, x, y, node)

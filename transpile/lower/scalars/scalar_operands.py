@@ -83,25 +83,18 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     if not n.exact and n.dtype != dtype:
         refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
     to = DTYPES[dtype]
-    e: Expr
-    if n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype:
-        lo, hi = n.range
-        if lo < to.low or hi > to.high:
-            if isinstance(n.ir, Const) and n.strong is None:
-                refuse(
-                    "LOWER_TYPE",
-                    f"the Python int {n.ir.value} is out of bounds for {to.numpy}",
-                    node,
-                )
-            e = b.bind(n.ir)
-            not_above = (
-                TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
-            )
-            e = cast(e, "i64")
-            not_below = Call("ge", (e, index_const(to.low)), "bool")
-            require(b, bool_op("and", not_below, not_above), "GUARD_INT_RANGE", node)
-            return cast(e, dtype)
-    return to_operand_dtype(b, n, dtype, node)
+    is_int = n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype
+    if not is_int or (to.low <= n.range[0] and n.range[1] <= to.high):
+        return to_operand_dtype(b, n, dtype, node)
+    if isinstance(n.ir, Const) and n.strong is None:
+        message = f"the Python int {n.ir.value} is out of bounds for {to.numpy}"
+        refuse("LOWER_TYPE", message, node)
+    e = b.bind(n.ir)
+    not_above = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
+    e = cast(e, "i64")
+    not_below = Call("ge", (e, index_const(to.low)), "bool")
+    require(b, bool_op("and", not_below, not_above), "GUARD_INT_RANGE", node)
+    return cast(e, dtype)
 
 
 def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:

@@ -6,9 +6,10 @@ The rules themselves call these functions for the parts of a node. They go throu
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from ...diagnostics import counted
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
@@ -35,7 +36,9 @@ def lower_scalar(
         refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
     if operand_of is not None and isinstance(value, ArrayRef) and not value.kinds:
         _refuse_array_operation(value, operand_of)
-    reason = f"but an array with {value.rank} axes" if isinstance(value, ArrayRef) else "here"
+    reason = "here"
+    if isinstance(value, ArrayRef):
+        reason = f"but an array with {counted(value.rank, 'axis', 'axes')}"
     return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not a number {reason}", node)
 
 
@@ -72,10 +75,46 @@ def lower_block(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) 
     ctx.rules.block(ctx, block, live)
 
 
+_COLLECTION_HELP = "give it a name, in a statement before this one"
+
+_NO_RULE: Mapping[type[ast.expr], tuple[str, str | None]] = {
+    ast.Tuple: (
+        "is a tuple, which is compiled only where it is unpacked, returned, appended, used as a "
+        "key, or read at a constant place",
+        "use a name for each of its items",
+    ),
+    ast.List: ("is a list that has no name", _COLLECTION_HELP),
+    ast.ListComp: ("is a list that has no name", _COLLECTION_HELP),
+    ast.Dict: ("is a dict that has no name", _COLLECTION_HELP),
+    ast.DictComp: ("is a dict that has no name", _COLLECTION_HELP),
+    ast.Set: ("is a set that has no name", _COLLECTION_HELP),
+    ast.SetComp: ("is a set that has no name", _COLLECTION_HELP),
+    ast.GeneratorExp: (
+        "is a generator, which is compiled only as the argument of a function that is, such as "
+        "`sum`, `max`, `any` or `list`",
+        "write it as a loop",
+    ),
+    ast.Lambda: (
+        "is a function, which is compiled only where it is called, or passed to a function that "
+        "calls it",
+        "write the call with an `if` for each function that may be meant",
+    ),
+    ast.JoinedStr: ("is of type str, which is not compiled", None),
+    ast.Yield: ("makes the function a generator, which is not compiled",
+                "append to a list and return it"),
+    ast.YieldFrom: ("makes the function a generator, which is not compiled",
+                    "append to a list and return it"),
+    ast.Await: ("waits for a coroutine, which is not compiled",
+                "put what is computed in a function of its own, and decorate that"),
+    ast.Starred: ("stands for a number of items that is not known", "write each item"),
+    ast.Slice: ("is a slice, and not a number", "write each subscript"),
+}
+"""What an expression is for which no rule is, and what to write instead."""
+
+
 def refuse_expression(node: ast.expr) -> NoReturn:
-    """Refuses `node`, an expression without a rule."""
-    kind = type(node.value).__name__ if isinstance(node, ast.Constant) else ""
-    if isinstance(node, ast.JoinedStr):
-        kind = "str"
-    what = f"is of type {kind}, which is not compiled" if kind else "cannot be compiled"
-    refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node)
+    """Refuses `node`, an expression without a rule: says what it is, and what to write instead."""
+    what, help = _NO_RULE.get(type(node), ("is not a number, and not compiled here", None))
+    if isinstance(node, ast.Constant):
+        what = f"is of type {type(node.value).__name__}, which is not compiled"
+    refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node, help=help)

@@ -104,9 +104,16 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
         math.sqrt(x)     →    require not x < 0.0
         math.exp(x)      →    require not 709.78 < x, or x == inf        (OverflowError)
 
-    By operands alone where possible: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and so on.
-    For ``pow`` and other functions: an operand is infinite or NaN, or the result is finite.
-    Comparisons are negated, ``not x < 0`` rather than ``x >= 0``, so that they hold for NaN.
+    The conditions are those of CPython's ``Modules/mathmodule.c``: ValueError outside of the domain
+    of the function, OverflowError for an infinite result of finite operands.
+
+    - By operands alone where that decides: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and
+      so on. Such a condition can be tested before the call, and hoisted.
+    - For ``pow`` and all functions without a case: an operand is infinite or NaN, or the result is
+      finite.
+
+    Comparisons are negated, ``not x < 0`` rather than ``x >= 0``, so that they hold for NaN, for
+    which no function raises.
     """
     x = operands[0]
     match op:

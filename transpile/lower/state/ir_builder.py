@@ -238,6 +238,8 @@ class IRBuilder:
     `allows_unions`). No trial undoes it.
     ``array_version_depth``: how many of the enclosing statements are lowered once for each array
     that a name may be bound to (`lower_statements._lower_for_each_array`).
+    ``rounds_otherwise``: some operation has other last bits than Python's or NumPy's, which the
+    kernel does not show: a power that became a product or a root. No trial undoes it.
     ``hoisted_loops``: loops whose checks are also tested before the loop.
     ``observed_types``: pairs of a Python name and the text of a type that it has had, in order.
     """
@@ -255,6 +257,7 @@ class IRBuilder:
     forbids_unions: bool = False
     forbidding_mattered: bool = False
     array_version_depth: int = 0
+    rounds_otherwise: bool = False
     hoisted_loops: set[Loop] = field(default_factory=set)
     observed_types: dict[tuple[str, str], None] = field(default_factory=dict)
     ranges: RangeState = field(default_factory=RangeState)

@@ -113,7 +113,14 @@ def _contradicts(
 
 
 def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
-    """Whether `margin` is provably >= 0 in all iterations of the enclosing loops."""
+    """Whether `margin` is provably >= 0 in all iterations of the enclosing loops.
+
+        n - 1 - i    in a loop over i in range(n)    →    True: at least n - 1 - (n - 1)
+        i - 1                                        →    False: -1 in the first iteration
+
+    By its least value over the loops (`loop_extremum`), and the intervals of what is left in that.
+    No facts of branches are used: ask for ``margin - fact``, which is >= 0 if the fact is enough.
+    """
     return _is_provably_nonnegative(b, loop_extremum(b, margin, False))
 
 
@@ -157,7 +164,14 @@ def _is_provably_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
 def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm:
     """The least value of `linear` over all iterations of the enclosing loops (``highest``: the
     greatest), as a linear form without the loops' variables and without expressions that have
-    linear bounds (`RangeState.linear_bounds`). Inside a product or a ``min`` they may still occur.
+    linear bounds (`RangeState.linear_bounds`).
+
+        i + k        in a loop over i in range(n)    →    k; highest n - 1 + k
+        j - i        in one over j in range(i) too   →    -i, then -(n - 1); highest -1
+
+    Each variable is replaced by its bound, inner loops first, since their bounds may contain outer
+    variables. That each loop has an iteration is assumed: where one has none, no code runs. Inside
+    a product or a ``min`` variables may still occur.
     """
     known = b.ranges.linear_bounds
     bounds = [(atom, known[atom]) for atom in linear.terms if atom in known]

@@ -104,7 +104,7 @@ def test_annotated_containers() -> None:
         "a": "list[int]", "b": "list[list[float]]", "c": "list[tuple[float, ...]]",
         "d": "tuple[int, ...]", "e": "(float, int)", "g": "list[bool]",
         "h": str(type_of({"bias": 1.0, "rate": 1.0, "up": 1.0})), "i": "float", "j": "list[float]",
-        "k": "list[f32]", "m": "dict", "n": "list", "o": "list", "r": "'up'",
+        "k": "list[f32]", "m": "dict", "n": "list[str]", "o": "list", "r": "'up'",
     }
     assert shown(f).assumed == ()
 

@@ -133,3 +133,16 @@ def test_a_cell_that_is_no_python(tmp_path: Path) -> None:
     path = notebook(tmp_path / "bad.ipynb", "x = 1", "\ndef f(:")
     with pytest.raises(UnreadableFile, match=r"SOURCE_UNPARSABLE .*bad\.ipynb:2:2: "):
         compiled_cells(str(path))
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("kernels.py::f", "; FILE::FUNCTION is for bisect and reduce, a report is on all functions of"),
+    ("kernel.py", "; did you mean "),
+    ("another", "No such file or directory"),
+])
+def test_a_path_that_does_not_exist(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(FILE.format(name="f"))
+    with pytest.raises(UnreadableFile) as raised:
+        find_files([str(tmp_path / name)])
+    assert said in str(raised.value)
+    assert ("kernels.py" in str(raised.value)) == (name != "another")

@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
+import importlib.util
 import linecache
 import math
+import weakref
 from pathlib import Path
 
 import pytest
@@ -275,3 +278,31 @@ class TestScope:
             return trap.x
 
         assert Scope.of(f).resolve(ast.parse("trap.x", mode="eval").body) is None
+
+
+def test_what_was_read_is_read_again_only_after_an_edit(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text("def f(x):\n    return x + 1\n")
+    spec = importlib.util.spec_from_file_location("edited", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    first = read_source(module.f)
+    first.tree.body.clear()  # the caller's own
+    again = read_source(module.f)
+    assert ast.unparse(again.tree) == "def f(x):\n    return x + 1"
+    assert again.lines is first.lines
+    path.write_text("def f(x):\n    return x + 2  # longer\n")
+    with pytest.raises(Refused, match="does not match"):
+        read_source(module.f)
+    path.write_text("# moved down by a line\n\ndef f(x):\n    return x + 1\n")
+    with pytest.raises(Refused, match=r"does not match|no function"):
+        read_source(module.f)
+    module.f.__code__ = (lambda x: x + 1).__code__
+    with pytest.raises(Refused):
+        read_source(module.f)
+    kept = weakref.ref(module.f)
+    del module.f, first, again
+    gc.collect()
+    assert kept() is None

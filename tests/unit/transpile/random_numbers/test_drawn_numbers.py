@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import inspect
 import math
 import pickle
@@ -75,6 +76,19 @@ def test_methods(family: str, method: str) -> None:
         assert type(got) is type(wanted)
     if "spare" not in state_templates(family) or method not in ROUNDED:
         assert told(ours) == told(theirs)
+
+
+@pytest.mark.parametrize("family", ["legacy", "pcg"])
+def test_the_state_is_where_numpy_says(family: str) -> None:
+    """Of each generator, though NumPy is asked for the address in one of them only."""
+    for seed in range(40):
+        generator = MAKERS[family](seed)
+        words = state_arrays(family, generator)["words"]
+        bits = getattr(generator, "_bit_generator", None) or generator.bit_generator
+        address = bits.ctypes.state_address
+        if family == "pcg":
+            address = ctypes.c_uint64.from_address(address).value
+        assert words.ctypes.data == address
 
 
 def by_random(n):

@@ -170,11 +170,11 @@ def test_lists_of_lists_are_said_to_be_filled_in_turn() -> None:
         return k
 
     for function, args, array in (
-        (pairs, ([1, 2, 3],), "[[v] * 2 for v in a]"), (filled, (F64, F64.copy()), "out"),
+        (pairs, ([1, 2, 3],), "its result"), (filled, (F64, F64.copy()), "`out`"),
     ):
         (reason,) = fuse(function).report(*args).rejections
         assert reason.code == "VECTOR_CARRIED"
-        said = f"where items of `{array}` are stored depends on the iteration before"
+        said = f"where items of {array} are stored depends on the iteration before"
         assert reason.message == f"compiled as scalar code: {said}"
         assert "subscript" in (reason.help or "")
 

@@ -333,7 +333,7 @@ def by_a_multiple(n: int) -> float:
 
 def deviation(x: Any) -> float:
     mean = sum(x) / len(x)
-    return sum((v - mean) ** 2 for v in x) / len(x)
+    return sum((v - mean) * (v - mean) for v in x) / len(x)
 
 
 @pytest.mark.usefixtures("by_time")
@@ -445,6 +445,40 @@ def test_values_of_further_keywords_are_looked_at() -> None:
     for _ in range(20):
         assert f(xs, factor=0.7) == sum_by_option(xs, factor=0.7)
         assert {f(row, factor=v) for v in (2, 0.7, single)} == {*many}
+
+
+def squares(xs: Any) -> Any:
+    return sum([x ** 2 for x in xs])
+
+
+def cubes(xs: Any) -> Any:
+    s = 0.0
+    for x in xs:
+        s += x ** 3
+    return s
+
+
+def roots(xs: Any) -> Any:
+    s = 0.0
+    for x in xs:
+        s += x ** 0.5 + x ** 1.5 + x ** -0.5
+    return s
+
+
+def cubes_of_array(x: Any) -> Any:
+    return x ** 3
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("function", [squares, cubes, roots, cubes_of_array])
+def test_powers_by_products_have_one_answer(function: Any) -> None:
+    """C's `pow`, which Python calls, has other last bits for some numbers."""
+    f, values = fuse(function), np.random.default_rng(8).uniform(0.1, 1000, 100_000).tolist()
+    differ = [v for v in values if v ** 2 != v * v][:8] + [v for v in values if v ** 3 != v * v * v]
+    for v in differ[:16]:
+        x = np.array([v, v]) if function is cubes_of_array else [v]
+        first = repr(f(x))
+        assert {repr(f(x)) for _ in range(12)} == {first}
 
 
 def table_with_a_column(n: int) -> list[list[int]]:

@@ -136,9 +136,9 @@ def looked_up(x: Any, at: Any) -> float:
     (summed, ([1, 2, 3.5],), "GUARD_DTYPE", "`x[2]` is of type float"),
     (summed, ([1, 2, 1 << 70],), "GUARD_INT_RANGE", "`x[2]` does not fit"),
     (summed, ([2.5, "a"],), "GUARD_DTYPE", "`x[1]` is of type str"),
-    (outside, (np.ones(2), np.ones(3)), "GUARD_BOUNDS", "`x[i]` is outside of its array"),
-    (looked_up, (np.ones(2), [0, 5]), "GUARD_BOUNDS", "a subscript here was outside"),
-    (quotient, ([2, 3], 0), "GUARD_DIVISION", "a divisor here was zero"),
+    (outside, (np.ones(2), np.ones(3)), "GUARD_BOUNDS", "IndexError was raised here: index 2"),
+    (looked_up, (np.ones(2), [0, 5]), "GUARD_BOUNDS", "IndexError was raised here: index 5"),
+    (quotient, ([2, 3], 0), "GUARD_DIVISION", "ZeroDivisionError was raised here"),
 ])
 def test_a_guard_that_fails_is_told(function: Any, args: Any, code: str, said: str) -> None:
     f = fuse(function)

@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 import random
 import traceback
+from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,7 @@ from transpile import fuse
 from transpile.diagnostics import Rejection
 from transpile.runtime.outlined_region import OutlinedFunction
 from transpile.runtime.outlined_selection import OutlinedSelection
-from transpile.runtime.specialization import Specialization
+from transpile.runtime.specialization import SignatureResolver, Specialization
 
 NAN, INF = math.nan, math.inf
 
@@ -114,6 +116,48 @@ def test_regions_in_loops_have_pythons_bits(original: Any) -> None:
     assert fused.stats.compiled
 
 
+STATEMENTS = (
+    "for v in row: a += v * 0.1",
+    "for v in row: b = b * 0.7 + v",
+    "for k in range(len(row)): a += row[k] * k",
+    "for u, v in zip(row, row[1:]): a -= u * v",
+    "for v in row:\n            if v > b: b = v",
+    "for v in row:\n            if v < a: a, c = v, c + 1\n            else: c -= 1",
+    "for k, v in enumerate(row): a, b = b, a + v / (k + 1)",
+    "for v in row: c += int(abs(v) > 1); last = v",
+    "a += sum([v * v for v in row])",
+    "b = max(row, default=b) - min(row, default=a)",
+    "k = 0\n        while k < len(row):\n            a += math.sqrt(abs(row[k])); k += 3",
+    "for v in reversed(row):\n            if v > 2.5: break\n            b *= v",
+    "for v in row:\n            for w in row[:3]: a += v * w",
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("select", ["compiled", "time"])
+def test_random_loops_have_one_answer(
+    seed: int, select: str, tmp_path: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several folds in a Python loop, also while what serves the calls changes."""
+    monkeypatch.setenv("TRANSPILE_SELECT", select)
+    rng = random.Random(f"{start} {seed}")
+    body = "".join(f"        {text}\n" for text in rng.sample(STATEMENTS, rng.randint(1, 4)))
+    path = tmp_path / f"loops_{start}_{seed}.py"
+    path.write_text(
+        "import math\ndef loops(rows):\n    out = []\n    for row in rows:\n"
+        f"        a, b, c, last = 0.5, 1.5, 0, None\n{body}"
+        "        out.append(f'{a!r} {b!r} {c!r} {last!r}')\n    return out\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    original, fused = names["loops"], fuse(names["loops"], on_reject="silent")
+    cases = [rows_of(kind) for kind in ("floats", "ints", "special")]
+    cases += [[row[:3] for row in case] * 3 for case in cases]
+    for rows in cases * (1 if select == "compiled" else 30):
+        assert fused(rows) == original(rows), path.read_text()
+
+
 def test_values_that_the_source_tells_to_be_arrays_are_summed_in_lanes() -> None:
     def row_sums(x: Any) -> Any:
         out = []
@@ -180,6 +224,44 @@ def test_the_faster_one_serves(entries: int, time: int, python: int, serves: str
             selection.add_time(40, served, time if served == "outlined" else python)
     assert served == serves
     assert (selection.faster_as_python() is not None) == (serves == "original")
+
+
+def test_short_calls_are_looked_at_seldom() -> None:
+    """A look takes much longer than they do."""
+    allowances = []
+    for time in (400, 10_000_000):
+        selection = OutlinedSelection(outlined(a=True), "LOWER_TYPE")
+        for _ in range(200):
+            served, is_trial = selection.choice(9, True)
+            if is_trial:
+                selection.add_time(9, served, time)
+        keys: Any = ()
+        rows = selection.rows(keys, test_short_calls_are_looked_at_seldom, Counter())  # type: ignore[arg-type]
+        allowances.append(max(int(row.counters[1]) for row in rows))
+    assert allowances == [25_000, 1 << 10]
+
+
+def failing(rows: Any) -> Any:
+    for row in rows:
+        s = 0.0
+        for v in row:
+            s += v
+        str(s)
+    raise KeyError(str(s))
+
+
+def test_calls_that_raise_are_not_timed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_SELECT", "time")
+    looks, inner = [], SignatureResolver.signature_of_call
+    monkeypatch.setattr(
+        SignatureResolver, "signature_of_call",
+        lambda self, *args: (looks.append(1), inner(self, *args))[1],
+    )
+    fused = fuse(failing, on_reject="silent")
+    for _ in range(1000):
+        with pytest.raises(KeyError):
+            fused([[1.5, 2.5]])
+    assert len(looks) < 200
 
 
 def evalpoly(polynomials: Any, x: Any) -> Any:

@@ -541,3 +541,40 @@ def test_a_fused_helper_keeps_its_options():
         assert refused is said, report
     assert fuse(twice_in_order, on_reject="silent")(x) == exact
     assert fuse(twice_in_order, reassociate=False, on_reject="raise")(x) == exact
+
+
+def depth_of(tree):
+    return 1 + max((depth_of(t) for t in tree), default=0)
+
+
+def total_of(tree):
+    return sum([total_of(t) for t in tree])
+
+
+def refined(v, k):
+    return v if k == 0 else sum(refined(v, k - 1) * 0.5 for _ in range(2))
+
+
+@pytest.mark.parametrize("function", [depth_of, total_of])
+def test_recursion_in_a_comprehension_is_refused_soon(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its body is inlined before the calls in comprehensions are."""
+    from transpile.frontend.inline import callee_body
+
+    bodies, inner = [], callee_body._spend_nodes
+    monkeypatch.setattr(callee_body, "_spend_nodes", lambda *args: (bodies.append(1), inner(*args)))
+    tree = [[], [[]] * 3] * 20
+    fused = fuse(function, on_reject="silent")
+    assert fused(tree) == function(tree)
+    (rejection,) = [s.rejection for s in fused._specializations.values()]
+    assert rejection is not None
+    assert rejection.code == "LOWER_RECURSION"
+    assert len(bodies) < 10
+
+
+def test_recursion_in_a_comprehension_that_ends_is_compiled() -> None:
+    def refine_all(x):
+        return [refined(v, 3) for v in x]
+
+    same(refine_all, (X,))

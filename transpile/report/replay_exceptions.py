@@ -1,0 +1,178 @@
+"""Exceptions of calls that Python runs: what was raised, and at which place of the function.
+
+After a guard has failed the exception tells what has really happened (`failed_guard_rejections`).
+In a function that is refused it is often the cause: what Python raises, the compiler cannot compile
+(`with_exceptions`).
+"""
+from __future__ import annotations
+
+import difflib
+import dis
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, ModuleType, TracebackType
+
+import numpy as np
+
+from loopir.lazy_dataclass import record, replace
+from loopir.nodes import Span
+
+from ..codes.lowering_codes import HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+from ..diagnostics import CODES, Rejection
+from ..frontend.source import is_within
+
+__all__ = ["ReplayException", "replay_exception", "with_exceptions"]
+
+
+@record(frozen=True, slots=True)
+class ReplayException:
+    """What Python raised in a call that compiled code did not serve."""
+
+    reason: str
+    """The code of the guard that had failed, or of the refusal."""
+    code: str
+    """The code of what happened: a guard is tested before the loop, and the loop may have raised
+    something else before it came to what the guard is about. That of a refusal stays, but for a
+    ``raise`` or ``assert``."""
+    span: Span | None
+    """Where the function raised it, or called what did."""
+    kind: str
+    """The name of the exception's class."""
+    text: str
+    """The start of what the exception says; empty if that is not known."""
+    holds_for_all_values: bool
+    """Whether it is raised for all arguments of these types: a name or an attribute that there is
+    not, an operation on objects that do not have it."""
+
+    def is_like(self, other: ReplayException) -> bool:
+        """Whether both are of one kind and place, whatever values the text names."""
+        return replace(self, text=other.text) == other
+
+
+    @property
+    def message(self) -> str:
+        """The exception as a sentence."""
+        return f"{self.kind} was raised here{': ' * bool(self.text)}{self.text}"
+
+
+def replay_exception(function: FunctionType, reason: str, error: Exception) -> ReplayException:
+    """What `error` says, which `function` has raised. `reason`: the code for which Python ran it.
+    """
+    found = [*_places(function.__code__, error.__traceback__)]
+    span, is_raise_statement = found[-1] if found else (None, False)
+    code = _code(reason, error, is_raise_statement)
+    return ReplayException(
+        reason, code, span, type(error).__name__, _first_line_of(error),
+        isinstance(error, (TypeError, AttributeError, NameError, np.exceptions.AxisError)),
+    )
+
+
+def with_exceptions(
+    rejections: Iterable[Rejection], raised: Iterable[ReplayException]
+) -> Iterator[Rejection]:
+    """`rejections` of a function, where one at a place at which Python raised an exception says so:
+    in place of its own message, if the exception is raised whatever the values are, and the help is
+    none for just that; else in a note, as other values may be computed.
+    """
+    causes = [e for e in raised if e.code == e.reason and e.span is not None]
+    for r in rejections:
+        cause = next((e for e in causes if _is_at(e.span, r.span)), None)
+        if cause is None or not r.code.startswith("LOWER_") or r.code == "LOWER_UNDEFINED":
+            yield r
+        elif cause.holds_for_all_values and r.help in _general_help(r.code):
+            yield Rejection(r.code, cause.message, cause.span, help=_HELP)
+        elif r.note is None and not cause.holds_for_all_values:
+            yield replace(r, note=f"in the first call {cause.message}")
+        else:
+            yield r
+
+
+def _general_help(code: str) -> tuple[str | None, ...]:
+    """The help that all rejections of `code` have, if there is no better one."""
+    page = CODES[code]
+    return None, page.help, page.help_outside_loop, HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+
+
+_HELP = "correct that first: the exception is Python's own"
+
+
+def _is_at(place: Span | None, refused: Span | None) -> bool:
+    """Whether an exception at `place` is one of what is `refused`: one is a part of the other."""
+    if place is None or refused is None or place.line != refused.line:
+        return False
+    return place == refused or is_within(place, refused) or is_within(refused, place)
+
+
+def _code(reason: str, error: Exception, is_raise_statement: bool) -> str:
+    """The code for what happened: that of the guard if it is about such exceptions."""
+    if is_raise_statement:
+        return "GUARD_RAISES"
+    if not reason.startswith("GUARD_"):
+        return reason
+    is_of_shapes = reason == "GUARD_SHAPE" and isinstance(error, ValueError)
+    own = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "GUARD_RAISES")
+    return reason if is_of_shapes else own
+
+
+_CODES = {
+    ZeroDivisionError: "GUARD_DIVISION",
+    UnboundLocalError: "GUARD_EMPTY",
+    IndexError: "GUARD_BOUNDS",
+}
+"""The codes for what raises these; for other exceptions it is ``GUARD_RAISES``."""
+
+_LONGEST_TEXT = 100
+"""Characters of an exception's own text that are shown."""
+
+
+def _first_line_of(error: Exception) -> str:
+    """The start of the text of an exception of Python's or NumPy's, if no code of the user's
+    computes it.
+    """
+    library = type(error).__module__.partition(".")[0]
+    is_plain = all(type(part) in (str, int, float, tuple, type(None)) for part in error.args)
+    if library != "numpy" and not (library == "builtins" and is_plain):
+        return ""
+    text = str(error).strip().partition("\n")[0] + _similar_attribute(error)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT - 1]}…"
+
+
+def _similar_attribute(error: Exception) -> str:
+    """The end of a sentence on an attribute that an array, a list or a module does not have: the
+    most similar one; empty for other errors and objects.
+    """
+    owner, name = getattr(error, "obj", None), getattr(error, "name", None)
+    kind = type(owner)
+    if not isinstance(error, AttributeError) or not isinstance(name, str):
+        return ""
+    if kind is not ModuleType and kind.__module__ not in ("builtins", "numpy"):
+        return ""
+    public = vars(owner) if kind is ModuleType else {n for c in kind.__mro__ for n in vars(c)}
+    close = difflib.get_close_matches(name, [n for n in public if n[0] != "_"], n=1)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _places(code: CodeType, traceback: TracebackType | None) -> Iterator[tuple[Span | None, bool]]:
+    """The places in a function, or in what is defined in it, that `traceback` goes through, from
+    the outside in: of each the span, and whether it is a ``raise`` or ``assert``.
+    """
+    while traceback is not None:
+        own = traceback.tb_frame.f_code
+        if own is code or _contains(code, own):
+            at = traceback.tb_lasti
+            operation = dis.opname[own.co_code[at]]
+            yield _span(own, at, traceback.tb_lineno), operation == "RAISE_VARARGS"
+        traceback = traceback.tb_next
+
+
+def _contains(code: CodeType, inner: CodeType) -> bool:
+    """Whether `inner` is the code of a comprehension or function in `code`."""
+    return any(c is inner or _contains(c, inner) for c in code.co_consts if isinstance(c, CodeType))
+
+
+def _span(code: CodeType, at: int, line: int) -> Span | None:
+    """The place of the instruction at the offset `at`; before Python 3.11, its line alone."""
+    positions = [*code.co_positions()][at // 2] if hasattr(code, "co_positions") else ()
+    if not positions or None in positions:
+        return Span(line, 0, line, 0)
+    first, last, start, end = positions
+    return Span(first, start, last, end)
