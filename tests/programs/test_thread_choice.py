@@ -25,7 +25,11 @@ def test_threads_that_do_not_help_are_left_out() -> None:
         time.sleep(0.005 * (max(used[-6:]) < 2))  # a busy machine: it pauses, then tries again
         used.append(threads("saturate"))
     assert 2 <= max(used[-6:]) <= 4
-    assert max(threads("sleep") for _ in range(30)) == 8  # what gets faster keeps them all
+    used = [threads("sleep") for _ in range(30)]
+    while max(used) < 8 and len(used) < 600:
+        time.sleep(0.005)
+        used.append(threads("sleep"))
+    assert max(used) == 8  # what gets faster keeps them all
     assert library.tp_pool_join(ctypes.c_int64(2000)) == 0
 
 
