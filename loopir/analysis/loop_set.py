@@ -187,7 +187,9 @@ class LoopSetBuilder:
     """A walk in order of evaluation that numbers the operations of a nest (value numbering).
 
     Each method that takes a statement appends its operations; each that takes an expression also
-    returns the operations that compute it.
+    returns the operations that compute it, with the loops that its value varies with. These come
+    from the bottom: a loop variable varies with its loop, a load with those in its subscripts, a
+    call with those of its operands, and an accumulator with the loop that advances it.
     """
 
     def __init__(
@@ -253,6 +255,11 @@ class LoopSetBuilder:
     def loop(self, s: Loop) -> None:
         """Append the nest `s`: starts of its accumulators, body, steps, results. No operation
         inside is shared with one outside.
+
+            for j in loop(0, n, s=0.0):      v0 = start         | i       inside a loop over i
+                s = step(s + x[i, j])    →   v1 = load x[i, j]  | i j
+                                             v2 = add(v0, v1)   | i j
+                                             v3 = result(v2)    | i       what s is after it
         """
         outer_loops = frozenset(self.around)
         self.available.clear()
@@ -262,14 +269,8 @@ class LoopSetBuilder:
         self.around.append(s.var)
         if s.var not in self.order:
             self.order.append(s.var)
-        trip_count = affine_trip_count(s.range)
-        if trip_count is not None and trip_count.number is not None:
-            self.trips[s.var] = max(trip_count.number, 0)
-        elif (
-            isinstance(s.range, Interval)
-            and (max_trips := constant_max_trips(s.range, self.definitions)) is not None
-        ):
-            self.trips[s.var] = max_trips
+        if (trips := self.max_trips(s.range)) is not None:
+            self.trips[s.var] = trips
         self.forms[s.var] = variable_form(s.var)
         self.values[s.var] = _ExprOperations(loops=frozenset((s.var,)))
         self.block(s.body)
@@ -278,6 +279,13 @@ class LoopSetBuilder:
         self.available.clear()
         for a, step in steps:
             self.values[a.name] = self.add("result", a.init.dtype, [step], step.loops - {s.var})
+
+    def max_trips(self, r: Range) -> int | None:
+        """The trip count of a loop over `r`, or a bound of it, if one is constant; else None."""
+        trip_count = affine_trip_count(r)
+        if trip_count is not None and trip_count.number is not None:
+            return max(trip_count.number, 0)
+        return constant_max_trips(r, self.definitions) if isinstance(r, Interval) else None
 
     def step(self, e: Expr, var: str) -> _ExprOperations:
         """The operation that computes the accumulator step `e`. Its value varies with the loop
@@ -435,7 +443,9 @@ class LoopSet:
 
 
 def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
-    """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation.
+    """`loop` of `kernel` as a LoopSet. Equal loads between two stores are one operation. (Example:
+    the top of this module.) `permute_loops` and `vectorize_outer` ask for the cost of a nest in
+    several orders; `nest_plans` shows it.
 
     Raises ValueError where the nest contains a loop or statement that is not scalar and counted.
     """

@@ -168,6 +168,8 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
 
 _PRINT_HELP = "print behind the loop, and collect in a list or an array what is to be printed"
 
+_PRINT_OUTSIDE_HELP = "print what the function returns, where it is called"
+
 _STATEMENT_HELP = {
     "import": "import it at the top of the file; install it if Python does not find it",
     "global": "return the value instead of binding a global name",
@@ -319,7 +321,8 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
     if isinstance(value, ast.Call):
         name = source_text(value.func)
         message = f"`{name}` is not a function that can be compiled"
-        refuse("LOWER_CALL", message, stmt, help=_PRINT_HELP if name == "print" else None)
+        for_print = _PRINT_HELP if ctx.b.path.frames else _PRINT_OUTSIDE_HELP
+        refuse("LOWER_CALL", message, stmt, help=for_print if name == "print" else None)
     first_line = source_text(value).partition("\n")[0]
     refuse("LOWER_UNSUPPORTED", f"`{first_line}` is not compiled as a statement", stmt)
 

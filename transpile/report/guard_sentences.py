@@ -30,6 +30,8 @@ class GuardFailures:
     """How often Python raised which exception in a call whose guard had failed."""
     always_raised: frozenset[str] = frozenset()
     """The codes of guards after whose failure each call that was observed has raised."""
+    never_raised: frozenset[str] = frozenset()
+    """The codes of guards after whose failure no call that was observed has raised."""
     replays: Mapping[str, int] = field(default_factory=dict)
     """How many calls Python computed, by code."""
 
@@ -95,7 +97,11 @@ def failed_guard_rejections(
             code, span = "GUARD_ALIAS", None
         if (count := min(count, unexplained.get(code, 0))) > 0:
             unexplained[code] -= count
-            yield _failed(code, _guard_sentence(guard, terms, failed=True), (span,), count, terms)
+            message = _guard_sentence(guard, terms, failed=True)
+            is_cautious = code in failures.never_raised and code in _CAUTIOUS
+            if is_cautious and isinstance(guard, Guard):
+                message = _CAUTIOUS[code].format(_guarded(guard, terms))
+            yield _failed(code, message, (span,), count, terms)
     for code, found in failures.mismatches.items():
         if (count := unexplained.get(code, 0)) > 0:
             unexplained[code] = 0
@@ -151,6 +157,14 @@ _HELP_FOR_EXCEPTIONS = {
 }
 """The help where an exception was raised, for codes whose own is about something else."""
 
+_CAUTIOUS = {
+    "GUARD_BOUNDS": "{} might have left its array; when Python ran the call, it did not",
+    "GUARD_DIVISION": "{} might have divided by zero; when Python ran the call, it did not",
+    "GUARD_RAISES": "{} might have raised an exception; when Python ran the call, it did not",
+}
+"""What is said of a guard that failed in calls in which Python then raised nothing: it is tested
+before the loop, and the loop does not come to that place, or not with these values."""
+
 _OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
 """The codes of floating-point conditions."""
 
@@ -193,12 +207,17 @@ def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool =
             if failed:
                 return f"{first} and {second} share memory"
             return f"{first} and {second} share no memory{' or are one array' * or_same}"
-        case Guard(cond, code, span=span):
-            parameter = terms.parameter_at(span)
-            text = parameter or (source_segment(span, terms.lines) if span else None)
-            used = sorted(filter(None, {terms.variable(name) for name in names_read(cond)}))
-            cited = f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"
+        case Guard(code=code, span=span):
+            cited, parameter = _guarded(guard, terms), terms.parameter_at(span)
             phrase = _PHRASES.get(code, (f"{code} holds at {{}}", f"{code} failed at {{}}"))
             if code == "GUARD_INT_RANGE" and parameter is not None:
                 phrase = _OF_INT_ARGUMENTS
             return phrase[failed].format(cited)
+
+
+def _guarded(guard: Guard, terms: UserTerms) -> str:
+    """What a guard is about: the source text at its place, else the variables that it reads."""
+    text = source_segment(guard.span, terms.lines) if guard.span else None
+    text = terms.parameter_at(guard.span) or text
+    used = sorted(filter(None, {terms.variable(name) for name in names_read(guard.cond)}))
+    return f"`{text or '`, `'.join(used)}`" if text or used else "an intermediate value"

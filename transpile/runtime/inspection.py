@@ -146,13 +146,15 @@ def _failures(spec: Specialization | None) -> GuardFailures | None:
     raised_after = Counter[str]()
     for raised, count in spec.raised.items():
         raised_after[raised.reason] += count
-    always = frozenset(c for c, (calls, _) in spec.observers.items() if calls == raised_after[c])
+    observed = {code: calls for code, (calls, _) in spec.observers.items()}
+    always = frozenset(code for code, calls in observed.items() if calls == raised_after[code])
+    never = frozenset(code for code in observed if not raised_after[code])
     for variant in spec.variants:
         failed.update(variant.failed_guards)
         mismatches |= variant.mismatches
     return GuardFailures(
         guards=failed, mismatches=mismatches, raised=spec.raised, always_raised=always,
-        replays=spec.stats.replays,
+        never_raised=never, replays=spec.stats.replays,
     )
 
 

@@ -269,7 +269,9 @@ def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> No
     """
     is_copy = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
     if array.kinds and is_copy:
-        refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is not an item of a list", node)
+        message = f"`{source_text(node)}` is a slice of a list, which Python copies"
+        help = "use an array, of which a part is a view, or copy the items by a comprehension"
+        refuse("LOWER_SUBSCRIPT", message, node, help=help)
 
 
 def is_slice_part(ctx: Lowering, part: ast.expr) -> bool:

@@ -56,7 +56,7 @@ def _new_list_items(
 ) -> ListItems:
     """Adds the array parameter for the items of the list `name`; see `take_list_items`."""
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
-        said = f"`{name}` is of type {ty}, of which all is taken at once"
+        said = f"`{name}` is of type {ty}, and is used as a whole, not item by item"
         refuse("LOWER_TYPE", said, use, help=_as_array(name))
     if name not in _names_read_in_loops(ctx.tree):
         said = f"`{name}` is of type {ty}, and no loop goes through it"

@@ -165,6 +165,25 @@ def test_a_recurrence_in_lanes_is_a_scan_with_its_operations() -> None:
     assert (loop.what, loop.flops) == ("scan", 2)
 
 
+def one_behind(x: Any, n: int) -> float:
+    """`x[n]` is tested before the loop, which may be over before it comes there."""
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] < 0:
+            break
+        total += x[i] * x[n]
+    return total
+
+
+def test_of_a_guard_that_was_too_careful_nothing_wrong_is_said() -> None:
+    f = fuse(one_behind)
+    for _ in range(2):
+        f(np.array([-1.0, 2.0]), 5)
+    told, *_ = f.report().rejections
+    assert (told.code, told.note) == ("GUARD_BOUNDS", "2 calls were computed by Python")
+    assert told.message == "`x[n]` might have left its array; when Python ran the call, it did not"
+
+
 def joined_with_a_recurrence(x: Any) -> Any:
     kept = [v for v in x if v > 1]
     total = 0.0

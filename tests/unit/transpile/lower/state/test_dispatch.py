@@ -60,6 +60,8 @@ def of(body: str, tmp_path: Path) -> Any:
     ("try:\n    for v in x: s += 1 / (v - x[3])\nexcept ZeroDivisionError: s = 1.0\n"
      "finally: s += 1",
      "a `try` with both `except` and `finally` is not compiled here", "after the `try`"),
+    ("print(x.sum())", "`print` is not a function that can be compiled", "where it is called"),
+    ("for v in x: print(v)", "`print` is not a function that can be compiled", "behind the loop"),
     ("ys = list(x)\ndel ys[0]\ns = ys[0]", "a `del` statement is not compiled here",
      "make a new list without the item"),
     ("ys = [v if v > 1 else 0.0 for v in x]\nfor v in ys: s += v",
