@@ -528,8 +528,12 @@ static history *history_of(const tp_region *r)
     return h;
 }
 
-/* The running average `old`, of which `new` becomes an eighth; a much larger `new` counts as four times `old`. */
-static double average(double old, double new) { return !old ? new : old + (new < 4 * old ? new - old : 3 * old) / 8; }
+/* The average of `runs` values, of which `old` is that of all but the last one, `new`; of more than 8, `new` becomes an eighth. A
+ * much larger `new` counts as four times `old`. */
+static double average(double old, double new, int32_t runs)
+{
+    return runs < 2 ? new : old + (new < 4 * old ? new - old : 3 * old) / (runs < 8 ? runs : 8);
+}
 
 /* Corrects the rate that all calls of the region share by one measurement: by a quarter, or wholly if it is far off. */
 static void learn_rate(float *rate, double time, double units)
@@ -681,8 +685,8 @@ static void learn_parallel(const tp_region *r, history *h, int t, double time, d
     else if (since(pool.woken) > WOKEN) pool.woken = 0, pool.streak = RARELY;
     if (pool.is_wake) return;                /* it was for the next ones, and says nothing about this one */
     experience *e = &h->parallel[pool.were_awake];
-    e->time = average(e->time, time / r->units);
     e->runs++;
+    e->time = average(e->time, time / r->units, e->runs);
     int is_clear = e->runs >= 3 || e->time > 3 * h->serial;
     if (h->serial && is_clear && e->time > 0.95 * h->serial) {
         e->skip = 8 << e->level, e->level += e->level < 7, e->runs = 0, e->time = 0;
@@ -743,7 +747,7 @@ static int64_t run_timed(tp_region *r)
     history *h = history_of(r);
     note_run(r, 1, 1, expected_time(r, h), time);
     double sample = time / r->units;
-    h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample);
+    h->serial = h->serial_runs == 1 && sample < h->serial ? sample : average(h->serial, sample, h->serial ? 8 : 1);
     if (h->serial_runs < 2) h->serial_runs++;   /* of the first two, the faster one: the first meets cold caches */
     learn_rate(r->loop->rate, time, r->units);
     note_end(begin, time >= CERTAIN);

@@ -102,6 +102,19 @@ int64_t tp_harness(const int64_t *given, double units, double *x, double *y, dou
     return status | tp_flags() << 32;
 }
 
+#ifdef PAYS_AWAKE                           /* with the pool in this text */
+/* Whether a region whose serial runs take `serial` is no longer run in parallel after parallel runs that have taken `times`. */
+int64_t tp_harness_learn(const double *times, int64_t runs, double serial)
+{
+    static float rate;
+    tp_loop loop = {.run = run, .rate = &rate};
+    tp_region region = {.loop = &loop, .last = 100, .grain = 1, .units = 1};
+    history h = {.rate = &rate, .serial = serial, .serial_runs = 2};
+    for (int64_t k = 0; k < runs; k++) learn_parallel(&region, &h, 2, times[k], serial);
+    return h.parallel[pool.were_awake].skip;
+}
+#endif
+
 /* Nanoseconds a call, the best and the median of `calls`: of a region of `length` elements that each take a few steps, after
  * `idle` microseconds in which the caller does nothing. */
 static int64_t spin_run(const tp_array *arrays, const tp_scalar *scalars, void *captured, int64_t first, int64_t last)

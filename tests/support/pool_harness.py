@@ -15,7 +15,8 @@ from targets.build.build_kernel import build_object
 from targets.c.headers import read_header
 
 __all__ = [
-    "KINDS", "Result", "connect_harness", "harness_program", "run_region", "times",
+    "KINDS", "Result", "connect_harness", "harness_program", "pool_of_its_own",
+    "run_region", "times",
 ]
 
 KINDS = (
@@ -91,3 +92,24 @@ def times(length: int, calls: int, idle: int, *, is_connected: bool) -> Any:
     y, out = np.zeros(length), np.zeros(calls)
     library.tp_harness_time(length, calls, idle, y.ctypes.data, out.ctypes.data)
     return out
+
+
+def pool_of_its_own(*defined: str) -> Any:
+    """A function that runs a region of the harness by a pool with those macros, and the pool."""
+    library = ctypes.CDLL(build_object(harness_program(), ("-pthread", *defined)))
+    run = ctypes.cast(library.tp_pool_run, ctypes.c_void_p).value
+    ctypes.c_void_p.in_dll(library, "tp_run_region").value = run
+    library.tp_harness.argtypes = [ctypes.c_void_p, ctypes.c_double, *[ctypes.c_void_p] * 4]
+    library.tp_harness.restype = ctypes.c_int64
+
+    def region(
+        kind: str, length: int, grain: int = 1, is_uneven: bool = False
+    ) -> tuple[Any, Any, Any]:
+        given = np.array([KINDS.index(kind), length, grain, 0, is_uneven, 0, 0], np.int64)
+        x, y, sums = (np.arange(float(length)) for _ in range(3))
+        threads = np.zeros(length, np.int64)
+        pointers = [a.ctypes.data for a in (x, y, sums, threads)]
+        assert library.tp_harness(given.ctypes.data, float(length), *pointers) == 0
+        return x, y, threads
+
+    return region, library
