@@ -6,7 +6,10 @@
 It joins producer into consumer (vertical fusion) and independent loops (horizontal fusion), chains
 of any length, and nests level by level. `_LoopFuser.block` walks a block twice: first it joins
 loops with equal iteration order, then those that can be joined when one is reversed or shifted
-(`shift_and_peel`). `fusion_legality.judge_fusion` decides on each pair. Afterwards `forward_stores`
+(`shift_and_peel`). `fusion_legality.judge_fusion` decides on each pair. The choice is greedy: pairs
+are tried in source order, each loop with the next one, and a legal pair that pays is joined at once
+and stays joined. Of several legal alignments the first of `shift_and_peel.alignments` is taken. Two
+fusions are never compared with each other. Afterwards `forward_stores`
 keeps in a register what the joined loop stores and loads again, and `contract_arrays` removes a
 temporary array that is not loaded any more. The stage ``fuse`` of `transpile/pipeline.py` calls
 `fuse_kernel`.

@@ -1,4 +1,9 @@
-"""Lane masks as C: vectors of 0 and -1, or integers with one bit a lane, by the target."""
+"""Lane masks as C: vectors of 0 and -1, or integers with one bit a lane, by the target.
+
+A mask of vectors fills one register: that of 8 lanes in 256 bits has lanes of 32 bits. Operations
+on narrower or wider data convert it (`mask_to_width`, `mask_from_width`). A mask of bits needs no
+conversion.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -24,6 +29,7 @@ MASK_OPS = {
     "ge": "{0} | ~{1}",
     "select": "({0} & {1}) | (~{0} & {2})",
 }
+"""Operations on bools, on whole masks: false is 0, true has all bits set. ``lt``: not a, and b."""
 
 
 def mask_op(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:

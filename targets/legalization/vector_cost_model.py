@@ -57,14 +57,14 @@ def vector_cost(n: ir.Node) -> float:
 
 
 def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """How many registers a group has, in a loop whose group the vectoriser has not fixed: how often
-    the vector loop is unrolled, which LLVM calls its interleave count.
+    """How many registers a group has in a loop without reductions: how often the vector loop is
+    unrolled, which LLVM calls its interleave count. A loop with a reduction has a group of as many
+    lanes as `passes.vector.vectorize._group_lanes` says, on every target, and so of ``group //
+    width`` registers. `legalize._legalize_loop` distinguishes them.
 
         y[i:8] = x[i:8] * 2.0                     4: the products of four registers overlap in time
         the loop over columns of a @ b, 6 rows    2: 12 sums, 2 loads and 2 operands make up 16
                                                   registers: the register tile of a matrix product
-
-    `legalize` calls it for each vector loop without accumulators of its own.
     """
     if target.bits == 0:
         return 1  # no registers

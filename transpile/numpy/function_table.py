@@ -102,8 +102,10 @@ class Row(NamedTuple):
         reads: the number of positional arguments that it reads; a further one may be ``out``.
         sized: whether the value of an argument sets the length of the result (``np.zeros(n)``), so
             that a probe replaces it by a small number.
-        static: parameters, separated by spaces, whose values must be known at compile time;
-            `STATIC_PARAMETERS` holds for every function.
+        static: parameters, separated by spaces, whose values must be known at compile time, besides
+            `STATIC_PARAMETERS`, which holds for every function. `specialized_parameters` reads it:
+            an argument of the user's function that is passed on as one of these counts by value, so
+            that there is a kernel for each of its values. The macros refuse any other value.
         fill: the initial elements, if it allocates; "nothing": uninitialised; "numpy": NumPy
             computes them before the kernel starts; "": it does not allocate by a shape.
         joins: how it joins a list of arrays; None: it does not.

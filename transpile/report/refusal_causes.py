@@ -41,7 +41,9 @@ def with_cause(
     function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection:
     """What a report shows in place of `rejection`, which refused `function` for arguments of these
-    types: its cause, in the user's names and with a help. The cause is the first of
+    types: its cause, in the user's names and with a help. There is one rejection for a signature:
+    that of the first thing that the compiler refused. Here is chosen how it is explained. The cause
+    is the first of
 
     - a name or attribute in the refused statement that does not exist (`_undefined_name`): nothing
       else that is said of the statement would help;
@@ -66,7 +68,7 @@ def with_cause(
     except Refused:
         return with_help(rejection)
     scope = Scope.of(function)
-    source = replace(source, tree=source.whole or source.tree)
+    source = replace(source, tree=source.whole or source.tree)  # of a region: the function around
     if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
         rejection = replace(rejection, note=None)  # "in `f`, file:line": the line that is shown
     if (undefined := _undefined_name(source.tree, scope, span)) is not None:
@@ -79,7 +81,7 @@ def with_cause(
         or _collection_with_name(source.tree, rejection)
         or rejection
     )
-    cause = _with_class(source.tree, scope, cause)
+    cause = _with_class(source.tree, scope, cause)  # a class "makes an object"
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
     told = terms.rejection(_with_help_for_type(types, cause))
     return replace(told, help=told.help or terms.help(told.code, told.span))

@@ -12,10 +12,10 @@ time, since the work of a call depends on more than its size.
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
 With one exception: a call that converts lists may be long only because of that. So its kernel is
 timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
-items of a long list. Nor is Python tried where its results could have other last bits
-(``exact_up_to``): the same call must not have two answers. That depends on the size of the
-arguments from which the numbers of terms of its sums follow, not on the length of a list of which
-few items are read.
+items of a long list. Nor is Python tried for calls larger than ``exact_up_to``, where its sums
+could have other last bits: the same call must not have two answers. For this size only the
+arguments count that determine how many terms a sum has; a long list of which few items are read
+does not.
 
 `Backoff` decides about calls that no compiled code could serve.
 """

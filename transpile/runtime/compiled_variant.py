@@ -185,8 +185,9 @@ class Variant:
         """Decide from a kernel's status, which is not 0, whether Python replays the call. Called by
         the Python wrapper (``_tp_judge``), and by `is_result_valid` of whole.c.
 
-        Returns None if the result stands, "" if the call has another signature, else the code of
-        the replay. By the status:
+        Returns None if the result stands; "" if the kernel did not accept the arguments, by their
+        types or values, such as an int of 65 bits (`mismatch` finds which); else the code of the
+        guard that failed. By the status:
 
         - negative: the arguments do not fit the kernel, which has not run;
         - FIRST_GUARD_STATUS or more: a guard failed. The kernel has written nothing;

@@ -86,8 +86,11 @@ def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _with_masked_term(acc: Accum, loop: Loop) -> Accum:
-    """`acc` with the neutral element in place of a term that is not added: the sum of the two could
-    raise a flag.
+    """`acc` with the neutral element of the fold in place of a term that an ``if`` leaves out::
+
+        s = step(select(c, s + x, s))    →    s = step(s + select(c, x, -0.0))
+
+    So the sum of the accumulator and that term, which may raise a flag, is not computed.
     """
     fold = reduction_of(acc, loop)
     if fold is None or not fold.is_inexact:

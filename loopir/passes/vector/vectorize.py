@@ -175,11 +175,14 @@ loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is
 
 
 def is_short_fold(loop: Loop) -> bool:
-    """Whether the loop surely has at most `SHORT_FOLD` terms and is a float fold, whose terms
-    vector lanes would add in another order. `vectorize` leaves such a loop scalar if it is in no
-    other loop: vectors save nothing there, and ``sum([0.1, 0.2, 0.3])`` has Python's bits.
+    """Whether the loop is a fold of floats, such as a sum, whose terms vector lanes would take in
+    another order (`reorders_floats`), and surely has at most `SHORT_FOLD` terms.
+
+    `vectorize` leaves such a loop scalar if it is in no other loop: vectors save nothing there, and
+    ``sum([0.1, 0.2, 0.3])`` has Python's bits. In a nest `version_short_reductions` decides. Where
+    the number of terms is known only at run time, `keep_fold_order` makes such a loop.
     """
-    counted = counted_range(loop)
+    counted = counted_range(loop)  # the bound is a constant, also of [lo, min(lo + 32, n))
     count = None if counted is None else max_trips_of_strip(counted)
     return count is not None and count <= SHORT_FOLD and reorders_floats(loop)
 

@@ -13,7 +13,8 @@ A floating-point flag that they raise may be wrong: the kernel becomes strict in
 runs the call again. Therefore a loop that may raise flags is only taken if the kernel reads no
 array that it writes: a replay then finds its inputs unchanged.
 
-The loop around must have no dependence between iterations (`_can_run_side_by_side`). Folds around
+The loop around must have no dependence between iterations (`_can_run_side_by_side`), and run to its
+end: a ``return`` in the inner loop leaves both, and such a nest is not taken. Folds around
 the ``while`` are split off first (`reduction_fission`).
 """
 from __future__ import annotations
@@ -71,7 +72,8 @@ __all__ = ["as_lockstep_while", "lane_loads_in_bounds", "DivergentWidener", "vec
 
 def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
     """`s` as a straight-line ``while`` on one bool accumulator; None where lanes cannot run it in
-    lockstep.
+    lockstep. This decides whether an inner loop that is left early, by a ``break``, may be run in
+    lanes; then `_can_run_side_by_side` decides about the loop around it.
 
     A counted loop must consist of assignments and branches and end by an accumulator (``until``); a
     ``while`` may also have replay checks, and its condition must be an accumulator. Checks apply

@@ -109,14 +109,15 @@ static inline int64_t tp_run(const tp_array *a, int rank, int64_t size, int64_t 
     int k = rank;
     for (; k && (a->dims[k - 1] == 1 || a->strides[k - 1] == size); k--) size *= a->dims[k - 1];
     while (k--)
-        for (int64_t rest = a->dims[k] > 1 ? a->strides[k] : 0; rest;) {
+        for (int64_t rest = a->dims[k] > 1 ? a->strides[k] : 0; rest;) {    /* Euclid */
             int64_t common = rest;
             rest = *step % rest, *step = common < 0 ? -common : common;
         }
     return size;
 }
 
-/* Whether two arrays with overlapping address ranges lie in each other's gaps, such as fields of records or alternate elements. */
+/* Whether two arrays with overlapping address ranges lie in each other's gaps, such as fields of records or alternate elements:
+ * all runs of both begin at multiples of `step` from their first ones, so that one step shows whether b's run lies in a's gap. */
 static inline int tp_interleaved(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size)
 {
     int64_t step = 0, a_run = tp_run(a, a_rank, a_size, &step), b_run = tp_run(b, b_rank, b_size, &step);

@@ -203,7 +203,7 @@ class _TryRewriter:
         number = self.cx.fresh("caught")
         lines, leaves = self._block(body, number, in_loop=False)
         if not leaves:
-            raise _Unsupported  # nothing in it is understood better than by `rewrite`
+            raise _Unsupported  # nothing in it is caught: `rewrite` has failed for another reason
         rest = [copy_tree(s) for s in self.orelse]
         for k, (_, handler) in reversed([*enumerate(self.handlers, 1)]):
             text = "if N == K: HANDLER\nelse: REST" if rest else "if N == K: HANDLER"

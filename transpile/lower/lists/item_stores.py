@@ -1,8 +1,14 @@
 """Items stored in lists: each must have the type of the others.
 
 `require_item` is called for each store to an array that holds the items of a list. Python lists
-take any item; here the type must fit the array, for each kind of list by other rules: a dynamic
-list and a repetition can be lowered again with a wider item type, others cannot.
+take any item; here the type must fit the array. Where it does not, lowering starts again for some
+kinds of lists:
+
+- a list that grows, and one of a fixed length that the function makes, with a wider item type;
+- a list argument of ints, with a type that has ints and floats (`NeedsMixedList`);
+- an append-only list, as one that grows.
+
+All other items of another type are refused.
 """
 from __future__ import annotations
 
@@ -34,7 +40,8 @@ class NeedsItemFlags(Exception):
 
 
 class NeedsMixedList(Exception):
-    """Raised by `require_item` where a float is stored in the list argument `name`, of ints::
+    """Raised by `_require_item_of_argument` where a float is stored in the list argument `name`, a
+    list of ints::
 
         x[i] = x[i] / 2        # x: list[int]. From here on it has ints and floats
 
@@ -48,11 +55,12 @@ class NeedsMixedList(Exception):
 
 
 def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
-    """Checks that `value` can be stored in `array`, if that holds the items of a list.
+    """Checks that `value` can be stored in `array`, if that holds the items of a list. The kind of
+    the list selects the function that decides.
 
-    Raises NewBufferType or NeedsItemFlags where lowering must start again with a wider item type,
-    UnknownListLength where an append-only list must become a dynamic one, Refused where no array
-    can hold the items.
+    Raises NewBufferType, NeedsItemFlags or NeedsMixedList (of a list argument) where lowering must
+    start again with a wider item type, UnknownListLength where an append-only list must become a
+    dynamic one, Refused where no array can hold the items.
     """
     buffer = next((n for n, a in ctx.dynamic.arrays.items() if a == array.name), None)
     if buffer is not None and array.kinds:

@@ -233,9 +233,8 @@ def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
 def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
     """Its body lowers an iteration of the loop `frame`.
 
-    In the body the trip count is >= 1. That becomes a fact only where it is not so everywhere: if
-    some iteration of the enclosing loops has no iteration of this one. (Elsewhere it is known, or
-    guarded before the loops.)
+    In the body the trip count is >= 1. That is recorded as a fact only if the trip count may be 0
+    in some iteration of the enclosing loops; else it is known already, or guarded before the loops.
     """
     outer = b.path.facts
     b.path.frames.append(frame)

@@ -189,6 +189,9 @@ def test_workers_sleep_between_calls() -> None:
         assert time.process_time() - before < 0.005
 
 
+IMPORTS = f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n"
+"""A program of its own finds the harness, too."""
+
 APART = """
 import os, subprocess, sys, time
 import numpy as np
@@ -264,7 +267,7 @@ def test_a_worker_that_was_woken_on_the_callers_cpu_is_kept_off_it(
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one CPU")
     program = tmp_path / "apart.py"
-    program.write_text(APART + rest)
+    program.write_text(IMPORTS + APART + rest)
     assert run_program(program).stdout == f"kept apart\n{printed}\n"
 
 
@@ -324,9 +327,6 @@ def test_a_fork_in_the_middle_of_a_region() -> None:
             caller.join()
             assert os.waitpid(child, 0)[1] == 0
 
-
-IMPORTS = f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n"
-"""A program of its own finds the harness, too."""
 
 SIGNALLED = IMPORTS + """
 import ctypes, os, signal, sys, threading, time
