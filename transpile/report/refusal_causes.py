@@ -27,6 +27,7 @@ from ..diagnostics import CODES, Refused, Rejection
 from ..frontend.ast_names import name_bindings, names_bound_by
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
+from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
@@ -34,7 +35,7 @@ from ..lower.scalars.lower_calls import CALLS
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import cited_names, user_terms
 
-__all__ = ["with_cause", "with_help"]
+__all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
 
 
 def with_cause(
@@ -399,6 +400,32 @@ def _uncompiled_call(
             if passed & names:
                 return _not_compiled(call)
     return None
+
+
+def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
+    """The rejection of each call of a NumPy function that has no compiled form, in source order.
+
+    Lowering stops at the first thing that it refuses, so a report on a function of which regions
+    are compiled asks here what else NumPy runs. In the example it runs both calls::
+
+        p = np.packbits(b)      # what lowering refuses
+        for v in x: s += v      # compiled, as a region
+        q = np.unpackbits(p)    # left to NumPy, too
+
+    None where the user has registered macros, which may expand any call.
+    """
+    try:
+        tree = read_source(function).tree
+    except Refused:
+        return
+    if registered():
+        return
+    scope = Scope.of(function)
+    calls = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Call)]
+    for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
+        called = scope.resolve(call.func)
+        if isinstance(called, type(np.sum)) and _is_not_compiled(called):
+            yield with_help(_not_compiled(call))
 
 
 def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:

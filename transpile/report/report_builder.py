@@ -489,7 +489,8 @@ def report_regions(
 
     It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
     all regions have run, and each of them is accepted. Then the refusals of the whole function
-    matter to nobody who looks for slow loops, and are only shown in detail.
+    matter to nobody who looks for slow loops, and are only shown in detail. (The caller,
+    `inspection.report`, adds the calls that NumPy runs.)
 
     ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
     report says of each that it is compiled when it runs.

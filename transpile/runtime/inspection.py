@@ -26,7 +26,8 @@ from ..report.measured_choice import (
     faster_as_python_rejection,
     too_short_rejections,
 )
-from ..report.remark_selection import merge_equal
+from ..report.refusal_causes import uncompiled_numpy_calls
+from ..report.remark_selection import merge_equal, without_shown
 from ..report.replay_exceptions import with_exceptions
 from ..report.report_builder import (
     join_reports,
@@ -122,7 +123,7 @@ def _report_on_types(
             function, _source_or_none(function), types_by_name, [reason], target, stats
         )
         if outlined is not None:
-            refused = _report_with_regions(outlined, refused)
+            refused = _report_with_regions(function, outlined, refused)
         if spec is None:
             return refused
         told = with_exceptions(refused.rejections, spec.raised)
@@ -337,8 +338,13 @@ def _outlined_or_none(
         return None
 
 
-def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
-    """The report with those of the regions: for the types of their last call, if they have run."""
+def _report_with_regions(
+    function: FunctionType, outlined: OutlinedFunction, refused: Report
+) -> Report:
+    """The report with those of the regions: for the types of their last call, if they have run. It
+    shows all calls that are left to NumPy (`uncompiled_numpy_calls`), also if all loops are
+    compiled.
+    """
     reports = [
         _without_consequences(p.fused.report_for(p.latest), p, outlined, refused)
         for p in outlined.regions if p.latest is not None
@@ -348,7 +354,9 @@ def _report_with_regions(outlined: OutlinedFunction, refused: Report) -> Report:
     known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
     found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
-    return replace(found, rejections=(*found.rejections, *too_short_rejections(too_short)))
+    left = uncompiled_numpy_calls(function)
+    shown = merge_equal((*found.rejections, *left, *too_short_rejections(too_short)))
+    return replace(found, rejections=shown, further=without_shown(found.further, shown))
 
 
 def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:

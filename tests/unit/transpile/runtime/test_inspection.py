@@ -180,6 +180,44 @@ def test_where_all_loops_are_compiled_a_statement_of_pythons_is_for_who_asks() -
         assert "LOWER_UNSUPPORTED" not in str(report)
 
 
+def packed_first(x: Any, b: Any) -> Any:
+    p = np.packbits(b)
+    s = 0.0
+    for v in x:
+        s += v
+    q = np.unpackbits(p)
+    return s, p, q
+
+
+def packed_last(x: Any, b: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += v
+    p = np.packbits(b)
+    return s, p, np.unpackbits(p)
+
+
+def packed_between_expressions(x: Any, b: Any) -> Any:
+    y = x * 2.0 + x
+    p = np.packbits(b)
+    w = y * x - 1
+    return w, np.unpackbits(p)
+
+
+@pytest.mark.parametrize("f", [packed_first, packed_last, packed_between_expressions])
+def test_each_call_that_numpy_runs_is_reported_beside_compiled_loops(f: Any) -> None:
+    """Lowering stops at the first one."""
+    fused, args = fuse(f), (np.ones(100), np.ones(100, np.uint8))
+    fused(*args)
+    for report in (fused.report(*args), fused.report()):
+        assert report.loops
+        assert [(r.code, r.message.split("`")[1]) for r in report.rejections] == [
+            ("LOWER_CALL", "np.packbits"), ("LOWER_CALL", "np.unpackbits")
+        ]
+        assert "LOWER_CALL" not in {r.code for r in report.further}
+        assert "np.unpackbits(p)" in str(report)
+
+
 def test_what_follows_from_cutting_out_a_region_is_for_who_asks() -> None:
     f, args = fuse(made_outside), (np.ones(3), {"a": 1})
     f(*args)
