@@ -261,9 +261,9 @@ def _prove_or_guard_range(
 
     - the subscript certainly leaves the array in some iteration, as ``x[i - 1]`` with i from 0;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
-    - it contains an expression of which only bounds are known (`RangeState.linear_bounds`, such as
-      ``0 <= k % n <= n - 1``): the guard would test a bound that no iteration may reach, and fail
-      for calls that are in bounds;
+    - it contains an expression such as ``k % n``, of which only the bounds 0 and n - 1 are known
+      (`RangeState.linear_bounds`). A guard could only test these bounds, and would fail for calls
+      in which no iteration reaches them;
     - the margins are not known at kernel entry.
     """
     lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)

@@ -418,8 +418,8 @@ def trips_within_range(
 
     - for a ``while``, its largest possible trip count alone: how often it runs is not known before
       it ends, so that no guard could bound it;
-    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: what this loop
-      adds in all is the step of the enclosing loop, which may run the longer the less that is;
+    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: the less this
+      loop adds in all, the more iterations the enclosing loop may have;
     - else the largest, then `_SAFE_TRIPS`.
 
     `refine_carried` asks whether there is a result; `_with_final_range`, after the loop is lowered,
