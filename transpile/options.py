@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopir.lazy_dataclass import record
 
 if TYPE_CHECKING:
-    from targets.isa.target_registry import Target
+    from targets.isa.target_registry import Target, TargetName
 
     from .knobs import Knobs
 
-__all__ = ["OnReject", "Options", "TargetName", "chosen_target", "options_of"]
-
-TargetName = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
-"""What ``target=`` accepts: "auto", and each name of `targets.isa.target_registry.TARGETS`."""
+__all__ = ["OnReject", "Options", "chosen_target", "options_of"]
 
 OnReject = Literal["warn", "silent", "raise"]
 """What ``on_reject=`` accepts."""

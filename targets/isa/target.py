@@ -67,7 +67,8 @@ class InstrRow:
     ``{l}``: the lanes.
 
     ``asm`` is GCC's inline assembly: ``%0`` is the register of the result, ``%1``, ``%2`` … are
-    those of the operands, as the operation has them. x86 instructions are in AT&T syntax: the
+    those of the operands, as the operation has them. The instruction must not read its destination;
+    one that does is a template in a header. x86 instructions are in AT&T syntax: the
     destination is last, and the sources are in the reverse of Intel's order, so that
     ``vsubpd %2, %1, %0`` computes ``%0 = %1 - %2``. AArch64's have the destination first.
     """

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Literal
 
 from .avx2 import AVX2
 from .avx512 import AVX512
@@ -12,11 +13,17 @@ from .sse2 import SSE2
 from .target import InstrRow, Target, Vec, mask_type
 
 __all__ = [
-    "TARGETS", "InstrRow", "Target", "Vec", "mask_type", "runnable_targets", "best_target",
-    "features", "machine",
+    "TARGETS", "InstrRow", "Target", "TargetName", "Vec", "mask_type", "runnable_targets",
+    "best_target", "features", "machine",
 ]
 
 TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NEON)}
+"""The targets by name. Of targets whose vectors have one width, the best one comes first:
+`best_target` takes the first that the machine runs.
+"""
+
+TargetName = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]
+"""What ``target=`` accepts: "auto", and the names of `TARGETS`, in their order."""
 
 
 @cache

@@ -5,6 +5,7 @@ import ast
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,9 @@ from typing import get_args
 import pytest
 from paths import ROOT
 
-from targets.isa.target_registry import TARGETS
+from targets.isa.target_registry import TARGETS, TargetName
 from transpile import fuse
-from transpile.options import Options, TargetName
+from transpile.options import Options
 
 USES = ROOT / "tests" / "project" / "typed_uses.py"
 
@@ -88,3 +89,11 @@ def test_signature_and_docstring_have_every_option() -> None:
 
 def test_target_names() -> None:
     assert get_args(TargetName) == ("auto", *TARGETS)
+
+
+def test_no_module_but_the_registry_lists_the_targets() -> None:
+    """A new target is added to one file besides its own."""
+    registry = ROOT / "targets" / "isa" / "target_registry.py"
+    files = [p for d in ("loopir", "targets", "transpile") for p in (ROOT / d).rglob("*.py")]
+    lists = [p for p in files if all(re.search(rf"\b{n}\b", p.read_text("utf-8")) for n in TARGETS)]
+    assert lists == [registry]

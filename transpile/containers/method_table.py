@@ -31,6 +31,8 @@ TableUse: TypeAlias = Literal[
 """What an expression or statement does with a table (a dict or set whose keys are data): bind it to
 a name, look up a key, insert or update one, remove one, remove all, iterate over keys or values in
 insertion order, reduce them by a function that ignores the order, ask for their number, return it.
+After a removal the entries are not in Python's insertion order, so that a method that depends on it
+(``popitem``) is no "remove".
 """
 
 

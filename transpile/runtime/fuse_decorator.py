@@ -21,13 +21,15 @@ from typing import (
     overload,
 )
 
-from ..options import OnReject, Options, TargetName, options_of
+from ..options import OnReject, Options, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .outlined_region import Stats, total_stats
 from .stub_functions import Arguments, argument_collector
 
 if TYPE_CHECKING:
+    from targets.isa.target_registry import TargetName
+
     from ..report.loop_report import Report
     from ..report.source_listing import Listing
     from ..types.value_types import ArgType
@@ -86,7 +88,7 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     The result is called like the function and returns the same; whatever cannot be compiled runs as
     Python, and ``report`` says why. Options, with their defaults:
 
-    - ``target="auto"``: the instruction set, one of "scalar", "sse2", "avx2", "avx512" and "neon";
+    - ``target="auto"``: the name of an instruction set, as ``transpile --targets`` lists them;
       "auto" takes the best that this machine has.
     - ``threads="auto"``: how many threads a kernel may use, at most; "auto": as many as pay. The
       result has the same bits for any number.

@@ -134,8 +134,10 @@ def fires_on(
 
     ``parts``: types of the node's fields; a list of one item counts as the item. ``calls``: what
     must be called, by the node itself or, of a statement, by its ``value`` or ``iter``: one of
-    these functions, ``.methods`` or kinds of callees. ``when``: a condition of `firing_conditions`.
-    Raises ValueError for a field that is not in `_PARTS`.
+    these functions, ``.methods`` or kinds of callees. ``when``: a condition of
+    `firing_conditions`. A declaration only saves time: `macro` must return None on all other nodes
+    itself, and so must ask what is called (`Context.resolve`, `Context.builtin`). Raises ValueError
+    for a field that is not in `_PARTS`.
     """
     fields = {n: t if isinstance(t, tuple) else (t,) for n, t in parts.items()}
     for kind in kinds:
