@@ -74,9 +74,10 @@ def in_bounds_subscript(
        guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
        prove it in bounds: no check. (No guard can: how far they go is not known at entry.)
-    3. The loops alone do not prove it in bounds, but the conditions around it do, given something
-       that is known at kernel entry: that is guarded. The subscript is clamped, since vector code
-       computes it also where those conditions do not hold.
+    3. The conditions around it, such as ``if i + 1 < n``, imply that it is in bounds, provided that
+       something else holds that is known at kernel entry, such as ``n <= len(x)``: that becomes the
+       guard. The subscript is clamped, since vector code computes it also where those conditions
+       do not hold.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
        does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
        from 0, which is case 5 (`_prove_or_guard_range`).

@@ -302,8 +302,8 @@ def _retype_carried(
     - the later type: that of `back_edge`;
     - changes: `LoopCarried.changes_after_first`, the first iteration starts with the type of
       `init`, all others with the later type;
-    - NumPy for good: `back_edge` is either, but the first iteration makes it NumPy's, and no later
-      one makes it Python's (`_becomes_numpy_in_first`);
+    - NumPy for good: by its types, `back_edge` is either; but the first iteration makes it NumPy's,
+      and it stays so from then on (`_becomes_numpy_in_first`), so that it needs no type flag;
     - new types: `raise_new_types` asks for a union, or refuses where there can be none.
 
     ==  ==============================================  ========================================
