@@ -117,7 +117,9 @@ def field_expression(array: str, path: tuple[str, ...]) -> HostExpr:
 
 @record(frozen=True, slots=True)
 class ObjectMember:
-    """A member of an object that is an argument."""
+    """The kernel's parameter ``name`` is a member of an argument that is an object, tuple or dict;
+    ``read`` is evaluated at each call.
+    """
 
     name: str
     read: HostExpr

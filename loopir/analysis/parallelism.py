@@ -8,11 +8,11 @@ machines: the answer has the same bits. The question is asked of loops in their 
 or vector; a vector loop runs its iterations in groups of lanes.
 
 The proof for an array (Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001,
-call it a dependence distance of 0): there is an axis along which every access of iteration i stays
-within ``c * i + r``, for a stretch of values of r that is shorter than what c advances in an
-iteration. Then no two iterations touch one element. An extent is that stretch of subscripts: bounds
-that are affine in the loop's variable, once the variables of inner loops have been replaced by
-their first and last values.
+call it a dependence distance of 0): there is an axis along which the subscripts of all accesses of
+iteration i lie between ``c * i + lo`` and ``c * i + hi``, and these intervals overlap for no two
+iterations: ``hi - lo`` is less than c times the step of the loop. An extent is such an interval:
+bounds that are affine in the loop's variable, once the variables of inner loops have been replaced
+by their first and last values.
 """
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _shift(
     start_difference = second_start - first_start
     # at least 0, and at least so much that the second loop does not start before the first
     delay = max(0, -start_difference, *needed_delays)
-    # how far the first loop's start lies before that of the delayed second one
+    # iterations of the first loop before the delayed second one starts: they are peeled
     earlier = start_difference + delay
     if delay > _MAX_PEELED or earlier > _MAX_PEELED:
         return None
@@ -183,7 +183,7 @@ def _shift(
         # the ends are then compared at run time, and the number of peeled iterations has no bound:
         # not for nests, each of whose iterations is a whole loop
         return Shift(delay, earlier, None) if is_innermost(first) and is_innermost(second) else None
-    # how far the end of the delayed second loop lies behind that of the first one
+    # iterations of the delayed second loop after the first one has ended; negative: the other way
     longer = trips_more + earlier
     if abs(longer) > _MAX_PEELED:
         return None

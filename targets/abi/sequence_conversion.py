@@ -136,7 +136,7 @@ class SequenceSpec:
 
     def take_mixed(self, value: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The items of a list of ints and floats as floats, and which of them are ints; (None,
-        None) if one is anything else, or an int that no float equals.
+        None) if one is anything else, or an int beyond 2**53, since not every such int is a float.
         """
         if type(value) is not list:
             return None, None
@@ -185,7 +185,7 @@ def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
 
 
 def converter_words(items: SequenceSpec) -> np.ndarray:
-    """The words of an ``items`` struct of `items.c`."""
+    """The fields of the C struct ``items`` (`items.c`), each a word of 64 bits."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
     item_spec = parameter_spec(Param("item", items.dtype), items.weak, False)
     share = items.take if items.shares_memory else None

@@ -619,9 +619,9 @@ static int free_cpus(int awake)
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);
-    int is_usual = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);     /* in quick succession */
+    int in_succession = PEEK(&pool.may_spin) && pool.streak > FREQUENT && ticks() > PEEK(&pool.crowded);
     int64_t blocks = (r->last - r->first + r->grain - 1) / r->grain;
-    pool.is_wake = 0, pool.were_awake = awake > 0 || is_usual;
+    pool.is_wake = 0, pool.were_awake = awake > 0 || in_succession;
     experience *e = &h->parallel[pool.were_awake];
     if (blocks < most) most = (int)blocks;                  /* each has one grain, at least */
     if (most < 2 || PEEK(&pool.is_forced)) return most;
@@ -630,7 +630,8 @@ static int choose_threads(const tp_region *r, history *h, double time)
         if (e->skip) e->skip--;
         return 1;
     }
-    /* A time to compare with: the first two runs of a short region are serial, and one after so much time in parallel. */
+    /* A time to compare with: the first two runs of a short region are serial. After so much time in parallel another one is; what
+     * is known of parallel runs is forgotten then, and learnt again. */
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
     if (h->spent > time * (h->serial_runs < 2 ? EARNED : EARNED_AGAIN)) {
         *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
@@ -642,10 +643,10 @@ static int choose_threads(const tp_region *r, history *h, double time)
     if (available < most) most = available;
     if (most < 2) return 1;
     /* Workers that spin are those that are awake; in quick succession all, although some must be woken first. */
-    int ready = is_usual ? most : awake + 1 < most ? awake + 1 : most;
+    int ready = in_succession ? most : awake + 1 < most ? awake + 1 : most;
     int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
     int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
-    pool.is_wake = is_usual && spinning > awake + 1;
+    pool.is_wake = in_succession && spinning > awake + 1;
     return spinning > asleep ? spinning : asleep;
 }
 

@@ -180,7 +180,9 @@ def _store(n: ir.Store, s: Scope) -> str:
     any other axis or step          ``tp_spread``: lane by lane     ``tp_scatter``
     ===================  =========  ==============================  ============================
 
-    A packed bool array has its own forms (`_store_bits`).
+    The headers define these functions for each target: ``tp_storemask`` is one instruction on
+    AVX-512, and on AVX2 for lanes of 32 and 64 bits (`avx2.h`); elsewhere it stores lane by lane
+    (`vector.h`). A packed bool array has its own forms (`_store_bits`).
     """
     if n.array in s.bits:
         return _store_bits(n, s)

@@ -69,7 +69,10 @@ def parallel_assignment(
 
 
 def c_type(e: ir.Expr, target: Target) -> str:
-    """The C type of a value."""
+    """The C type of a variable that holds the value `e`: of a scalar, `DType.c` (a bool is a byte,
+    a float16 its 16 bits); of a vector, a vector type such as ``f64x8``; of a vector of bools, the
+    target's mask (`mask_type`). In memory a bool is a byte in vectors, too (`storage_type`).
+    """
     if not isinstance(e.lanes, int) or e.lanes == 1:
         return DTYPES[e.dtype].c
     return mask_type(target, e.lanes) if e.dtype == "bool" else Vec(e.dtype, e.lanes).name

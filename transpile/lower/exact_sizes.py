@@ -3,8 +3,9 @@
 The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
 and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the
 size that `exact_size` gives; `with_small_calls` raises that size to `LARGEST_SMALL_CALL`
-for kernels whose calls convert lists, where it can. Only the arguments that the numbers of terms
-depend on count: a sum of the first n items of a list has Python's bits for any length of the list.
+for kernels whose calls convert lists, where it can. Only those arguments count on which the number
+of terms of a sum depends: a sum of the first n items of a list has at most n terms, so that n
+counts, and the length of the list does not.
 """
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ def merge_name(
       a bool phi ``NAME_py`` tells whether the merged one is Python's; else `cond` tells that.
 
     A name that is not ``live`` after the ``if`` becomes unbound in the second and third case, since
-    nobody reads it. Raises Refused where no union can hold both.
+    nobody reads it. Raises Refused (`_merge_union`) where no union can hold both: an int and a
+    float have one, save where lowering must do without (`IRBuilder.allows_unions`).
     """
     b = ctx.b
     if then is not None and (then == other or same_storage(then, other)):
@@ -205,7 +206,8 @@ def _merge_union(
     """A union of the types that `name` has after either branch: a phi for the value of each type,
     and a bool phi for each type but the last that tells whether it is the active one.
 
-    Raises Refused where unions are not allowed, or the types are not known.
+    Raises Refused where unions are not allowed (`IRBuilder.allows_unions`), or a side can be no
+    case of one (`tagged_unions.union_cases`).
     """
     b = ctx.b
     pairs = align_cases(b, then, other) if b.allows_unions else None

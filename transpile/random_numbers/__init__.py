@@ -10,6 +10,10 @@ generator in the state that its own method would, and the numbers are the same t
 a module for each family: `pcg64` for ``np.random.default_rng``, `random_state` for NumPy's legacy
 generator, `python_random` for the module ``random``. Other methods are not compiled.
 
+The order of draws is kept by the arrays of the state: each draw loads and stores them, so that a
+loop with a draw carries a dependence, and is not vectorised, reordered or run by threads. Fusion
+refuses two loops that draw (`loopir.fusion.fusion_legality`, FUSE_REJECT_EFFECTS_RNG).
+
 `draw_of` recognises a call of such a method, `array_draw_of` one with a ``size``, which becomes a
 loop over the elements. The inliner and the analyses call them.
 """

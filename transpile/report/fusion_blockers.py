@@ -39,7 +39,9 @@ class _Loop:
 def effect_rejections(
     tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
 ) -> tuple[Rejection, ...]:
-    """Why neighbouring loops of a function that stays Python could not have been fused."""
+    """Why neighbouring loops of a function that stays Python could not have been fused. Loops with
+    a statement between them, such as a ``print``, are no neighbours.
+    """
     rejections: list[Rejection] = []
     for block in _blocks(tree):
         loops = list(_loops(block, scope))

@@ -204,6 +204,8 @@ class Variant:
             number = (status >> GUARD_SHIFT) - 1
             self.failed_guards[number] += 1
             return interface.guards[number]
+        # Python can run the call again if there are copies to put back, or if the kernel has
+        # written nothing that is also its input.
         overwrites_input = interface.rewrites or self._passes_written_array_twice(arguments)
         can_replay = bool(saved) or not overwrites_input
         if interface.raised_order is None:

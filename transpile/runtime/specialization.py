@@ -379,7 +379,8 @@ class SignatureResolver:
         self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
     ) -> ArgType:
         """`ty`, or, if it is a value and the argument at `place` has had too many in `signatures`,
-        the type for any value. None, and strs in the function's own source, are never too many.
+        the type for any value. None, and strs in the function's own source, are never too many,
+        and do not count among the others.
         """
         if not isinstance(ty, (Constant, Function)):
             return ty
@@ -390,7 +391,11 @@ class SignatureResolver:
             return ty
         seen = {s[place] for s in signatures if s[place].__class__ is ty.__class__}
         if isinstance(ty, Constant):
-            seen = {t for t in seen if isinstance(t, Constant) and t.kind is ty.kind}
+            seen = {
+                t for t in seen
+                if isinstance(t, Constant) and t.kind is ty.kind
+                and not (isinstance(t.value, str) and t.value in in_source)
+            }
         is_static = isinstance(ty, Function) or ty.kind in (int, bool)
         limit = MAX_STATIC_VALUES if is_static else MAX_VALUES
         return ty if ty in seen or len(seen) < limit else ty.opaque

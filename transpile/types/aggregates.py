@@ -101,8 +101,8 @@ def _class_attributes(kind: type) -> dict[str, Any]:
 @functools.cache
 def _is_plain(kind: type) -> bool:
     """Whether reading members of an instance of `kind` runs no user code: a tuple, a dict, a named
-    tuple, a ``SimpleNamespace``, or a class written in Python, perhaps an abstract one, without
-    ``__getattr__`` and ``__getattribute__``.
+    tuple, a ``SimpleNamespace``, or a class written in Python, such as a dataclass, a class with
+    ``__slots__`` or an abstract one, without ``__getattr__`` and ``__getattribute__``.
     """
     if kind in (tuple, dict):
         return True

@@ -174,7 +174,9 @@ def _only_adds(nest: _PerfectNest, loop: Loop) -> bool:
 
 
 def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
-    """Whether a load that uses all loops of the nest is the same for several results outside it."""
+    """Whether a loop around the nest selects another result but the same elements of some load: it
+    can share these loads, so that reordering pays even with one parallel loop.
+    """
     stored = [names_read(*n.index) for n in nest.body if isinstance(n, Store)]
     loaded = [names_read(*n.index) for n in nest.loads()]
     result_loops = [v for v in outside if all(v in names for names in stored)]

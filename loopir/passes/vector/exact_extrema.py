@@ -5,6 +5,11 @@ compare equal, Python keeps a certain one. `is_order_independent` recognises red
 the order does not matter. For the others `exact_extremum_result` corrects the vector result later,
 in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
 NaN the scalar reduction runs again.
+
+The latter only for a reduction that restarts (`Reduction.restarts`), as Python's ``min(value,
+acc)``: it returns a NaN, and then the next value, whatever that is. All others keep a NaN to the
+end (np.maximum), or never take one (``if x > m``); lanes do the same. `Reduction.takes_last`: of
+equal values the last one is kept.
 """
 from __future__ import annotations
 
@@ -108,7 +113,9 @@ _HIT = "hit"
 
 
 def _first_zero(f: Reduction, loop: Loop) -> Loop:
-    """The scalar reduction until it is zero: it then keeps that zero."""
+    """The scalar reduction, which is left as soon as its value is a zero. No later term replaces
+    that one: the result is known to be zero, and of equal values the first is kept.
+    """
     acc = Var(f.acc.name, f.dtype)
     is_zero = Call("eq", (acc, literal(0, f.dtype)), "bool")
     step = Accum(acc.name, f.acc.init, f.step(acc))

@@ -26,7 +26,7 @@ static inline V tp_loaddown_V(const T *p, int64_t n)
     V r = (V)__builtin_ia32_maskloadLETTER((const void *)(p + 1 - L), (NI)last);
     return tp_select_V(m, tp_reverse_V(r), tp_splat_V(*p));
 }
-/* f32 i32 u32 f64 i64 u64 256 */
+/* f32 i32 u32 f64 i64 u64 256: AVX2 has masked stores of these lanes only; smaller ones are stored lane by lane (vector.h) */
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER256((void *)p, (NI)m, (NI)v); }
 /* f32 i32 u32 f64 i64 u64 128 */
 static inline void tp_storemask_V(T *p, V v, I m) { __builtin_ia32_maskstoreLETTER((void *)p, (NI)m, (NI)v); }

@@ -468,9 +468,10 @@ def _inline_callee(
     (`instantiate_body`), the calls in it (`_inline_block`), its ``return`` (`eliminate_return`).
 
     Recursion is inlined, too, as it may end at compile time: of ``f(x, 3)`` that calls ``f(x, 2)``,
-    the branches that the constant excludes are removed. So it is refused (LOWER_RECURSION) only if
+    the branches that the constant excludes are removed. So only in two cases the whole function is
+    refused (LOWER_RECURSION), and runs as Python (`runtime.self_calls`):
 
-    - `_MAX_DEPTH` calls of one function are open, one inside the other, or
+    - `_MAX_DEPTH` calls of one function are open, one inside the other;
     - `_MAX_SAME_CONSTANTS` of them had the constants of this call: nothing comes nearer to the end.
 
     Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.

@@ -215,7 +215,9 @@ def registered() -> tuple[Macro, ...]:
 
 
 def register(macro: Macro) -> Macro:
-    """Registers a macro, which is tried before the built-in ones; usable as a decorator.
+    """Registers a macro; usable as a decorator. It is tried twice: by the stage ``user_macros``, on
+    the function as it was written, before calls are inlined; and by the stage ``expand``, before
+    the built-in macros, on what these have made. A call that it expands is not inlined.
 
     It is called with each statement and each expression of a function, and a Context. It returns
     None, or the replacement: a list of statements for a statement, an expression for an expression

@@ -74,9 +74,10 @@ def in_bounds_subscript(
        guarded; no check.
     2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
        prove it in bounds: no check. (No guard can: how far they go is not known at entry.)
-    3. The loops alone do not prove it in bounds, but the conditions around it do, given something
-       that is known at kernel entry: that is guarded. The subscript is clamped, since vector code
-       computes it also where those conditions do not hold.
+    3. The conditions around it, such as ``if i + 1 < n``, imply that it is in bounds, provided that
+       something else holds that is known at kernel entry, such as ``n <= len(x)``: that becomes the
+       guard. The subscript is clamped, since vector code computes it also where those conditions
+       do not hold.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
        does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
        from 0, which is case 5 (`_prove_or_guard_range`).
@@ -261,9 +262,9 @@ def _prove_or_guard_range(
 
     - the subscript certainly leaves the array in some iteration, as ``x[i - 1]`` with i from 0;
     - it is never positive and may be negative: ``x[-i]`` is ``x[0]`` first and wraps after that;
-    - it contains an expression of which only bounds are known (`RangeState.linear_bounds`, such as
-      ``0 <= k % n <= n - 1``): the guard would test a bound that no iteration may reach, and fail
-      for calls that are in bounds;
+    - it contains an expression such as ``k % n``, of which only the bounds 0 and n - 1 are known
+      (`RangeState.linear_bounds`). A guard could only test these bounds, and would fail for calls
+      in which no iteration reaches them;
     - the margins are not known at kernel entry.
     """
     lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)

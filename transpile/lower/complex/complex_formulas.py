@@ -113,6 +113,10 @@ def _sub(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) ->
 
 
 def _mul(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
+    """The product by the schoolbook formula. With an infinity it may be NaN, as NumPy and Python
+    before 3.14 have it. Newer Pythons correct it by C99's annex G: there Python's own products stay
+    Python (`complex_arithmetic._require_old_complex_rules`).
+    """
     re = do("sub", do("mul", a.re, c.re), do("mul", a.im, c.im))
     im = do("add", do("mul", a.re, c.im), do("mul", a.im, c.re))
     return ComplexParts(re, im)

@@ -302,8 +302,8 @@ def _retype_carried(
     - the later type: that of `back_edge`;
     - changes: `LoopCarried.changes_after_first`, the first iteration starts with the type of
       `init`, all others with the later type;
-    - NumPy for good: `back_edge` is either, but the first iteration makes it NumPy's, and no later
-      one makes it Python's (`_becomes_numpy_in_first`);
+    - NumPy for good: by its types, `back_edge` is either; but the first iteration makes it NumPy's,
+      and it stays so from then on (`_becomes_numpy_in_first`), so that it needs no type flag;
     - new types: `raise_new_types` asks for a union, or refuses where there can be none.
 
     ==  ==============================================  ========================================
@@ -418,8 +418,8 @@ def trips_within_range(
 
     - for a ``while``, its largest possible trip count alone: how often it runs is not known before
       it ends, so that no guard could bound it;
-    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: what this loop
-      adds in all is the step of the enclosing loop, which may run the longer the less that is;
+    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: the less this
+      loop adds in all, the more iterations the enclosing loop may have;
     - else the largest, then `_SAFE_TRIPS`.
 
     `refine_carried` asks whether there is a result; `_with_final_range`, after the loop is lowered,

@@ -221,7 +221,8 @@ class _RegionOutliner:
     def _may_be_in_region(self, s: ast.stmt) -> bool:
         """Whether it is legal to move `s` into a region, that is, into another function:
 
-        - it compiles, as far as is known before the types of the call are;
+        - nothing in it must stay Python: the code that was refused, input and output such as
+          ``print``, draws that are not supported (`RegionFacts.must_stay_python`);
         - it has no node that means something else in another function, or cannot compile
           (`_NEVER_OUTLINED`: ``yield``, ``del``, ``global``);
         - it binds no name that another scope sees: a region returns values, it shares no variables;

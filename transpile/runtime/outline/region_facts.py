@@ -64,8 +64,9 @@ class RegionFacts:
         return self._cx.resolve(e)
 
     def must_stay_python(self, s: ast.stmt) -> bool:
-        """Whether `s` contains the code that does not compile, does input or output, or draws
-        random numbers in a way that is not supported.
+        """Whether `s` contains the code that was refused, does input or output (`types.effects`),
+        so that it keeps its place between the regions, or draws random numbers in a way that is
+        not supported.
         """
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import random
 from collections.abc import Callable, Iterator
@@ -84,7 +85,7 @@ def samples(row: Row) -> Iterator[tuple[Any, ...]]:
         of = X if row.callee in (".diagonal", ".swapaxes", ".trace") else x
         yield (of.copy(), *CALLS.get(row.callee, ()))
     elif row.callee in CALLS:
-        yield CALLS[row.callee]
+        yield copy.deepcopy(CALLS[row.callee])  # some functions change their first argument
     elif isinstance(ufunc := named_function(row.callee), np.ufunc):
         yield (x,) * ufunc.nin
     elif "." in row.callee and row.callee != "linalg.norm":

@@ -41,6 +41,7 @@ def test_all_that_was_left_out_is_one_note(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+@pytest.mark.users_flags
 def test_flags_of_the_user_are_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     least = (Effort(up_to=0, flags=()), Effort(up_to=float("inf"), flags=("-Og",), slower=1.2))
     monkeypatch.setattr(compile_effort, "EFFORTS", least)

@@ -12,6 +12,8 @@ from written import written
 
 from transpile import fuse
 
+pytestmark = pytest.mark.users_flags  # flags raised depend on what GCC moves
+
 FIRST = ("x - y", "np.log(w)", "x[k] - y", "X - y")
 THEN = ("z[0] * z[0]", "np.exp(s)", "np.sqrt(n)", "np.max(z * z)", "1 + 1 / len(x)")
 FORMS = (
