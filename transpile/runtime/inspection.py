@@ -343,7 +343,7 @@ def _report_with_regions(
 ) -> Report:
     """The report with those of the regions: for the types of their last call, if they have run. It
     shows all calls that are left to NumPy (`uncompiled_numpy_calls`), also if all loops are
-    compiled.
+    compiled; then in source order.
     """
     reports = [
         _without_consequences(p.fused.report_for(p.latest), p, outlined, refused)
@@ -354,8 +354,11 @@ def _report_with_regions(
     known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
     found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]
-    left = uncompiled_numpy_calls(function)
-    shown = merge_equal((*found.rejections, *left, *too_short_rejections(too_short)))
+    shown = found.rejections
+    if left := [*uncompiled_numpy_calls(function)]:
+        merged = merge_equal((*shown, *left))
+        shown = tuple(sorted(merged, key=lambda rejection: rejection.line or 0))
+    shown = (*shown, *too_short_rejections(too_short))
     return replace(found, rejections=shown, further=without_shown(found.further, shown))
 
 
