@@ -1,7 +1,7 @@
 """Which tests a run takes, its random programs, and golden files.
 
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
-always the same ones. ``--more`` takes instead the next cases of these tests, twice as many,
+always the same ones. ``--more`` takes instead the next cases of these tests, five times as many,
 and nothing else: what `.ci/run` adds to a plain run, as far as they go in the time that
 ``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``. A case named
 on the command line, ``test_x.py::test_y[case]``, is always run.
@@ -125,8 +125,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Item]]:
     """The cases of tests marked ``share(k)`` that a plain run takes, and those of ``--more``.
 
-    Of each test one in k, and one at least; then twice as many others. A plain run takes the cases
-    that are marked ``plain`` in any case, and with ``each="name"`` one for each value of the
+    Of each test one in k, and one at least; then five times as many others. A plain run takes the
+    cases that are marked ``plain`` in any case, and with ``each="name"`` one for each value of the
     parameter of that name.
     """
     tests: dict[str, list[pytest.Item]] = {}
@@ -146,7 +146,7 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
             cases.sort(key=lambda item: item.get_closest_marker("plain") is None)
             count = max(count, marked)
         plain.update(cases[:count])
-        more.update(cases[count : 3 * count])
+        more.update(cases[count : 6 * count])
     return plain, more
 
 

@@ -53,7 +53,8 @@ FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
     "-fvisibility=protected", "-w", "-pipe",
 )
-"""Flags of every kernel, for any compiler; those of the target and of `compile_effort` follow.
+"""Flags of every kernel, for any compiler. Those of `effort_for`, of the target, of the user
+(``TRANSPILE_CFLAGS``) and of the linker follow, in this order (`_flags_and_key`).
 
 ==========================  ====================================================================
 ``-fno-tree-vectorize``     vectors are in the C code; and GCC 11 and 12 miscompile ``a[k] != 0``
@@ -61,7 +62,7 @@ FLAGS = (
 ``-ffp-contract=off``       a product and a sum are rounded each, as in Python
 ``-frounding-math``         GCC must not fold 0.0 - x to -x, which is wrong for 0.0; for Clang a
                             pragma in abi.h does the same
-``-fPIC``, ``-f``…          a shared object, whose functions call each other directly
+``-fPIC``, ``-fvisi``…      a shared object, whose functions call each other directly
 ``-w``, ``-pipe``           no warnings, no temporary files
 ==========================  ====================================================================
 """

@@ -24,7 +24,7 @@ def run(cache: Path, *words: object, **env: str) -> Ran:
     return run_program(*words, env={**os.environ, "TRANSPILE_CACHE": str(cache), **env})
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @each_example
 def test_it_runs(path: Path, tmp_path: Path) -> None:
     """It compares results itself; here its speed-ups are seen, and that nothing fell back."""
@@ -33,7 +33,7 @@ def test_it_runs(path: Path, tmp_path: Path) -> None:
     assert out.count(" ×\n") == path.read_text(encoding="utf-8").count("compare(")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @each_example
 def test_it_is_compiled(path: Path, tmp_path: Path) -> None:
     out = run(tmp_path, "-m", "transpile", path, "--format", "plain").stdout

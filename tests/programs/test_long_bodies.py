@@ -32,7 +32,7 @@ HEADS = {
 STEP = "def step(s, v):\n    s = s * 0.5 + v * s\n    return s if s < 3 else s - 1\n\n\n"
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("head", HEADS)
 def test_long_bodies(head: str, line: str, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ on_each_target = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.share(1000)
+@pytest.mark.share(2000)
 @_each_program("core Python")
 def test_core_python(program: Program) -> None:
     for n in program.sizes:
@@ -76,7 +76,7 @@ def test_core_python(program: Program) -> None:
         AGREED["core-python"] += 1
 
 
-@pytest.mark.share(1000)
+@pytest.mark.share(2000)
 @_each_program("interpreted")
 def test_interpreted_after_every_pass(program: Program) -> None:
     for n in [n for n in program.sizes[::2] if n <= LONGEST]:
@@ -89,7 +89,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(5000)
+@pytest.mark.share(10000)
 @on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
@@ -103,7 +103,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
-@pytest.mark.share(102)
+@pytest.mark.share(204)
 @each_program
 def test_emulated(program: Program) -> None:
     for n in program.sizes:
@@ -112,7 +112,7 @@ def test_emulated(program: Program) -> None:
         agrees(program, n, "neon", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(22)
+@pytest.mark.share(44)
 @each_program
 def test_python_answers_where_it_raises(program: Program) -> None:
     fused = fuse(program.function, target="scalar")

@@ -167,7 +167,7 @@ def test_a_mask_keeps_the_order() -> None:
     assert fused.stats.compiled == 33
 
 
-@pytest.mark.share(3, each="target")
+@pytest.mark.share(6, each="target")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, list])
 @pytest.mark.parametrize("function", [total, several, running, known, in_turns])
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])

@@ -268,7 +268,7 @@ EXAMPLES.extend(
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("function", "make"), EXAMPLES, ids=lambda x: getattr(x, "__name__", ""))
 def test_as_python(
@@ -309,7 +309,7 @@ def _by_builtin(x):
     return low, high
 
 
-@pytest.mark.share(2, each="dtype")
+@pytest.mark.share(4, each="dtype")
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1"])
 @pytest.mark.parametrize("function", [_by_branch, _by_choice, _by_builtin])
 def test_an_extremum_is_a_fold_however_it_is_written(
@@ -414,7 +414,7 @@ def test_a_load_follows_the_store_of_an_array_that_may_be_the_same() -> None:
 _FAR = (1 << 61, -(1 << 61), 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), (1 << 63) - 3)
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("form", ["i + 5 {op} {far}", "i - 5 {op} {far}", "{far} {op} n - i",
                                   "np.int64({far}) {op} np.add(i, 2)", "n + i {op} k"])
 @pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "==", "!="])

@@ -120,7 +120,7 @@ def check(function: Any, report: Report, made: set[str]) -> None:
         )
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.label) for p in FIRST.values()])
 def test_programs(program: Any) -> None:
     f = fuse(program.function, on_reject="silent")
@@ -130,7 +130,7 @@ def test_programs(program: Any) -> None:
     check(program.function, report, made_names(program.function, types))
 
 
-@pytest.mark.share(14)
+@pytest.mark.share(28)
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda t: f"{t.line}: {t.function.__name__}")
 def test_traps(trap: Trap) -> None:
     f = fuse(trap.function, on_reject="silent")

@@ -127,7 +127,7 @@ def test_there_are_examples() -> None:
     assert len(CASES) == len(list(examples())) > 80, "two features of one name"
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("feature", CASES)
 def test_example(feature: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")

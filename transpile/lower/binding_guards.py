@@ -81,9 +81,9 @@ def _outside_of_own_scopes(nodes: Iterable[ast.AST], bound: frozenset[str]) -> I
 
 def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
     """A guard that `chain`, which is `expr` at a call, is bound to the same object; None for
-    objects other than functions, types and numbers. Python makes a new object each time that a
-    class method of a builtin type, such as ``dict.fromkeys``, is read: it cannot be guarded by
-    identity.
+    objects other than functions, types, numbers and tuples. Python makes a new object each time
+    that a class method of a builtin type, such as ``dict.fromkeys``, is read: it cannot be guarded
+    by identity.
     """
     value = scope.resolve(chain)
     is_new_each_time = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)

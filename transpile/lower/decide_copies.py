@@ -1,4 +1,4 @@
-"""Copies of arguments: whether a call copies the arrays that its kernel writes, and which."""
+"""Copies of arguments: whether a call copies the arrays that its kernel writes, and which sizes."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -14,10 +14,10 @@ __all__ = ["with_copies_decided"]
 
 
 def with_copies_decided(plan: Plan, kernel: Kernel, fused: Kernel) -> Plan:
-    """`plan` with the three fields that decide about copies as `kernel` needs them, the result of
-    all passes on `fused`. They belong to the table of cases in `assemble_plan`:
-    `python_wrapper._snapshot` makes the condition of a call from them, and
-    `Variant._judge_and_restore` puts the copies back.
+    """`plan` with three fields decided anew by what is left after all passes: `kernel` is the final
+    kernel, `fused` the one before the passes. Which arrays are meant, ``plan.writes``, is decided
+    in `assemble_plan`, whose table of cases has these fields, too. `python_wrapper._snapshot` makes
+    the condition of a call from them, and `Variant._judge_and_restore` puts the copies back.
 
     - ``rewrites``: False if no array is both read and written any more, so that Python can run on
       what the kernel has written;

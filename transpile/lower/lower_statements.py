@@ -281,7 +281,8 @@ def _require_no_raise(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | Non
             raise ValueError(k)   →      guard k >= 0, "GUARD_RAISES"
         y = x[k]                         left to lower: the empty ``else``; then ``y = x[k]``
 
-    A kernel cannot raise. Where the guard or check fails, Python replays the call, and raises the
+    A kernel cannot raise, and nothing of the ``raise`` is compiled, so that its exception may be of
+    any class. Where the guard or check fails, Python replays the call, and raises the
     exception with its own message and traceback. That holds for a ``raise`` of an inlined helper,
     too: no ``try`` lies between it and the caller, since the macro `try_except.try_statement` has
     replaced each ``try`` that is compiled.

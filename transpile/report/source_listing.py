@@ -73,9 +73,13 @@ def with_verdicts(listing: Listing, report: Report) -> Listing:
     A verdict is a style and a text. The style gives the row its colour (`listing_html._row`):
 
     - "good": a vector loop;
-    - "second": compiled, but to scalar code, or not joined with another loop;
+    - "second": compiled, but not as well as it could be: to scalar code, not joined with another
+      loop, with a guard that fails; also the labels of each rejection;
     - "bad": left to Python (the code of the rejection is LOWER_…, SOURCE_… or BUILD_…);
     - "hint", "faint": a note or help, and a loop of which nothing is left: no colour.
+
+    `Report.further` are the rejections that a report shows only in detail. A rejection without a
+    line stands at the line of the function.
     """
     verdicts = defaultdict[int, list[Verdict]](list)
     for loop in report.loops:

@@ -1,9 +1,10 @@
 """Background compilation: with ``background=True`` Python answers while a thread compiles.
 
 One daemon thread at a time compiles one signature of a function. Calls of all signatures that are
-not compiled yet are served by the original function meanwhile. What the thread raises stays in it:
-the call after it compiles as usual, and then raises or warns as any call does. A fork has none of
-its parent's threads and starts its own. The end of the process does not wait for them.
+not compiled yet are served by the original function meanwhile (`Dispatcher._select_callee`). What
+the thread raises stays in it: the call after it compiles as usual, and then raises or warns as any
+call does. A fork has none of its parent's threads and starts its own. The end of the process does
+not wait for them.
 """
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ class BackgroundCompiler:
         """Start a thread that calls `compile`, and raise CompilationPending, so that the call which
         came here is served by Python.
 
-        Returns, so that the caller compiles the signature itself, if a thread has been started for
-        it in this process: then the caller is that thread, whose `compile` leads here again; or
-        that thread has failed, and this call shall show why. Also where no thread can be started.
+        Does nothing in three cases, in which the caller compiles by itself: it is the thread that
+        was started for this signature, whose `compile` leads here again; that thread has failed,
+        and this call shall show why; no thread can be started.
         """
         thread = self._threads.get(signature)
         if thread is not None and not _was_lost_in_fork(thread):

@@ -131,17 +131,17 @@ class Dispatcher(WrappedFunction):
 
     def _select_verified_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
         """As `_select_callee`; for the share of calls that ``verify`` selects, a function that also
-        compares with Python.
+        compares with Python. `_unverified` counts the calls that are due. Not compared are refused
+        signatures (their regions compare) and kernels that write captured arrays (no copies).
         """
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
         spec = self._specialization(values)
         is_python = serving is self._function or spec.rejection is not None
-        if self._unverified < 1 or is_python:
-            return serving, None  # regions verify their own calls
-        variant = spec.variant(values)
-        if variant is not None and writes_captured(variant.interface):
-            return serving, None  # captured arrays are not copied
+        variant = None if is_python else spec.variant(values)
+        is_left_out = is_python or (variant is not None and writes_captured(variant.interface))
+        if self._unverified < 1 or is_left_out:
+            return serving, None
         from .differential_check import run_and_compare
 
         self._unverified -= 1
@@ -583,12 +583,12 @@ class Dispatcher(WrappedFunction):
 
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec`, once of each cause (code and line), if ``on_reject`` is
-        "warn". Not if all loops are compiled in regions, nor if running as Python raises anyway.
+        """Warn of the rejection of `spec`, once of each cause (code and line; `should_warn`), if
+        ``on_reject`` is "warn". Not if all loops are in regions, nor if the call raises anyway.
         """
         code, outlined = rejection.code, spec.outlined
         is_fully_compiled = outlined is not None and not outlined.loops
-        if is_fully_compiled or not self._may_bypass():
+        if is_fully_compiled or fallback_is_error():
             return
         cause = code, rejection.line
         is_known = cause in self.warned_causes

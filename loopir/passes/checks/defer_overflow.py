@@ -83,7 +83,7 @@ def defer_overflow(kernel: Kernel) -> Kernel:
             return s
         load_bits = max((DTYPES[n.dtype].bits for n in walk(s) if isinstance(n, Load)), default=64)
         sum_bits = min(DTYPES[a.init.dtype].bits for a in s.accs)
-        narrow = max(load_bits, 32)  # lanes as wide as the loads, so that these need no widening
+        narrow = max(load_bits, 32)  # at least as wide as the loads, so that no lane is narrowed
         for bits in sorted({narrow, sum_bits}):
             size = min((1 << (bits - 2)) // max(bounds.values()), _LONG_BLOCK)
             if bits <= sum_bits and size >= _SHORT_BLOCK:

@@ -209,6 +209,8 @@ class _Naming:
     def block(self) -> Block:
         """The block with its common values named."""
         self.count(self.source, True)
+        # Each distinct value uses its operands once: in two equal sqrt(x * x) only the sqrt occurs
+        # twice, and x * x gets no name.
         for operands in self.numbering.parts:
             self.uses.update(operands)
         repeated = {n for n in self.own_numbers if self.uses[n] > 1}

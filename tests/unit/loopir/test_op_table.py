@@ -55,14 +55,14 @@ def check(dtype: str, target: str, vector: bool, beside: str | None) -> None:
             assert not len(at), f"{op.name}: (a, b, got, want) = {shown}"
 
 
-@pytest.mark.share(54)
+@pytest.mark.share(108)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vectors(dtype: str, target: str) -> None:
     check(dtype, target, vector=True, beside=None)
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(52)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if TARGETS[t].bits])
 @pytest.mark.parametrize(("dtype", "beside"), WIDER)
 def test_narrow_vectors(dtype: str, beside: str, target: str) -> None:
@@ -99,7 +99,7 @@ def division_kernel(dtype: str, beside: str | None) -> ir.Kernel:
     return ir.Kernel("divisions", tuple(params), tuple(body))
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(52)
 @pytest.mark.parametrize("beside", [None, "f64"])
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d].kind in "iu"])
 @pytest.mark.parametrize("target", RUNNABLE)
@@ -123,7 +123,7 @@ def test_division_by_a_constant(target: str, dtype: str, beside: str | None) -> 
 # -- casts
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("source", DTYPES)
 def test_casts(source: str, target: str) -> None:

@@ -70,7 +70,7 @@ def test_there_are_enough() -> None:
     assert {d for _, d in PAIRS} == {"f32", "f64", "i32", "i64", "bool"}
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @each_place
 def test_generated_is_by_hand(place: str, request: pytest.FixtureRequest) -> None:
     long = request.config.getoption("--long")

@@ -124,7 +124,7 @@ def test_the_bad_program_gives_the_code(
         assert max(map(len, text.splitlines())) <= (width or 1000)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @each_code
 def test_the_good_program_does_not(
     page: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

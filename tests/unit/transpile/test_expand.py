@@ -68,7 +68,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_same_answer(fn, args):
     wanted = outcome(fn, args)
@@ -76,7 +76,7 @@ def test_same_answer(fn, args):
     assert_same(outcome(runnable(tree, fn), args), wanted, print_python(tree))
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_names_and_positions(fn, args):
     before = source.read_source(fn).tree
@@ -238,7 +238,7 @@ DEEP = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("form", DEEP)
 def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> None:
     """What is asked of an expression grows with its depth, and no faster than its square."""

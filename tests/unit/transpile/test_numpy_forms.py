@@ -116,7 +116,7 @@ GROUPS |= {
 EACH = [form for forms in GROUPS.values() for form in forms]
 
 
-@pytest.mark.share(154)
+@pytest.mark.share(308)
 @pytest.mark.parametrize("name", GROUPS)
 def test_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All forms in one function: compiled, and right of few elements and of odd ones, too."""
@@ -151,7 +151,7 @@ SEVERAL = [form for form in EACH if {"X", "Y", "A", "M"} & {*function(form)[1]}]
 CUTS = {"row": np.s_[:1], "column": np.s_[:, :1], "element": np.s_[:1, :1]}
 
 
-@pytest.mark.share(259)
+@pytest.mark.share(518)
 @pytest.mark.parametrize("form", SEVERAL)
 def test_of_one_row_or_column(form: str) -> None:
     """Of all arrays, and of each one alone: compiled, but where NumPy raises, or gives an array
@@ -203,7 +203,7 @@ def test_angles_of_narrow_floats(form: str) -> None:
         assert fused(x).tobytes() == f(x).tobytes()
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", GROUPS)
 def test_of_nothing(name: str) -> None:
     f, names = function(*GROUPS[name])

@@ -17,10 +17,16 @@ Run before a function is lowered. A list of tuples gets a buffer for each item o
 of numbers one buffer under its own name. ``ListPush`` and ``ListPop`` are nodes whose value is the
 new count; `dynamic_lists.py` lowers them.
 
-A list that grows is append-only without a counter (`append_only_lists.one_append_lists`); where
-that fails, append-only with a counter; and dynamic if it is read while it grows, or if no loop
-bounds its length. `lower_function` lowers the function again for each step from one to the next. A
-list that is used as a whole after the expansion cannot be expanded, either.
+A list that a function makes has one of four representations. Lowering begins with the first that
+may hold, and where it turns out not to, `lower_function` lowers again with the next one:
+
+1. fixed: a display, or ``[v] * n``: an array of known length (`fixed_size_lists`);
+2. append-only without a counter: each iteration of one loop appends one item, so that the length is
+   the trip count (`append_only_lists.one_append_lists`);
+3. append-only with a counter: a loop bounds the length, which is known after it;
+4. dynamic (here): read while it grows or shrinks, or no loop bounds its length.
+
+A list that is used as a whole after the expansion cannot be expanded.
 """
 from __future__ import annotations
 

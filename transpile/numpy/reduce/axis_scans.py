@@ -63,8 +63,11 @@ def array_scan(node: ast.AST, cx: Context) -> ast.expr | None:
         y = _accumulate
 
     The column ``scan`` of the function's row (`function_table`) has the ufunc and the start. Where
-    that is None, as an extremum has no identity, the first element is the start. `_axis_loops` puts
-    the nest over the other axes around the loop.
+    that is None, as an extremum has no identity, the first element is the start.
+
+    `_parse_call` reads the axis, which must be a constant. `_axis_loops` puts the nest over the
+    other axes around the loop: of ``np.cumsum(X, axis=1)``, ``for _i in range(X.shape[0])``, in
+    which ``_acc`` starts anew.
     """
     return _expand_call(node, _SCANS, _scan_loop, cx)
 

@@ -136,7 +136,7 @@ def test_what_only_the_condition_proves_is_not_loaded_by_lanes_that_have_left() 
     assert not any(isinstance(n, Load) and n.lanes != 1 for wait in waits for n in walk(wait))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [*PROVED, *NOT], ids=lambda f: f.__name__)
 def test_as_python(function: Callable[..., Any], target: str) -> None:

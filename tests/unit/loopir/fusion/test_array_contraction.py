@@ -113,7 +113,7 @@ def test_arrays_with_other_names(function: Callable[..., Any], python: int) -> N
     assert sum(fused.stats.replays.values()) == python
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("a", "b"), [
     ((2,), (2,)), ((3,), (2,)), ((4, 3), (3,)), ((3,), (4, 3)), ((4, 3), (4, 3)), ((4, 3), (1, 3)),
     ((3, 3), (4, 3)), ((2, 4, 3), (3,)), ((3,), (3,)), ((0, 3), (3,)),

@@ -26,7 +26,7 @@ FLAT = {
 }
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", FLAT)
 def test_answer_is_that_of_all_passes(name: str) -> None:
     kernel = optimised = FLAT[name]

@@ -112,7 +112,7 @@ def test_verdict(name: str, tmp_path: Path) -> None:
     assert found | ({"joined"} if f.fused else set()) == PAIRS[name][0]
 
 
-@pytest.mark.share(131)
+@pytest.mark.share(262)
 @pytest.mark.parametrize("name", PAIRS)
 def test_joined_or_not_it_is_the_same(name: str, tmp_path: Path) -> None:
     f = function(name, tmp_path)
@@ -130,7 +130,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_has_a_counterexample(name: str, tmp_path: Path) -> None:
     f = function(name, tmp_path)

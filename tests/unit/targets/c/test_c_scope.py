@@ -34,7 +34,7 @@ def words(target: Target) -> list[str]:
     return [w for w in dict.fromkeys(found) if not keyword.iskeyword(w) and w not in ("np", "len")]
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("target", runnable_targets(), ids=lambda t: t.name)
 def test_words_of_c(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

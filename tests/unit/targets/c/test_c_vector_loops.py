@@ -57,7 +57,7 @@ def spaced(dtype: str, n: int, apart: int) -> np.ndarray[Any, Any]:
     return filled(dtype, max(0, (n - 1) * abs(apart) + 1))[::apart][:n]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("beside", [None, "f32", "f64"])
 @pytest.mark.parametrize("target", RUNNABLE)
 def test_elements_apart(target: str, beside: str | None) -> None:
@@ -72,7 +72,7 @@ def test_elements_apart(target: str, beside: str | None) -> None:
                     assert args[p.name].tobytes() == source.tobytes(), (p.dtype, n, apart)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("beside", [None, "f32", "f64"])
 @pytest.mark.parametrize("target", RUNNABLE)
 def test_neighbours_downwards(target: str, beside: str | None) -> None:
@@ -125,7 +125,7 @@ def rows(dtype: str, n: int, width: int) -> np.ndarray[Any, Any]:
     return filled(dtype, n * width).reshape(n, width)[:, :2]
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", ["u8", "f32", "f64"])
 @pytest.mark.parametrize("name", PAIRS)
@@ -155,7 +155,7 @@ def known_pairs(name: str) -> ir.Kernel:
     return parse(f"def pairs({', '.join(params)}):{''.join(loops)}")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", ["parts", "where they are large", "each the other"])
 def test_neighbours_without_a_gap(name: str, target: str) -> None:
@@ -273,7 +273,7 @@ def _pairs_against_walls(target: str, homes: dict[str, int], n: int, last: bool)
     assert run_native(kernel, target, args) == 0
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.skipif(sys.platform != "linux", reason="mmap's constants")
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 def test_nothing_beside_an_array_is_read(target: str) -> None:

@@ -68,7 +68,7 @@ def status(k: ir.Kernel, target: str, a: Any, b: Any, dtype: str, count: int) ->
     return run_native(k, target, args, as_users=True)
 
 
-@pytest.mark.share(6, each="op")
+@pytest.mark.share(12, each="op")
 @pytest.mark.parametrize(("dtype", "target"), CASES)
 @pytest.mark.parametrize("op", EXACT)
 def test_flags(op: str, dtype: str, target: str) -> None:
@@ -91,7 +91,7 @@ ROW, COLUMN = ir.Var("i", "i64"), ir.Var("j", "i64")
 PLACES = {"one": ir.Const(0, "i64"), "outer": ROW, "inner": COLUMN, "named": ir.Var("p", "i64")}
 
 
-@pytest.mark.share(3, each="place")
+@pytest.mark.share(6, each="place")
 @pytest.mark.parametrize("target", NATIVE)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("count", [1, 4, None])
@@ -117,7 +117,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(38)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("text", CHOSEN)
 def test_chosen_in_a_loop(
@@ -166,7 +166,7 @@ STORED = (
 """What a condition decides, and what comes after: nothing is left that it decides."""
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stored", STORED)
@@ -201,7 +201,7 @@ LAST = ("s = 3 / x[t]", "v = 3 / x[t]\ns = v", "s = r + 1\nr = 3 / x[t]", "s = n
 """What only the last iteration is asked for, and each may warn of."""
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("head", HEADS)
@@ -241,7 +241,7 @@ side of a branch does anything.
 """
 
 
-@pytest.mark.share(106)
+@pytest.mark.share(212)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("text", DECIDED)
 @pytest.mark.parametrize("head", HEADS)
@@ -274,7 +274,7 @@ UNDER = {
 }
 
 
-@pytest.mark.share(36, each="e")
+@pytest.mark.share(72, each="e")
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("form", UNDER)
 @pytest.mark.parametrize("c", ["z[3] < k", "x[i] > k", "x[i] > 5"])
@@ -317,7 +317,7 @@ BESIDE = (
 )
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("target", [runnable_targets()[0].name, runnable_targets()[-1].name])
 @pytest.mark.parametrize("op", ["maximum", "minimum", "fmax", "fmin"])
 @pytest.mark.parametrize("form", BESIDE)
@@ -348,7 +348,7 @@ UNREAD = (
 )
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(52)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", UNREAD)
 def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def branch_kernel(op: str, dtype: str) -> ir.Kernel:
     return optimise(promote_f16(ir.Kernel(op, (*params,), (loop,), disjoint)))
 
 
-@pytest.mark.share(12, each="op")
+@pytest.mark.share(24, each="op")
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("op", [op.name for op in MAY_RAISE])

@@ -321,7 +321,7 @@ def as_python(function: Callable[..., Any]) -> list[Any]:
     return [function(x, n) for x, n in cases()]
 
 
-@pytest.mark.share(2, each="function")
+@pytest.mark.share(4, each="function")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", CHUNKED, ids=lambda f: f.__name__)
 def test_chunks_are_the_whole_loop(

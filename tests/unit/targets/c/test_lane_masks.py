@@ -56,7 +56,7 @@ def test_what_is_looked_for() -> None:
     assert not reread(text.replace("kmovw", "kmovb"))
 
 
-@pytest.mark.share(54)
+@pytest.mark.share(108)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
 def test_masks_are_read_as_they_were_written(form: str, dtype: str, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def evaluate(run: tuple[str, ...], op: str, dtype: str, lanes: int, *args: Any) 
 # -- errors
 
 
-@pytest.mark.share(4, each="op")
+@pytest.mark.share(8, each="op")
 @each_function
 @each_target
 def test_error(target: str, op: str) -> None:
@@ -68,7 +68,7 @@ def test_error(target: str, op: str) -> None:
         assert error <= OPS[op].ulps, f"{op} {dtype} at {where}"
 
 
-@pytest.mark.share(4, each="op")
+@pytest.mark.share(8, each="op")
 @pytest.mark.parametrize("op", [op for op in MATH_FUNCTIONS if op not in BINARY_MATH_FUNCTIONS])
 @each_target
 def test_error_beside_round_numbers(target: str, op: str) -> None:
@@ -176,7 +176,7 @@ def check_lanes(run: tuple[str, ...], op: str, dtype: str, lanes: int) -> None:
         assert all(np.array_equal(b, bits[0]) for b in bits)
 
 
-@pytest.mark.share(4, each="op")
+@pytest.mark.share(8, each="op")
 @each_function
 @each_target
 def test_lanes(target: str, op: str) -> None:
@@ -196,7 +196,7 @@ def test_every_size(target: str, cc: str | None) -> None:
 # -- in loops
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("target", NATIVE)
 def test_place_in_the_array(target: str, dtype: str) -> None:

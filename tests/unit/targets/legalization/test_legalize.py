@@ -315,14 +315,14 @@ def arguments(k: ir.Kernel, n: int) -> dict[str, Any]:
     return args
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(38)
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("name", KERNELS)
 def test_vector_kernels(name: str, target: str) -> None:
     means_the_same(parse(KERNELS[name]), target, SIZES)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("how", [{"form": ir.MaskForm.BranchPerLane}, {"skips": True}], ids=str)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("filter")])
@@ -345,7 +345,7 @@ ASKED = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("asked", ASKED)
@@ -360,7 +360,7 @@ def asked(x: {dtype}[::1], b: bool[::1], y: mut({dtype}[::1]), t: {dtype}):
     means_the_same(asking(k, skips=True), target, (0, 17, 65))
 
 
-@pytest.mark.share(2, each="target")
+@pytest.mark.share(4, each="target")
 @pytest.mark.parametrize("target", [t for t in RUNNABLE if t in VECTOR_TARGETS])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("value", ["v", "select(b, s, v)"])

@@ -49,7 +49,7 @@ def check_program(program: Program, sizes: tuple[int, ...]) -> None:
         agrees(program, n, "mlir", outcome(call, arguments(program, n)))
 
 
-@pytest.mark.share(205)
+@pytest.mark.share(410)
 @pytest.mark.parametrize("program", FIRST.values(), ids=lambda p: p.label)
 def test_programs(program: Program) -> None:
     check_program(program, tuple(n for n in program.sizes if n in (0, 1, 9, 65)))

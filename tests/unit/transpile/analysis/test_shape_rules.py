@@ -19,7 +19,7 @@ WHOLE = (
 SHAPES = ((4, 1), (1, 3), (4, 3), (1, 1))
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("whole", WHOLE)
 def test_arguments(whole: str, tmp_path: Path) -> None:
     text = f"import numpy as np\ndef f(a, b):\n    return {whole}"
@@ -65,7 +65,7 @@ VIEWS = (
 )
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("text", VIEWS)
 def test_slices(text: str, tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in text.splitlines())

@@ -25,7 +25,7 @@ def size(text: str) -> int:
     return sum(1 for _ in ast.walk(function))
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.plain] if name == "macro" else []) for name in BUGS
 ])

@@ -65,7 +65,7 @@ def arguments(n: int) -> tuple[Any, ...]:
     return np.arange(5.0) - 1, np.arange(15.0).reshape(3, 5), n
 
 
-@pytest.mark.share(182)
+@pytest.mark.share(364)
 @pytest.mark.parametrize("becomes", BECOMES)
 @pytest.mark.parametrize("item", ITEMS)
 @pytest.mark.parametrize("filled", FILLED)

@@ -77,7 +77,7 @@ def told(y):
 CALLS = ((4, 0), (4, 1), (2, 2), (1, 0), (0, 1))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("text", [*WHOLE, *NOT_WHOLE])
 def test_dicts(text: str, tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in text.splitlines())
@@ -137,7 +137,7 @@ def given(**changed: Any) -> dict[Any, Any]:
     return {k: v for k, v in (whole | changed).items() if v is not ...}
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("text", [*ASKED, *LEFT])
 def test_dicts_that_are_given(text: str, tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in text.splitlines())

@@ -236,7 +236,7 @@ def written_with(body: str, folder: Path) -> Any:
     return written(folder, f"{HEAD}def f(x, w):\n{lines}\n").f
 
 
-@pytest.mark.share(134)
+@pytest.mark.share(268)
 @pytest.mark.parametrize("name", [*WHOLE, *IN_PARTS, *NOT_WHOLE])
 def test_tables(name: str, tmp_path: Path) -> None:
     fused = agrees(name, "i8", (40, 3, 0), tmp_path)
@@ -245,7 +245,7 @@ def test_tables(name: str, tmp_path: Path) -> None:
         assert in_parts(fused) == (name in IN_PARTS)
 
 
-@pytest.mark.share(323)
+@pytest.mark.share(646)
 @pytest.mark.parametrize("kind", ["i1", "u8", "b1", "list"])
 @pytest.mark.parametrize("name", [*WHOLE, *IN_PARTS, *NOT_WHOLE])
 def test_keys_of_other_types(name: str, kind: str, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ LARGE = {
 }
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("spread", ["near", "far", "steps", "negative"])
 @pytest.mark.parametrize("name", LARGE)
 def test_of_many_keys(name: str, spread: str, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_what_raises_is_raised(what: str, tmp_path: Path) -> None:
         assert_same(outcome(fused, args), outcome(function, args), what)
 
 
-@pytest.mark.share(512)
+@pytest.mark.share(1024)
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.plain), 0, *range(2, 160)])
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     text = table_program(random.Random(f"tables {seed}"))

@@ -43,7 +43,7 @@ def arguments(n: int, k: int) -> tuple[Any, ...]:
     return np.arange(float(n)) * 0.5, [1.5, 2.0, -4.25][: n + 1], k
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("taken", TAKEN)
 @pytest.mark.parametrize("made", MADE)
 def test_as_numpy(made: str, taken: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ MARKED = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("made", MARKED)
 @pytest.mark.parametrize("taken", ["np.array(u)", "np.asarray(u), k", "np.array(u, dtype=float)",
                                    "np.array(u), u", "x[np.array(u) > 0]", "np.array(u) * 2"])
@@ -100,7 +100,7 @@ def f(x, w, k):
 """
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(64)
 @pytest.mark.parametrize("then", ["", "u = np.asarray(u)", "w = np.array(u)"])
 @pytest.mark.parametrize("made", [m for m in MADE if MADE[m]])
 def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ MIXED = {
 }
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("then", AGAIN)
 @pytest.mark.parametrize("made", [*MADE, *MIXED])
 def test_an_array_by_the_name_of_its_list(made: str, then: str, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def f(n):
 """
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("row", ROWS)
 def test_rows(row: str, asked: str, tmp_path: Path) -> None:

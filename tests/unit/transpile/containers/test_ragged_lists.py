@@ -147,7 +147,7 @@ def agrees(function: Any, call: Any, *args: int) -> None:
         assert identities(got.value) == identities(wanted.value), n
 
 
-@pytest.mark.share(61)
+@pytest.mark.share(122)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("filled", FILLED)
 @pytest.mark.parametrize("row", ROWS)
@@ -161,7 +161,7 @@ def test_lists_of_new_lists(row: str, filled: str, end: str, tmp_path: Path) -> 
     assert g.stats.compiled >= 3, g.report(*arguments(4)[:3])
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("body", WHOLE)
 def test_forms(body: str, tmp_path: Path) -> None:
     lines = "\n    ".join(body.split("\n"))
@@ -202,7 +202,7 @@ def test_a_part_of_a_list_that_grows(lines: str, tmp_path: Path) -> None:
 BEHIND = ("a = np.array(l)", "a = np.array(l) * 2", "a = sum(l)", "a = len(l)", "a = l[:2]")
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("then", ["l.append(5)", "l.pop()", "l[0] = 7", "l += [1, 2]"])
 @pytest.mark.parametrize("asked", BEHIND)
 def test_a_list_that_changes_behind_what_is_made_of_it(

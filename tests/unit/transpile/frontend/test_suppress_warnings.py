@@ -13,7 +13,7 @@ from written import written
 from transpile import fuse
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("action", ["default", "module", "once"])
 def test_a_compilation_leaves_shown_what_was_shown(action: Any, tmp_path: Path) -> None:
     text = """

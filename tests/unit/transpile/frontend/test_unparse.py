@@ -39,7 +39,7 @@ def test_pieces(text: str) -> None:
     round_trip(text)
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_whole_files(path: Path) -> None:
     round_trip(path.read_text(encoding="utf-8"))

@@ -83,7 +83,7 @@ def _agrees(f: Callable[..., Any], values: tuple[Any, ...], x: np.ndarray) -> No
                 assert_same(got, wanted, f"{value!r}, {flag}", ulps=8)
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("form", AXES)
 def test_axes(form: str, tmp_path: Path) -> None:
     f = _function(tmp_path, AXES[form])

@@ -64,7 +64,7 @@ def closed_over(value):
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(
     "text",
     [pytest.param(t, marks=pytest.mark.plain) if "type" in t or "norm" in t else t for t in USES],

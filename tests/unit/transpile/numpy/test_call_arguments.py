@@ -34,7 +34,7 @@ CALLS = {
 }
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("form", ["return {call}, b, k", "{call}\n    return b, k",
                                   "for _ in range(2):\n        y = {call}\n    return y, b, k"])

@@ -44,7 +44,7 @@ MAKERS: dict[str, Any] = {"generator": np.random.default_rng, "state": np.random
 WHOLE = (*BOTH[:13], *OWN["generator"][:3], *OWN["state"])
 
 
-@pytest.mark.share(35)
+@pytest.mark.share(70)
 @pytest.mark.parametrize(
     ("kind", "line"), [(kind, line) for kind, own in OWN.items() for line in (*BOTH, *own)]
 )

@@ -56,7 +56,7 @@ def told(generator: Any) -> Any:
     return name, words.tolist(), *rest
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     ("family", "method"), [(family, m) for family, methods in METHODS.items() for m in methods]
 )
@@ -157,7 +157,7 @@ def drawn(function: Callable[..., Any], *sizes: int) -> Any:
     return found, np.float32(rest).tolist(), GENERATOR.random()
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("function", OF_GLOBALS)
 def test_generators_that_are_known_by_name(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -346,7 +346,7 @@ def tried(function: Callable[..., Any], *args: Any) -> str:
         return repr(error)
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("family", ["legacy", "pcg"])
 @pytest.mark.parametrize("b", [0.0, -0.0, -1.0, math.inf, math.nan, 1e308])
 def test_arguments_of_which_numpy_decides(family: str, b: float) -> None:

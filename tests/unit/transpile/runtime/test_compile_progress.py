@@ -59,7 +59,7 @@ def test_the_line_is_shown_and_removed(tmp_path: Path) -> None:
     assert shown.rindex("\x1b[2K") > shown.rindex("compiling")  # the line is erased at the end
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "silent",
     [

@@ -239,7 +239,7 @@ def test_no_descriptors_are_left(tmp_path: Path) -> None:
     assert in_process(program, tmp_path) == "7.0 7.0 0\n7.0 1\n"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space")
 @pytest.mark.parametrize("room", [14, 18, 24, 40])
 def test_little_memory(room: int, tmp_path: Path) -> None:

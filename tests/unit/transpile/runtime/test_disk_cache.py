@@ -106,7 +106,7 @@ def test_macros_of_the_user_are_in_no_entry(run) -> None:
     assert run(before=taught)["front"]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda b: b"x" + b[1:], lambda b: b""]
 )

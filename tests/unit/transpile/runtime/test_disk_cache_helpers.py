@@ -70,7 +70,7 @@ def test_the_second_process_compiles_nothing(run) -> None:
     assert not run(start_python=True)["front"]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "change",
     [

@@ -732,6 +732,15 @@ def test_the_share(share: float, compared: int, monkeypatch: pytest.MonkeyPatch)
     assert (len(runs), f._function) == (compared, original)
 
 
+def test_a_refusal_is_told_where_calls_are_compared() -> None:
+    def parsed(texts: list[str]) -> list[int]:
+        return [eval(text) for text in texts]
+
+    f = fuse(verify=0.25)(parsed)
+    with pytest.warns(FuseWarning, match="parsed"):
+        assert f(["1", "2"]) == [1, 2]
+
+
 def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     f = fuse(verify=1.0)(doubled)
     monkeypatch.setattr("transpile.runtime.differential_check.same_results", lambda a, b: False)

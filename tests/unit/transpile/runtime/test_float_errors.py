@@ -289,7 +289,7 @@ def warned(function: Callable[..., Any], dtype: str, size: int) -> set[tuple[str
     return {(str(w.message), w.lineno) for w in caught}
 
 
-@pytest.mark.share(70)
+@pytest.mark.share(140)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -420,7 +420,7 @@ def scaled_and_moved(x, y):
         x[i] = x[i] * 1e200 / y[i] - y[i]
 
 
-@pytest.mark.share(2, each="function")
+@pytest.mark.share(4, each="function")
 @pytest.mark.parametrize("action", ["default", "once", "module", "always", "error"])
 @pytest.mark.parametrize(
     "function", [divergence, means_of_neighbours, softened, scaled_and_moved],
@@ -456,7 +456,7 @@ def warned_of(function: Callable[..., Any], action: Any, x: Any, y: Any) -> Any:
     return [(str(w.message), w.lineno) for w in caught], repr(answer), x, y
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [either, quotients, whole], ids=lambda f: f.__name__)
 def test_a_second_kernel_tells_what_raised(function: Callable[..., Any], target: str) -> None:
@@ -612,7 +612,7 @@ FOLDS = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("fold", FOLDS, ids=lambda f: f.__name__)
 def test_folds_warn_in_their_own_words(fold: Callable[..., Any]) -> None:
     """Call after call, where each place warns once."""
@@ -690,7 +690,7 @@ def chosen_and_converted(x, y):
             x[j] = max((y[i] + 1) * 0.5, y[1])
 
 
-@pytest.mark.share(2, each="dtype")
+@pytest.mark.share(4, each="dtype")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["u1", "u4", "u8"])
 def test_what_is_not_chosen_is_not_converted(dtype: str, target: str) -> None:
@@ -723,7 +723,7 @@ CHOOSING = (
 )
 
 
-@pytest.mark.share(86)
+@pytest.mark.share(172)
 @pytest.mark.parametrize("target", [TARGETS[0], TARGETS[-1]])
 @pytest.mark.parametrize("choosing", CHOOSING)
 @pytest.mark.parametrize("text", UNCHOSEN)
@@ -748,7 +748,7 @@ def test_what_is_not_chosen_warns_of_nothing(
 SUMS = "s * -3|s * 3|s * -1|s + s|s * s|-s|s - t|s + t|s * t|s * 7 + s|abs(s)|s - (-5)|s + 1"
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("dtype", ["i8", "i4", "u1", "u8", "i1"])
 @pytest.mark.parametrize("text", SUMS.split("|"))
 def test_overflows_of_numbers_that_are_given(text: str, dtype: str, tmp_path: Path) -> None:
@@ -786,7 +786,7 @@ KINDS: tuple[Any, ...] = (
 EXTREMES = (0, 1, -3, 1 << 40, 1e308)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("operator", ["+", "*", "/", "%", "**"])
 def test_operators_of_two_types_warn_as_numpy_does(
     operator: str, tmp_path: Path, start: int, request: pytest.FixtureRequest
@@ -822,7 +822,7 @@ NAMED = ("np.reciprocal(x)", "np.float_power(x, 0.3)", "np.degrees(x)", "np.rad2
          "np.radians(x)", "np.fmod(x, 0)", "np.power(x, -1)", "x ** 3", "np.deg2rad(x)")
 
 
-@pytest.mark.share(3, each="e")
+@pytest.mark.share(6, each="e")
 @pytest.mark.parametrize("form", ["return {e}", "return x + {e}",
                                   "y = np.zeros_like(x)\n    y[:] = {e}\n    return y"])
 @pytest.mark.parametrize("e", NAMED)

@@ -116,7 +116,7 @@ def shifted(x, out, k=2.0):
 FOLDS = [total, total_of_ints, positives, any_large, first_large, ends]
 
 
-@pytest.mark.share(2, each="function")
+@pytest.mark.share(4, each="function")
 @pytest.mark.parametrize("function", FOLDS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1"])
 def test_results_are_the_same_objects_or_alike(function: Any, dtype: str) -> None:
@@ -203,7 +203,7 @@ def described(result: Any) -> Any:
     return result.tolist(), result.dtype, result.shape, own
 
 
-@pytest.mark.share(2, each="function")
+@pytest.mark.share(4, each="function")
 @pytest.mark.parametrize("function", MADE)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
 def test_arrays_are_made_alike(function: Any, dtype: str) -> None:
@@ -667,7 +667,7 @@ CALLS: dict[str, tuple[Any, Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(38)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.plain) if n == "elsewhere" else n for n in CALLS]
 )

@@ -423,7 +423,7 @@ def test_errors_have_no_context_of_ours(tmp_path: Path) -> None:
     assert g.stats.compiled
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("line", ["print(end='')", "d = {x[0]: 1}", "s = x.tolist()"])
 def test_refused_calls_keep_nothing_alive(line: str, tmp_path: Path) -> None:
     text = f"def f(x):\n    {line}\n    s = 0.0\n    for v in x:\n        s += v\n    return s\n"

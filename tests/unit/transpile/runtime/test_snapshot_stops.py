@@ -78,7 +78,7 @@ def outcome(call: Callable[..., Any], args: tuple[np.ndarray, ...]) -> list[Any]
     return []
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("target", TARGETS)

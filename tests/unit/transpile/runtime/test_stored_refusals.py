@@ -71,7 +71,7 @@ def test_the_second_process_outlines_at_once(run) -> None:
     assert first["code"] == second["code"]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "change",
     [
@@ -108,7 +108,7 @@ def calls_fused(x):
     return fused_helper(x)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("function", [shown, calls_fused])
 @pytest.mark.parametrize(
     "change",

@@ -38,7 +38,7 @@ def between(dtype: str) -> Any:
     return np.concatenate([x, middle, *around, odd])
 
 
-@pytest.mark.share(2, each="target")
+@pytest.mark.share(4, each="target")
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("to", ["f32", "f64"])
 def test_every_half_widens(to: str, target: str) -> None:
@@ -46,7 +46,7 @@ def test_every_half_widens(to: str, target: str) -> None:
     assert not len(differences(got, ALL.astype(got.dtype), 0))
 
 
-@pytest.mark.share(2, each="target")
+@pytest.mark.share(4, each="target")
 @pytest.mark.parametrize("target", RUNNABLE)
 @pytest.mark.parametrize("source", ["f4", "f8"])
 def test_every_half_and_what_lies_between_narrows(source: str, target: str) -> None:

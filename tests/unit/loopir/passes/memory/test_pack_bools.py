@@ -148,7 +148,7 @@ def ways(made: Compilation, targets: tuple[str, ...]) -> Any:
         yield name, through(made, made.plan, kernel, emulated(kernel, name))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("f", "make"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
 def test_every_target_agrees(f: Any, make: Any) -> None:
     given = {n: make(n, np.random.default_rng(n)) for n in SIZES}
@@ -225,7 +225,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("everywhere")
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs(seed: int, tmp_path: Any) -> None:
     _at_random(seed, RUNNABLE[-1:], tmp_path)

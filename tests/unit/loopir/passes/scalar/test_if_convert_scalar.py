@@ -78,7 +78,7 @@ def arguments(seed: int) -> tuple[np.ndarray, ...]:
     return y, z, rng.integers(-2, 3, 83), np.zeros(83)
 
 
-@pytest.mark.share(51)
+@pytest.mark.share(102)
 @pytest.mark.parametrize("seed", range(60))
 def test_as_python_goes_on(seed: int, tmp_path: Path) -> None:
     plain = written(tmp_path, f"import numpy as np\n{Program(seed).text}").f

@@ -32,7 +32,7 @@ FORMS = {
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 
 
-@pytest.mark.share(77)
+@pytest.mark.share(154)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", FORMS)
 def test_under_a_mask(form: str, target: str, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize(("op", "form"), CASES, ids=[f"{op.name}-{form}" for op, form in CASES])
 def test_compiled_code_serves_what_raises_only_where_it_is_not_used(

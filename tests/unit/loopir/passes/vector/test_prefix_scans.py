@@ -72,7 +72,7 @@ def is_vector(k: ir.Kernel) -> bool:
     return any(isinstance(n, ir.Prefix) and n.factor is not None for n in walk(k))
 
 
-@pytest.mark.share(2, each="step")
+@pytest.mark.share(4, each="step")
 @pytest.mark.parametrize("shown", ["t", "s"])
 @pytest.mark.parametrize("step", STEPS)
 def test_near_the_order_of_python(step: str, shown: str) -> None:
@@ -128,7 +128,7 @@ def k(n: i64, c: f64, r: f64, z: mut(f64[()])):
 """
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 @pytest.mark.parametrize("step", ["s * r + c", "s * r", "s + c", "c - s * r", "max(s, c)", "r"])
 def test_of_numbers_alone(step: str, dtype: str) -> None:

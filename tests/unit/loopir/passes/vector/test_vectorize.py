@@ -172,7 +172,7 @@ def test_arrays_that_may_overlap_are_left_alone() -> None:
 VALUES = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cond", ["{}", "select(b[i], {}, s)"])
 @pytest.mark.parametrize(

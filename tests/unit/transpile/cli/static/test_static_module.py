@@ -104,7 +104,7 @@ EFFECTS = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("text", EFFECTS)
 def test_nothing_of_the_file_runs(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -38,7 +38,7 @@ def in_turn(kind: str, share: int) -> list[np.ndarray[Any, Any]]:
     return [a for x in turned for a in (x, x[::-1].copy())][::share]
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("fold", FOLDS)
 def test_folds(fold: str, element: str, tmp_path: Path) -> None:

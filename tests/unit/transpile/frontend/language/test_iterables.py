@@ -58,7 +58,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("form", [*COMPILED, *OTHERS])
 def test_mapped(form: str, tmp_path: Path) -> None:
     body = "\n    ".join((COMPILED | OTHERS)[form].split("\n"))

@@ -60,7 +60,7 @@ def function(body: str, looped: bool, folder: Path) -> Any:
     return written(folder, HEAD + "".join(f"    {line}\n" for line in lines) + "    return s\n").f
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", [*LOOPED, *WHOLE, *LEFT])
 def test_agrees(name: str, tmp_path: Path) -> None:
     plain = function((LOOPED | WHOLE | LEFT)[name], name in LOOPED, tmp_path)

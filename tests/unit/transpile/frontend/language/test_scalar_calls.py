@@ -76,7 +76,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     return {key: getattr(module, name) for key, name in names.items()}
 
 
-@pytest.mark.share(90)
+@pytest.mark.share(180)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i1", "u8", "u1", "?"])
 def test_as_python(

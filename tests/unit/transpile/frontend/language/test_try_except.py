@@ -80,7 +80,7 @@ def agrees(text: str, folder: Path) -> Any:
     return fused
 
 
-@pytest.mark.share(301)
+@pytest.mark.share(602)
 @pytest.mark.parametrize("handler", HANDLERS)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("raising", RAISING)
@@ -148,7 +148,7 @@ LEFT = (
 )
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("attempt", LEFT)
 def test_of_others(attempt: str, tmp_path: Path) -> None:
     """What is known too little of stays Python's, or raises there."""

@@ -95,7 +95,7 @@ FUNCTIONS = (
 )
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_of_another_type(f: Callable[..., Any]) -> None:
     fused = fuse(f, on_reject="silent")

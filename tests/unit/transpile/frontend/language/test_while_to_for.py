@@ -59,7 +59,7 @@ def cases() -> list[tuple[Any, ...]]:
     return [(np.arange(size) % 5.0, np.zeros(9), k, n) for size, k, n in ((8, 1, 7), (8, 3, 2))]
 
 
-@pytest.mark.share(22)
+@pytest.mark.share(44)
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_counted(head: str, limits: str, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_counted(head: str, limits: str, tmp_path: Path) -> None:
             assert_same(outcome(fused, cases()[k]), outcome(f, cases()[k]), python, 4)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("body", KEPT)
 @pytest.mark.parametrize("test", ["j < n", "j < len(x)", "j < len(w)"])
 def test_what_does_not_count(body: str, test: str, tmp_path: Path) -> None:

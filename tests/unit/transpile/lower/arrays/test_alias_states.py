@@ -41,7 +41,7 @@ USES = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("choice", [
     pytest.param(c, marks=[pytest.mark.plain] if c in ("a conditional", "a copy") else [])
     for c in CHOICES

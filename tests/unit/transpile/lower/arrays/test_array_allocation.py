@@ -49,7 +49,7 @@ def far(a: np.ndarray[Any, Any]) -> list[int]:
     return [step for step, length in zip(a.strides, a.shape, strict=True) if length > 1]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("f", [doubled, copied, along, beside], ids=lambda f: f.__name__)
 def test_the_order_of_axes(f: Callable[..., Any]) -> None:
     fused = fuse(f, on_reject="silent")

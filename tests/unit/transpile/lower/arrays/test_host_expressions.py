@@ -45,7 +45,7 @@ LATE = ("2 ** k", "int(x[0])", "int(x.max()) + 1", "int(math.log2(n)) + 1")
 """What may be no int, or is known to the kernel alone."""
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(64)
 @pytest.mark.parametrize(
     ("length", "made"),
     [(n, m) for n in LENGTHS for m in MADE if n not in LATE or m != "arange"],

@@ -87,7 +87,7 @@ def shown(value: Any) -> Any:
     return [*value] if hasattr(value, "__next__") else value() if callable(value) else value
 
 
-@pytest.mark.share(125)
+@pytest.mark.share(250)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_bound_again(update: str, start: str, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_bound_again(update: str, start: str, tmp_path: Path) -> None:
             assert not in_parts(fused)
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("passing", PASSING)
 @pytest.mark.parametrize("start", STARTS[:5])
 def test_read_on_the_way(start: str, passing: str, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_read_on_the_way(start: str, passing: str, tmp_path: Path) -> None:
         assert not in_parts(fused)
 
 
-@pytest.mark.share(58)
+@pytest.mark.share(116)
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize("start", STARTS[:2])
 def test_held(start: str, held: str, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_others_may_see(tmp_path: Path) -> None:
         assert_same(outcome(fused, args), outcome(plain, args), f"{part}")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("body", [
     "    s += v\n            u = u + v",
     "    s += v\n            if v > 0:\n                u = u * 2",

@@ -34,7 +34,7 @@ NEVER = {"too far", "the other way"}
 """Those that may leave the array, or wrap around."""
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("loop", ["for i in range(n):", "for i in range(n - 1, -1, -1):"])
 def test_windows(body: str, loop: str, tmp_path: Path) -> None:

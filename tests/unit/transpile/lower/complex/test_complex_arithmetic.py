@@ -113,7 +113,7 @@ ON_EACH = [
 ]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(
     ("function", "dtype", "target"),
     [
@@ -135,7 +135,7 @@ def test_bits(
     assert same(got, wanted), [x for x in zip(z, w, got, wanted) if not same(x[2], x[3])][:3]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("function", [
     multiply, divide, squared, whole_products, by_python, of_libm, of_libm_whole, masked_by_libm,
     powers, whole_powers,
@@ -418,7 +418,7 @@ LATE: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(c, id=f"{c[0].__name__}-{k}") for k, c in enumerate(CASES)]
@@ -454,7 +454,7 @@ def test_what_is_not_known_is_refused() -> None:
     assert [*fused.stats.replays] == ["LOWER_CALL"]
 
 
-@pytest.mark.share(2, each="call")
+@pytest.mark.share(4, each="call")
 @pytest.mark.parametrize("call", ["np.cumsum(x)", "np.cumprod(x)", "np.add.accumulate(x)",
                                   "np.cumsum(m, axis=1)", "np.cumprod(m, 0)", "x.cumprod()"])
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])

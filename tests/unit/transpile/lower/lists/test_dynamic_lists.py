@@ -107,7 +107,7 @@ ASKED = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("form", ASKED)
 @pytest.mark.parametrize("start", ["st = []", "st = [1.0, 2.0]"])
 def test_truth_of_lists(form: str, start: str, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def f(x):
         compare(g, f, x)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_uses_of_items(use: str, tmp_path: Path) -> None:
     """What Python computes of an item that is 0 in one call and 0.0 in another."""

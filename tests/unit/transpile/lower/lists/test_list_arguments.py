@@ -126,7 +126,7 @@ def of_bytes(folder: Path, body: str) -> Any:
     return written(folder, f"import numpy as np\ndef f(s, t=b''):\n{lines}\n").f
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("body", READ.values(), ids=READ)
 def test_bytes_are_read(body: str, tmp_path: Path) -> None:
     f = of_bytes(tmp_path, body)
@@ -137,7 +137,7 @@ def test_bytes_are_read(body: str, tmp_path: Path) -> None:
     assert g.stats.compiled
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("body", LEFT_TO_PYTHON.values(), ids=LEFT_TO_PYTHON)
 def test_bytes_are_no_list(body: str, tmp_path: Path) -> None:
     """What means another thing for bytes than for a list, or an array."""
@@ -147,7 +147,7 @@ def test_bytes_are_no_list(body: str, tmp_path: Path) -> None:
         assert_same(outcome(g, args), outcome(f, args), f"{args}")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("body", WRITTEN.values(), ids=WRITTEN)
 def test_bytearrays_are_written(body: str, tmp_path: Path) -> None:
     f = of_bytes(tmp_path, body)

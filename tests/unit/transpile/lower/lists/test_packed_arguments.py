@@ -80,7 +80,7 @@ def result(f: Any, s: Any) -> Any:
     return value, s.tobytes()
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("code", FORMATS)
 @pytest.mark.parametrize("name", BODIES)
 def test_items_are_pythons_and_errors_too(name: str, code: str, tmp_path: Path) -> None:

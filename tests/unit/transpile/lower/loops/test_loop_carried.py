@@ -25,7 +25,7 @@ BODIES = {
 """What is before a loop over the list ``x``, in it, and returned."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("before", "body", "result"), BODIES.values(), ids=BODIES)
 def test_type_in_the_first_iteration(
     before: str, body: str, result: str, tmp_path: Path

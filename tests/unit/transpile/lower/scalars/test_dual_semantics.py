@@ -118,7 +118,7 @@ def answer(function: Callable[..., Any], *args: Any) -> str:
             return repr(error)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_types_are_python_s(function: Callable[..., Any]) -> None:
     fused = fuse(function, on_reject="raise", reassociate=False)
@@ -137,7 +137,7 @@ OPERATORS = (
 )
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(52)
 @pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
 def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any]) -> None:
     def operated(m, x, k):
@@ -157,7 +157,7 @@ def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any])
     assert fused.stats.compiled
 
 
-@pytest.mark.share(13)
+@pytest.mark.share(26)
 @pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
 def test_what_does_not_fit_numpys_type_is_an_error(operate: Callable[..., Any]) -> None:
     def operated(x, k, s, flag):
@@ -201,7 +201,7 @@ def known(x, k, flag):
 """
 
 
-@pytest.mark.share(64)
+@pytest.mark.share(128)
 @pytest.mark.parametrize("name", ["once", "each", "known"])
 @pytest.mark.parametrize("said", COMPARED)
 def test_compared_as_what_it_is(said: str, name: str, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ FOLDS = {
 }
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("start", ["0", "x[0]", "-9", "2"])
 @pytest.mark.parametrize("fold", FOLDS)
 def test_folds_of_lists_of_both(fold: str, start: str, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ EITHER = ("max(1.5, v)", "min(v, 2.5)", "v if v > 3 else 1.5", "(v if v > 0 else
           "2.5", "max(v, min(1.5, s))", "abs(v) if v < 2 else max(2.5, v)")
 
 
-@pytest.mark.share(51)
+@pytest.mark.share(102)
 @pytest.mark.parametrize("value", EITHER)
 @pytest.mark.parametrize("step", STEPS)
 def test_extremes_of_both(step: str, value: str, tmp_path: Path) -> None:

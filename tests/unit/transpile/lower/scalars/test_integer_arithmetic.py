@@ -127,7 +127,7 @@ def test_another_remainder_needs_no_check_either() -> None:
     assert not any(isinstance(n, Check) for n in walk(kernel))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [*PLAIN, *DIVIDED], ids=lambda f: f.__name__)
 def test_as_python(function: Callable[..., Any], target: str) -> None:

@@ -40,7 +40,7 @@ def _shown(f: Callable[..., Any]) -> list[tuple[str, str, int]] | None:
     return [(str(w.message), w.filename, w.lineno) for w in caught]
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(64)
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize("first", FIRST)
 def test_in_the_order_and_of_the_lines_of_numpy(first: str, then: str, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def agree(fused: Callable[..., Any], f: Callable[..., Any], x: Any, s: Any) -> N
         assert_same(outcome(fused, (x.copy(), s)), wanted, f"{f.__name__} {x.dtype} {s!r}")
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_as_numpy_casts(f: Callable[..., Any], dtype: str) -> None:
@@ -103,7 +103,7 @@ def test_as_numpy_casts(f: Callable[..., Any], dtype: str) -> None:
     assert fused.stats.compiled or dtype not in ours
 
 
-@pytest.mark.share(29)
+@pytest.mark.share(58)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", TAKING, ids=lambda f: f.__name__)
 def test_as_numpy_takes(f: Callable[..., Any], dtype: str) -> None:
@@ -149,7 +149,7 @@ NUMBERS = (
 )
 
 
-@pytest.mark.share(38)
+@pytest.mark.share(76)
 @pytest.mark.parametrize("dtype", ["?", *DTYPES[:10]])
 @pytest.mark.parametrize(
     "f", [none_set, some_set, none_set_by_rows, none_set_to_what_is_computed],

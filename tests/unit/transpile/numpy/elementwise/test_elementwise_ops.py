@@ -254,7 +254,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.share(77)
+@pytest.mark.share(154)
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda f: f.__name__)
 def test_same_answer(fn: Callable[..., Any]) -> None:
     for x in arrays():

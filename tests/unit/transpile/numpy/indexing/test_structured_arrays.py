@@ -295,7 +295,7 @@ def beyond(r):
         r["x"][i] = 7.0
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("f", [of_records, updated, whole, parts, complexes, beyond])
 def test_packed_records(f: Callable[..., Any]) -> None:
     g = fuse(f, on_reject="raise")

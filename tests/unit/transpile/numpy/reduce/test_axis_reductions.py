@@ -74,7 +74,7 @@ def function(call: str, axis: str, folder: Path) -> Any:
     return written(folder, f"import numpy as np\ndef f(x, k, q, a):\n    return {said}\n").f
 
 
-@pytest.mark.share(19)
+@pytest.mark.share(38)
 @pytest.mark.parametrize("call", [line.strip() for line in CALLS.strip().splitlines()])
 def test_as_numpy(call: str, tmp_path: Path) -> None:
     compiled = 0
@@ -109,7 +109,7 @@ def among_written(A: Any) -> Any:
     return total
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("f", [among_all, among_ours, among_written], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [np.float64, np.int8, np.bool_])
 def test_the_first_place_in_order(f: Any, dtype: Any) -> None:
