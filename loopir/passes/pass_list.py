@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from ..algebra.constant_folding import constant_trip_count
 from ..dtypes import DTYPES
-from ..ir_traversal import contains, contains_nest, ops_within, walk
+from ..ir_traversal import contains, contains_nest, memoized_per_node, ops_within, walk
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
 from ..nodes import Check, If, Interval, Kernel, Loop, Store, VecLoop, While
@@ -71,11 +71,13 @@ from .vector.vectorize_search import vectorize_search
 __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"]
 
 
-# -- Conditions of the rows below. They are asked of each kernel, so that each is a few lookups.
+# -- Conditions of the rows below, asked of the kernel before each pass
 
 
-def _loops(kernel: Kernel) -> Iterator[Loop]:
-    return (n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
+@memoized_per_node
+def _loops(kernel: Kernel) -> tuple[Loop, ...]:
+    """The scalar counted loops of `kernel`, at any depth."""
+    return tuple(n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
 
 
 def _stores_in_loops(kernel: Kernel) -> bool:
@@ -104,6 +106,7 @@ def _chooses(kernel: Kernel) -> bool:
 
 
 def _selects(kernel: Kernel) -> bool:
+    """Whether a value is a select."""
     return "select" in ops_within(kernel)
 
 
@@ -130,6 +133,7 @@ def _owns_bools(kernel: Kernel) -> bool:
 
 
 _CHOICES = frozenset(("select", "max", "min", "maximum", "minimum"))
+"""The operations whose result is one of their operands, by a comparison or a condition."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

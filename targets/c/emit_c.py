@@ -198,7 +198,7 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
         if isinstance(g, ir.Disjoint) and g.or_same:
-            is_same = f"!{_are_disjoint(g.a, g.b, False, s)}"
+            is_same = f"!{_are_disjoint(g.a, g.b, s, or_same=False)}"
             for name in (g.a, g.b):
                 conditions.setdefault(name, []).append(is_same)
     return {
@@ -319,12 +319,12 @@ def _guard_code(g: ir.Guard | ir.Disjoint, number: int, s: Scope) -> list[str]:
         case ir.Guard(cond):
             return [f"if (!{expr(cond, s)}) {failed}"]
         case ir.Disjoint(a, b, or_same):
-            return [f"if (!{_are_disjoint(a, b, or_same, s)}) {failed}"]
+            return [f"if (!{_are_disjoint(a, b, s, or_same=or_same)}) {failed}"]
         case _:
             return assert_never(g)
 
 
-def _are_disjoint(a: str, b: str, or_same: bool, s: Scope) -> str:
+def _are_disjoint(a: str, b: str, s: Scope, *, or_same: bool) -> str:
     """The test, in C, whether two arrays share no byte; with `or_same`, or are the same array: a
     call of a function of ``headers/abi.h``, with each array's descriptor, rank and element size.
     Two one-dimensional arrays without gaps have a shorter test, of their address ranges alone.

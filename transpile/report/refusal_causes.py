@@ -217,7 +217,7 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
 
 
 def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
-    """An argument that is an array of objects, texts or times, where a call names it."""
+    """An argument that is an array of objects, strings or times, where a call names it."""
     if rejection.code != "LOWER_CALL":
         return None
     for name in sorted(cited_names(rejection.message) & types.keys()):
@@ -228,7 +228,7 @@ def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Reject
 
 
 _HELP_FOR_TYPE = {
-    "str": "pass the text as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
+    "str": "pass the string as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
     "bytes": "pass `np.frombuffer({}, np.uint8)`",
     "bytearray": "pass `np.frombuffer({}, np.uint8)`",
     "memoryview": "pass `np.asarray({})`",
@@ -242,9 +242,13 @@ same data in a type that is. ``{}`` is the name of the argument. A type that is 
 help of the code.
 """
 
+_HELP_FOR_STRINGS = (
+    "strings are not compiled: pass numbers in their place, such as their codes or lengths"
+)
+
 _HELP_FOR_ITEMS = {
-    "str": "texts are not compiled: pass numbers in their place, such as their codes or lengths",
-    "bytes": "texts are not compiled: pass numbers in their place, such as their codes or lengths",
+    "str": _HELP_FOR_STRINGS,
+    "bytes": _HELP_FOR_STRINGS,
     "ndarray": "pass one array in place of `{0}`, such as `np.stack({0})` of arrays of one shape",
     "complex": "pass `np.array({})`",
 }
@@ -252,8 +256,8 @@ _HELP_FOR_ITEMS = {
 
 _HELP_FOR_DTYPE = {
     "O": "pass `{}.astype(float)`, if its items are numbers",
-    "U": "pass numbers in place of texts, for instance `np.unique({}, return_inverse=True)[1]`",
-    "S": "pass numbers in place of texts, for instance `np.unique({}, return_inverse=True)[1]`",
+    "U": "pass numbers in place of strings, for instance `np.unique({}, return_inverse=True)[1]`",
+    "S": "pass numbers in place of strings, for instance `np.unique({}, return_inverse=True)[1]`",
     "M": "pass `{}.astype(np.int64)`, the times as numbers",
     "m": "pass `{}.astype(np.int64)`, the durations as numbers",
     "f": "pass `{}.astype(float)`",
@@ -412,7 +416,7 @@ def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
         for v in x: s += v      # compiled, as a region
         q = np.unpackbits(p)    # left to NumPy, too
 
-    None where the user has registered macros, which may expand any call.
+    Yields nothing where the user has registered macros, which may expand any call.
     """
     try:
         tree = read_source(function).tree
@@ -424,6 +428,7 @@ def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
     calls = [n for n in walk_nodes(*tree.body) if isinstance(n, ast.Call)]
     for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
         called = scope.resolve(call.func)
+        # a function of NumPy that dispatches on its arguments (NEP 18), no ufunc
         if isinstance(called, type(np.sum)) and _is_not_compiled(called):
             yield with_help(_not_compiled(call))
 
@@ -471,6 +476,6 @@ def _is_not_compiled(function: object | None) -> bool:
 def _not_compiled(call: ast.Call) -> Rejection:
     """The rejection of a call of an unknown function."""
     message = f"`{ast.unparse(call.func)}` is not a function that can be compiled"
-    help = "make texts after the loops, from the numbers that these compute"
+    help = "make strings after the loops, from the numbers that these compute"
     is_text = _is_method_of_text(call.func)
     return Rejection("LOWER_CALL", message, span_of(call), help=help if is_text else None)

@@ -47,7 +47,6 @@ class ReplayException:
         """Whether both are of one kind and place, whatever values the text names."""
         return replace(self, text=other.text) == other
 
-
     @property
     def message(self) -> str:
         """The exception as a sentence."""

@@ -1,30 +1,10 @@
 """Escape analysis of arrays: whether a name is the only reference to its array."""
 from __future__ import annotations
 
-import ast
-import builtins
-import textwrap
-
-import numpy as np
 import pytest
+from parsed import function, resolve
 
 from transpile.analysis.escape_analysis import EscapeAnalysis
-
-
-def function(body: str) -> ast.FunctionDef:
-    (tree,) = ast.parse("def f(x, n, g):\n" + textwrap.indent(body, " ")).body
-    assert isinstance(tree, ast.FunctionDef)
-    return tree
-
-
-def resolve(e: ast.expr) -> object | None:
-    match e:
-        case ast.Attribute(value=ast.Name(id="np"), attr=attr):
-            return getattr(np, attr, None)
-        case ast.Name(id=name):
-            return getattr(builtins, name, None)
-    return None
-
 
 ALONE = {
     "a = np.zeros(n)\na = np.zeros(n)": True,

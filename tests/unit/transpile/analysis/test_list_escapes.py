@@ -3,27 +3,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import textwrap
 
-import numpy as np
 import pytest
+from parsed import function, resolve
 
 from transpile.analysis.list_escapes import ListEscapes
-
-
-def function(body: str) -> ast.FunctionDef:
-    (tree,) = ast.parse("def f(x, n, g):\n" + textwrap.indent(body, " ")).body
-    assert isinstance(tree, ast.FunctionDef)
-    return tree
-
-
-def resolve(e: ast.expr) -> object | None:
-    match e:
-        case ast.Attribute(value=ast.Name(id="np"), attr=attr):
-            return getattr(np, attr, None)
-        case ast.Name(id=name):
-            return getattr(builtins, name, None)
-    return None
 
 
 def builtin(e: ast.AST) -> str:

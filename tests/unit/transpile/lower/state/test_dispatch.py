@@ -35,7 +35,7 @@ def of(body: str, tmp_path: Path) -> Any:
     ("s = sum({int(v) for v in x})", "is a set that has no name",
      "give it a name, in a statement before this one"),
     ("s = ','.join(str(v) for v in x)", "`','.join` is not a function that can be compiled",
-     "make texts after the loops, from the numbers that these compute"),
+     "make strings after the loops, from the numbers that these compute"),
     ("f = lambda v: v\ns = [f, f]", "`f` is a function, which is compiled only where it is called",
      "call it where its result is needed, or pass it to a function that calls it"),
     ("s, *rest = x", "`*rest` takes a number of items that is not known",
@@ -125,7 +125,7 @@ def test_an_exception_that_depends_on_the_values_is_a_note(tmp_path: Path) -> No
 @pytest.mark.parametrize(("array", "help"), [
     (np.ones(3, ">f8"), "pass `x.astype(x.dtype.newbyteorder('='))`"),
     (np.array([1.0, 2], object), "pass `x.astype(float)`, if its items are numbers"),
-    (np.array(["a", "b"]), "pass numbers in place of texts"),
+    (np.array(["a", "b"]), "pass numbers in place of strings"),
     (np.ones(3, "M8[s]"), "pass `x.astype(np.int64)`, the times as numbers"),
     (np.ma.array([1.0, 2.0]), "pass `np.asarray(x)`, if the rules of its class do not matter"),
 ])
