@@ -31,8 +31,13 @@ STATUS: dict[str, int] = {"divide": 1, "over": 2, "under": 4, "invalid": 8, "rep
 """Bits of a kernel's status: the four classes of ``np.errstate``, and ``replay``: the call is run again in Python."""
 
 CHECK_CAUSES: dict[str, int] = {"GUARD_INT_RANGE": 32, "GUARD_BOUNDS": 64, "GUARD_DIVISION": 128}
-"""Bits of a status that say, beside ``replay``, what kind of check failed (`check_status` gives
-them). `float_errors` makes the code of the replay of them: without one, it is GUARD_RAISES.
+"""The bit for each kind of check in a kernel. A check that fails sets it in the kernel's status,
+beside the bit ``replay`` (`check_status`), so that the report can say why Python ran the call::
+
+    x[i] out of bounds    →    status 16 | 64    →    a replay of the code GUARD_BOUNDS
+
+A check of another kind sets ``replay`` alone: `float_errors`, which reads the bits, then gives the
+code GUARD_RAISES.
 """
 
 GUARD_SHIFT = 8

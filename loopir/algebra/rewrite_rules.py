@@ -327,15 +327,19 @@ Rule: TypeAlias = "Callable[[Call], Expr | None]"
 
 
 def rewrite(e: Expr) -> Expr:
-    """`e` in its simplest form: constants folded, then the first rule of `_RULES` that applies, and
-    so on with the result, until nothing applies. ``i64: (x + 3) - 1`` → ``x + 2``; ``min(x, x)`` →
-    ``x``.
+    """`e` in its simplest form; `e` itself if no rule applies.
 
-    Each step keeps the value and the float flags (a power alone may have other bits:
-    `expand_power`). No rule may undo what another does, or this would not end. Assumes that the
-    operands of `e` are in simplest form: `simplify` calls it bottom-up, on every expression of a
-    kernel. Vector expressions are returned as they are: the rules have run before loops are
-    vectorised.
+        (x + 3) - 1    →    x + 2       (i64)
+        min(x, x)      →    x
+
+    Each turn folds constants or, if there is nothing to fold, applies the first rule in `_RULES`
+    that matches the operation; the next turn takes the result, until nothing applies. A step keeps
+    the value and the floating-point flags (only a power may get other bits: `expand_power`). No
+    rule may undo what another one does, or this would not end.
+
+    Assumes that the operands of `e` are in simplest form: `simplify`, which calls it on every
+    expression of a kernel, goes from the operands up. Vector expressions are returned as they are,
+    since the rules have run before loops are vectorised.
     """
     while isinstance(e, Call) and e.lanes == 1:
         simpler = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)

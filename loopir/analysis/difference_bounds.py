@@ -46,24 +46,37 @@ _Relation: TypeAlias = tuple[AffineForm[Term], AffineForm[Term], int]
 
 
 class IntegerFacts:
-    """The integer facts at one point of a kernel. A *term* is a name, or a length such as
-    ``x.shape[0]``, as text.
+    """What is known of integers at one point of a kernel: a range of each, and upper bounds of
+    differences of two. `check_elimination` carries one along as it walks over the statements: an
+    assignment is recorded by `bind`, a condition by `refine_facts`; then it asks whether a check
+    can fail::
 
-    ``ranges``: the least and the greatest value of terms. ``max_differences[x][y]``: an upper bound
-    of ``x - y``, for 64-bit integers; a row is not changed but replaced, since copies share it.
-    ``values``: the expression that a name is bound to, as long as the names in it are not rebound;
-    ``named``: the inverse.
+        i in loop(0, n), n <= len(x)    ranges["i"] = (0, …),  max_differences["i"]["n"] = -1,
+                                        max_differences["n"]["x.shape[0]"] = 0
+        max_difference("i", "x.shape[0]")   →   -1, so x[i] is in bounds
 
-    Queries: `range_of` of an expression, `max_difference` and `difference_range` of two. Updates,
-    in place: `bind` for an assignment, `forget` for an unknown one, `add_difference` and `narrow`
-    for what a condition implies. Differences are not closed: a query finds the shortest path.
+    A *term* is the key of a name or of a length such as ``x.shape[0]``, a string.
+
+    - Queries: `range_of` of an expression; `max_difference` and `difference_range` of two.
+    - Updates, in place: `bind` for an assignment; `forget` if the new value is not known;
+      `add_difference` and `narrow` for what a condition implies.
+
+    Only the differences that were recorded are stored. A query looks for the shortest path between
+    two terms, i to n to x.shape[0] above, and adds the bounds along it.
     """
 
+    ranges: dict[str, Bounds]
+    """The least and the greatest value of each term; of integers of any width."""
+    max_differences: dict[Term, Mapping[Term, int]]
+    """``max_differences[x][y]``: an upper bound of ``x - y``, for terms of 64 bits. Copies share
+    the rows, so a row is never changed, but replaced."""
+    values: dict[str, Expr]
+    """The expression that a name is bound to, until the name, or one that it reads, is rebound."""
+    named: dict[Expr, Var]
+    """The inverse of ``values``, for calls without loads: a name that has this value."""
+
     def __init__(self) -> None:
-        self.ranges: dict[str, Bounds] = {}
-        self.max_differences: dict[Term, Mapping[Term, int]] = {}
-        self.values: dict[str, Expr] = {}
-        self.named: dict[Expr, Var] = {}
+        self.ranges, self.max_differences, self.values, self.named = {}, {}, {}, {}
         self._reads: dict[int, tuple[Expr, frozenset[str]]] = {}  # keeps the id alive
         self._read_names: set[str] = set()  # by any value so far
 

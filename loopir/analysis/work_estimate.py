@@ -60,11 +60,16 @@ class InnerWork:
 
 
 def work_of(n: Splittable) -> Work:
-    """The work of one run of the body of the parallel loop `n`: of the example above, `Work(1,
-    (InnerWork(the loop over j, trips=None, Work(11)),))`, since the loop's bounds tell n.
+    """The work of one run of the body of the parallel loop `n`, in additions, as a tree: what runs
+    once, and the inner loops, each with the work of its own body::
 
-    The code of the loop multiplies it out at run time (`c_regions`), `elements_worth` for a report;
-    `units` does so with guesses.
+        for i: for j in loop(0, n): y[i, j] = exp(x[j])
+        →
+        Work(1, (InnerWork(<the loop over j>, trips=None, Work(11)),))          # 1 + 11 n
+
+    ``trips=None``: the trip count is computed from the bounds of the loop, where their values are
+    known: at run time by the C code of the parallel loop (`c_regions`), for a report by
+    `elements_worth`. `units` takes a guess in place of them.
     """
     return _work(n.body, bound_names(n) | {n.var})
 

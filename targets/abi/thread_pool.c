@@ -438,10 +438,18 @@ static void keep_apart(void)
 #endif
 }
 
-/* Ends the workers and joins their threads, for a fork: the child has only the thread that forks. Workers finish the chunks that
- * they run, then see `is_leaving` and end; no others are started meanwhile (`hire`). Waits at most `milliseconds`, as another thread
- * may run a long region; but without limit if this thread owns the region (a fork in a signal handler), since the child could not
- * finish their chunks. Gives how many are left; these go on, after this has cleared `is_leaving`. */
+/* Ends all workers and joins their threads; returns how many were still at work when the time was over. These keep running. Called
+ *
+ *  - before each fork (`_open` of thread_pool.py): the child has only the thread that forks, and a lock that a worker held would
+ *    stay locked there. The parent starts new workers at its next parallel loop (`hire`);
+ *  - before a fork by a signal handler in the middle of this thread's own region (`end_workers_of_owner`);
+ *  - at the end of the interpreter (`tp_pool_shut`).
+ *
+ *     of 4 workers 3 sleep, one runs a chunk of 80 ms:    tp_pool_join(50) joins 3, returns 1;    tp_pool_join(100) joins 4, returns 0
+ *
+ * It sets `is_leaving` and wakes all: a worker finishes the chunk that it runs, sees `is_leaving`, and ends; `hire` starts no other
+ * meanwhile. The wait is at most `milliseconds`, since the region of another thread may have long chunks. It has no limit if this
+ * thread owns the region: the child goes on with that region, and could not finish the chunks of workers that it does not have. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
     const struct timespec moment = {0, 50000};
@@ -451,7 +459,7 @@ int64_t tp_pool_join(int64_t milliseconds)
     ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
     for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
-        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* most workers end at once */
+        if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* no sleep at first: most workers end at once */
     int left = 0;
     for (int i = 0; i < MOST_THREADS; i++) {
         int32_t state = LOAD(&staff[i].state);

@@ -164,16 +164,26 @@ static int may_repeat(object *class)
     return 1;
 }
 
-/* Performs the call with bound arguments. 1: done, `out` is the result, or NULL with an exception. 0: the Python wrapper must do it
- * all; nothing was done. The steps, each of which may end the call with 0:
+/* Performs one call: `given` are its arguments, bound to the parameters; `out` gets the result. For a function that returns a new
+ * array as long as `x`:
  *
- * 1. global names mean what they did when the kernel was compiled (`guarded_names_hold`);
- * 2. captured and derived values and new arrays are made (`compute_values`). `held`: how many objects must be dropped again;
- * 3. arguments that are constants of the signature are these objects; no list that is stored back was passed twice;
- * 4. the kernel's parameters are checked and unpacked (`take_array`, `take_scalar`);
- * 5. the quiet state holds, if the kernel needs it; a snapshot is taken, if a replay may need it.
+ *     scale(x, 2.0)    →    allocate the result; unpack x, 2.0 and the result as the kernel's parameters; run it; return the result
  *
- * Then the kernel runs, without the GIL if an argument is large; its status is judged (`is_result_valid`), changed items go
+ * Returns 1 if the call is over: `out` is the result, or NULL with an exception. Returns 0 if it cannot be performed here: the
+ * kernel has not run, nothing was changed, and `tp_whole` passes the call to the Python wrapper. These steps precede the kernel,
+ * and where one fails, the answer is 0:
+ *
+ * 1. each global name that the compiler relied on is still bound to the same object (`guarded_names_hold`);
+ * 2. the values that are no arguments are made: globals that the kernel reads, members of objects, arrays of the items of lists, and
+ *    arrays for the result (`compute_values`);
+ * 3. each argument whose value was compiled in, such as axis=0, is that object; and no list into which items are stored back was
+ *    passed twice, as the second would undo the changes of the first;
+ * 4. each value has the type and the layout of the kernel's parameter, and is unpacked (`take_array`, `take_scalar`);
+ * 5. if a replay would need a snapshot outside of the quiet state (`needs_quiet`): the quiet state holds, so none is needed;
+ * 6. the arrays that the kernel overwrites are copied, if a replay may need them all the same (`take_snapshot`).
+ *
+ * There is one exception: if a signal handler, as of Ctrl-C, has raised in one of these steps, the answer is 1 with its exception
+ * (`may_repeat`). After the kernel its status is judged (`is_result_valid`): only if the result is valid, changed items are stored
  * back into lists, and the result is built. */
 static int perform(const call_spec *w, object **given, object **out)
 {
@@ -181,12 +191,12 @@ static int perform(const call_spec *w, object **given, object **out)
     tp_scalar scalars[w->param_count + 1], *scalar = scalars;
     slot slots[w->param_count + 1];
     int64_t extent = 0, fits = 1;
-    int held = guarded_names_hold(w) ? compute_values(w, given) : -1;
+    int held = guarded_names_hold(w) ? compute_values(w, given) : -1;       /* 1, 2; `held`: objects to be dropped at the end */
     *out = 0;
     if (held < 0) return !may_repeat(capi.errors);
-    for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].expected;
+    for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].expected;    /* 3 */
     fits &= lists_are_distinct(w, given);
-    for (int i = 0; fits && i < w->param_count; i++) {
+    for (int i = 0; fits && i < w->param_count; i++) {                      /* 4 */
         const param *p = &w->params[i];
         int is_array = p->kind == ARRAY || p->kind == COMPLEX;
         object *from = w->sources[i] == SLOT ? 0 : given[w->sources[i]];
@@ -195,12 +205,12 @@ static int perform(const call_spec *w, object **given, object **out)
         else fits = take_scalar(p, from, scalar++, &extent);
     }
     object *saved = 0;
-    int has_failed = 0;
+    int has_failed = 0;                                                     /* with an exception that stays; 5, 6 */
     if (fits && w->needs_quiet && !is_quiet()) has_failed = !may_repeat(capi.errors), fits = 0;
     if (fits && !take_snapshot(w, given, &saved)) has_failed = !may_repeat(capi.memory_error), fits = 0;
     if (fits) {
         if (take_context) take_context();
-        void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;
+        void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;     /* other Python threads run meanwhile */
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
         if (!status || is_result_valid(w, status, saved, given, out)) {

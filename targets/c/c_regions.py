@@ -108,12 +108,13 @@ def _undoes(n: Splittable) -> bool:
 def emit_region(
     n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
-    """The lines for the parallel loop `n` in the body of a kernel, as at the top of this module;
-    the text of its functions (`_definitions`) goes to ``s.functions``. `c_statements` calls it, if
-    `can_emit_region`; ``block``: its `emit_block`.
+    """The lines of C that stand for the parallel loop `n` in the body of its kernel, as at the top
+    of this module: they compute the range and its work, and then have the thread pool run the loop
+    (`tp_run_loop`), or run it here. `c_statements` calls this if `can_emit_region` allows it.
 
-    Parallel loops are not nested (`parallelize` marks the outermost), so the number of texts so far
-    numbers this one.
+    The text of the functions beside the body, such as tp_part_0 (`_definitions`), goes to
+    ``s.functions``. How many are there already is the number of this loop: parallel loops are not
+    nested, as `parallelize` marks only the outermost. ``block``: `emit_block` of `c_statements`.
     """
     number, serial = len(s.functions), replace(n, parallel=False)
     scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
@@ -253,32 +254,23 @@ def _whole_range(number: int) -> Iterator[str]:
 def _definitions(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> tuple[str, dict[str, str]]:
-    """The text of the functions and constants for the loop `n`, and what it captures: the type of
-    each C name, which is a field of its struct.
+    """The C text that `emit_region` puts beside the body of the kernel for the parallel loop `n`,
+    the loop with this ``number``; and the fields of its struct, each C name with its type.
 
-    Which fields and parameters there are depends on the names that the printed body uses. So that
-    is printed first. `emit_region` calls this; ``number`` is that of the loop in its kernel.
+        for i in parallel_loop(0, n): y[i] = x[i] * k        (k: a float that the body computes)
+        →
+        struct tp_captured_0 { double k; };                  fields: {"k": "double "}
+        int64_t tp_part_0(…) { …; for (… tp_first … tp_last) y[i] = x[i] * k; return status; }
+        const tp_loop tp_loop_0 = {tp_part_0, …};
+
+    The body of tp_part is printed first, since only its text tells which names it uses: those of
+    the kernel's parameters are read from ``arrays`` and ``scalars`` again, all others are fields.
+    If a chunk does more than to run its part, there is also a function tp_run for the pool to call:
+    where `n` adds to arrays, by tables of its own (`_with_own_tables`), or may have to be put back
+    (`_undoes`; then tp_copy saves and restores the elements that it stores).
     """
-    # the body of tp_part: the loop, from tp_first to tp_last
-    inner = s.inner()
-    ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
-    inner.names.update({
-        _FIRST: "tp_first", _LAST: "tp_last",
-        f"{n.var}.whole": _WHOLE,
-    })
-    rng = (
-        ir.Interval(*ends) if isinstance(n.range, ir.Interval)
-        else ir.RangeDesc(*ends, n.range.step)
-    )
-    loop = replace(n, range=rng, parallel=False)
-    if isinstance(loop, ir.Loop) and loop.until is not None:
-        inner.search = loop
-    if n in s.polls:
-        inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
-    copies = inner.inner()
-    lines = [*block((loop,), inner)]
+    lines, copying, inner = _part_lines(n, s, block)
     body = "\n".join(lines)
-    copying = _copy_function(n, copies) if _undoes(n) else []
 
     # the names that it takes from the kernel's parameters, and from the struct
     used = set(_IDENTIFIER.findall("\n".join((body, *copying))))
@@ -337,6 +329,32 @@ def _definitions(
     run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
     text.append(_loop_record(number, n, captured, run, s))
     return indented(text), captured
+
+
+def _part_lines(
+    n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
+) -> tuple[list[str], list[str], Scope]:
+    """The lines of tp_part for the loop `n`: a loop from tp_first to tp_last; those of tp_copy,
+    none if `n` is never put back; and the scope in which the loop was printed.
+    """
+    inner = s.inner()
+    ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
+    inner.names.update({
+        _FIRST: "tp_first", _LAST: "tp_last",
+        f"{n.var}.whole": _WHOLE,
+    })
+    rng = (
+        ir.Interval(*ends) if isinstance(n.range, ir.Interval)
+        else ir.RangeDesc(*ends, n.range.step)
+    )
+    loop = replace(n, range=rng, parallel=False)
+    if isinstance(loop, ir.Loop) and loop.until is not None:
+        inner.search = loop
+    if n in s.polls:
+        inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
+    copies = inner.inner()  # made before `block` binds the loop's variable in `inner`
+    lines = [*block((loop,), inner)]
+    return lines, _copy_function(n, copies) if _undoes(n) else [], inner
 
 
 def _is_length(name: str, tables: Collection[str], s: Scope) -> bool:

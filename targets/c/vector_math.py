@@ -151,26 +151,43 @@ def _single(m: re.Match[str]) -> str:
 
 
 def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
-    """The section and all that it needs, in order of definition."""
+    """The section `name` and all sections that it needs, directly or not: each once, and before
+    those that need it, as C wants definitions. `vector_math_source` prints them in this order.
+
+        //: expreduce needs base ln2             →    mask, select, bits, fma, base, ln2, expreduce
+        //: base needs mask select bits fma           (for SSE2)
+
+    Each comes with the vector type that it is to be printed for. That is `form`, but for a need
+    that is written ``D:name`` (a float32 function that computes in double): vectors of doubles with
+    half as many lanes, and so the same size.
+    """
     section = _find(name, form)
-    needed = [
-        pair
-        for n in section.needs
-        for pair in (_order(n[2:], form.half()) if n.startswith("D:") else _order(n, form))
-    ]
+    needed = list[tuple[_Section, _Form]]()
+    for need in section.needs:
+        in_doubles = need.startswith("D:")
+        needed += _order(need[2:], form.half()) if in_doubles else _order(need, form)
     return list(dict.fromkeys([*needed, (section, form)]))
 
 
 def _write(section: _Section, form: _Form) -> str:
-    """The section for one vector type, in an include guard, since it may occur several times in a
-    file.
+    """The C text of a section for one vector type. For 8 floats::
+
+        static F add_F(F x, F y) { return x + horner_F(y, 0.5, 1.0); }
+        →
+        #ifndef VMATH_add_f32x8
+        #define VMATH_add_f32x8
+        static f32x8 add_f32x8(f32x8 x, f32x8 y) { return x + fma_f32x8(all_f32x8(…), y, …); }
+        #endif
+
+    The guard is there since a kernel may have several math functions that need the same section.
     """
     is_per_function = "$op" in section.text or "${op}" in section.text
     guard_name = f"{section.name}_{form.op}" if is_per_function else section.name
+    # 1. horner_F(…) becomes nested multiply-adds; 2. $word the value of the word for this form
     text = Template(_HORNER.sub(_horner, section.text)).substitute(form.words())
-    if form.dtype == "f32":
+    if form.dtype == "f32":  # 3. decimal constants are rounded once, here
         text = _DECIMAL.sub(_single, text)
-    text = _TYPE.sub(lambda m: form.type(m[0]), text)
+    text = _TYPE.sub(lambda m: form.type(m[0]), text)  # 4. F, I, U, H, D become vector types
     guard = f"VMATH_{guard_name}_{form.type('F')}"
     return f"#ifndef {guard}\n#define {guard}\n{text.rstrip()}\n#endif\n"
 

@@ -219,13 +219,17 @@ def _split_remainder(
 
 
 def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
-    """The predicated loop `loop`, with ``skips`` set if its body should be in a branch, which is
-    not taken where no lane of a group is active.
+    """The predicated loop `loop`, with ``skips`` set or cleared: whether the C code jumps over the
+    body where no lane of a group is active. `_legalize_loop` calls it.
 
-    That pays if the body costs more than `_BRANCH_WEIGHT`: a branch that is predicted wrongly, in
-    the worst case every other time, costs about as much (see the measurements above). The text of
-    the IR can ask for it, too. A loop of one lane has a branch anyway. (A loop whose effects have
-    different masks is not predicated, so nothing of it is skipped: `vectorize.predicate_loop`.)
+        if x[i] > 0: y[i] = exp(x[i])        →    skips=True:  if (any(mask)) { y … = exp(…) }
+        if x[i] > 0: y[i] = x[i] * 2.0       →    skips=False: the multiplication runs anyway
+
+    The branch pays if the body costs more than `_BRANCH_WEIGHT`: if it is predicted wrongly, in the
+    worst case every other time, it costs about as much (see the measurements above). A loop that
+    has ``skips`` set already, as in the text of a test, keeps it. A loop of one lane needs no such
+    branch: it has one for that lane. (A loop with several masks is not predicated, so nothing of it
+    is skipped: `vectorize.predicate_loop`.)
     """
     is_expensive = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
     return replace(loop, skips=loop.width != 1 and (is_expensive or loop.skips))

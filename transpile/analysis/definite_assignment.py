@@ -178,11 +178,14 @@ class _WithoutDeletions(ast.NodeTransformer):
 
 def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
     """The local names of `tree` that may be read before they are bound, where Python raises
-    UnboundLocalError: ``y`` in ``if c: y = 1`` followed by ``return y``.
+    UnboundLocalError.
 
-    `Context` asks it for the macros: such a name must keep its place, so that lowering can require
-    that it is bound. ``known`` at the start are the parameters; then each statement is visited with
-    the names that are surely bound before it (`assigned_after`).
+        if c: y = 1
+        return y         →    {"y"}
+
+    A name is listed if one of its reads is reached on some path without an assignment; parameters
+    are bound from the start. `Context` asks it for the macros: a read of such a name must not be
+    moved or dropped, since lowering requires at that place that it is bound, and Python may raise.
     """
     parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
     return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}

@@ -37,35 +37,40 @@ _MAX_DEPTH = 3
 
 
 class ParameterUses:
-    """How a function's body uses its parameters, as far as that shows their types; found once, by
-    going through the tree, then asked by name::
+    """What the body of a function tells of the types of its parameters, by the way it uses them.
+    `infer_signature` guesses the types of a function by this, where no call is known::
 
         for i in range(n): y[i, 0] = x[k[i]]     →    n, i: integers;  y: rank 2;  x, k: rank 1;
-                                                      k has integers, as its elements are subscripts
+                                                      k: its elements are integers
 
-    Uses in functions of the user's that a parameter is passed to count as well, ``depth`` calls
-    deep. `infer_signature` makes the types of it.
+    The tree is read once, here; the methods answer for one name each.
     """
 
     def __init__(
         self, tree: ast.FunctionDef, globals_: Mapping[str, Any], depth: int = _MAX_DEPTH
     ) -> None:
-        self._ranks: dict[str, int] = {}  # the most axes that a name is used with
-        self._integers: set[str] = set()  # names in subscripts and bounds of ranges
+        """Reads `tree`, the source of a function with these globals. Where it passes a name to
+        another function of the user's, ``f(x)``, the uses of that parameter in `f` count for the
+        name, too; ``depth`` bounds how deep such calls are followed.
+        """
+        self._ranks: dict[str, int] = {}  # by name: the most axes that it is used with
+        self._integers: set[str] = set()  # names that are subscripts or bounds of ranges
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        self._objects = {  # names used as neither arrays nor numbers are
+        has_foreign_attribute = {  # has an attribute that no array has: ``p.mass``
             node.value.id
             for node in ast.walk(tree)
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and not hasattr(np.ndarray, node.attr)
-        } | _only_passed_on(tree, globals_)
+        }
+        self._objects = has_foreign_attribute | _only_passed_on(tree, globals_)
         for node in ast.walk(tree):
             for name, rank in _ranks_shown_by(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
             self._integers.update(_names_used_as_integers(node))
             if depth and isinstance(node, ast.Call):
                 self._add_uses_in_callee(node, globals_, depth)
+        # last: in ``j = k[i]; x[j]`` the array k has integers, since the name j is one
         self._of_integers = set(_arrays_of_integers(tree, self._integers))
 
     def _add_uses_in_callee(self, call: ast.Call, globals_: Mapping[str, Any], depth: int) -> None:

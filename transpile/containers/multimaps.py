@@ -25,8 +25,8 @@ __all__ = ["multimap_update", "multimap_read", "multimap_lists"]
 @fires_on(ast.Assign, targets=ast.Subscript, value=ast.List, when=has_tables)
 @fires_on(ast.For, iter=ast.Call, when=has_tables)
 def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``d[k].append(v)`` → `v` is appended to the flat list of items and linked to the key's last
-    item.
+    """``d[k].append(v)``, and other statements that change or loop over a dict of lists → the same
+    on its flat lists.
 
         d = {}
         for i in range(n):
@@ -51,9 +51,18 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 _j = _d_after[_j]
             s = s + len(w)
 
-    In the order of the cases: an append to the list of a key, which a defaultdict makes if it is
-    missing; ``setdefault``, with or without an append; a new list for a key, whose old items are
-    unlinked; a loop over the lists, each of which is made anew from the links.
+    All items are in one list, ``_d_value``, in the order of the appends. ``_d_after`` has for each
+    item the position of the next one with the same key, or -1; ``_d_first`` and ``_d_last`` have
+    for each key the positions of its first and last item, or -1. ``_at`` is the position of the
+    key, as `find_key` gives it. The statements, in the order of the cases:
+
+    - ``d[k].append(v)``: a missing key raises KeyError, or gets a list if `d` is a defaultdict;
+    - ``d.setdefault(k, []).append(v)``, ``d.setdefault(k, [])``: a missing key gets a list;
+    - ``d[k] = [v, w]``: the old items are no longer linked, the new ones are appended;
+    - ``for … in d.items()`` and ``d.values()``: a list is made of the linked items of each key.
+
+    None for other statements, and where `find_key` or `_loop_over_lists` does not take the form.
+    Reads such as ``d[k]`` are left to `multimap_read`.
     """
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Subscript(ast.Name(id=name), key), "append"), [

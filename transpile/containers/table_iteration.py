@@ -30,7 +30,8 @@ _RETURNED: dict[Kind, str] = {
 @fires_on(ast.Name, ctx=ast.Load, when=has_tables)
 @fires_on(ast.Call, when=has_tables)
 def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
-    """Loops over the keys, values or items of a table → loops over its flat lists.
+    """``d.items()``, and other uses of all keys or values of a dict or set → the flat lists that
+    have them.
 
         d = {}
         d[i] = s
@@ -45,10 +46,19 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             s = s + t
         return _core.keyed(_d_shown, _d_value)
 
-    The lists are in the order of insertion. Other forms: ``np.array(list(d))`` takes the list
-    itself; ``max(d, key=d.get)`` is a loop over the values. Only the places in
-    ``HashTable.iterated_at`` are replaced, where `table_inference` has found that this order is
-    Python's, too; a name in another place is a use by key, for `table_lookup`.
+    The loops over these lists are expanded by other macros. By the form of `node`:
+
+    - ``d``, ``d.keys()``: the list of the keys; ``d.values()``: that of the values; ``d.items()``:
+      ``zip`` of both. Entries of removed keys are left out (`_present_entries`);
+    - ``d`` in the result of the function: a call of ``_core`` that makes Python's object of the
+      lists, after the kernel;
+    - ``np.array(list(d))``, also of a view: ``np.array`` of the list;
+    - ``max(d, key=d.get)``, ``min``: a loop over the values before the statement.
+
+    The lists are in the order of insertion. `table_inference` has collected the places where that
+    is Python's order, or no matter (``HashTable.iterated_at``). For a name in another place the
+    macro returns None: it is a use by key, such as ``d[k]``, which `table_lookup` expands, or one
+    that lowering refuses.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:

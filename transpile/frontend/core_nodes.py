@@ -365,8 +365,16 @@ def is_plain_break(s: ast.stmt) -> bool:
 
 
 def break_index(body: Sequence[ast.stmt]) -> int | None:
-    """The index in `body`, the body of a loop of core Python, of its ``if …: break``
-    (`is_plain_break`); None if the loop has no such exit. Lowering splits the body there
+    """The index in the body of a loop of the statement that leaves it early, ``if …: break``; None
+    if the loop has no such exit. Core Python has at most one in a loop, at the top level of the
+    body: `structure_exits` has made flags of all others.
+
+        for v in x:
+            t = v * 2.0
+            if t > 9.0: break        →    1
+            s += t
+
+    Lowering splits the body there: what follows runs only if the loop goes on
     (`loop_exits.lower_iteration`).
     """
     return next((k for k, s in enumerate(body) if is_plain_break(s)), None)

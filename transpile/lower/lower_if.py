@@ -90,12 +90,13 @@ def merge_name(
     - one side is no number, such as a union, or has no value: `_merge_maybe_unbound`;
     - two numbers without a common dtype (`phi.common_dtype`), such as an int and a float: a union
       (`_merge_union`);
-    - two numbers with one: a phi. Where one of them may itself be Python's or NumPy's, by the path,
-      a bool phi ``NAME_py`` tells whether the merged one is Python's; else `cond` tells that.
+    - two numbers with a common dtype: a phi. If one side is Python's and the other NumPy's, `cond`
+      tells which the merged one is. If a side may be either by itself, a second phi tells it, a
+      bool ``NAME_py``.
 
     A name that is not ``live`` after the ``if`` becomes unbound in the second and third case, since
-    nobody reads it. Raises Refused (`_merge_union`) where no union can hold both: an int and a
-    float have one, save where lowering must do without (`IRBuilder.allows_unions`).
+    nobody reads it. Raises Refused (`_merge_union`) where no union can hold both values, or where
+    lowering must do without unions (`IRBuilder.allows_unions`).
     """
     b = ctx.b
     if then is not None and (then == other or same_storage(then, other)):

@@ -106,23 +106,30 @@ def trailing_attribute_stores(block: Sequence[ast.stmt]) -> list[AttributeStore]
 
 
 def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
-    """Lowers the returned expression `node` (None: no expression) to the specification of its
-    value, and emits the stores to its slots. `lower_function._lower_return` calls it for the
-    function's result, and it calls itself for the items of a tuple. The first case that applies
-    decides:
+    """Lowers the expression `node` of a ``return`` (None: there is none). A kernel returns no
+    values: so this emits stores of scalars to slots, arrays of one element, and returns the
+    specification from which the wrapper builds Python's object after the kernel.
 
-    - None, a string, or the dtype of an array: a constant of the plan; nothing is emitted;
-    - a tuple, list or dict display: its items, one by one;
-    - a call of a class of the user's, or of a function on lists: the specification of its
-      arguments; the wrapper calls it after the kernel (`_call_after_kernel`);
-    - a list, a slice of one, or an array made of one: its buffer, cut to its length
-      (`_lower_returned_list`);
-    - a reshape, or an allocation ``np.zeros(n)``: the array that is made;
-    - a list of fixed length; a record array that is an argument: the object itself;
-    - an array or a view: the array, from which the wrapper takes the view (`_array_result`);
-    - else a scalar: a slot, to which its value is stored (`_lower_returned_value`).
+        return s, out[1:]    →    store slot[()] = s
+                                  TupleResult((ScalarResult("slot", …), ViewResult("out", …)))
 
-    Raises Refused for every other value.
+    `lower_function` calls it for the function's result; it calls itself for the items of displays
+    and the arguments of calls. The first case that applies decides:
+
+    1. None, a string, ``x.dtype``: a constant; nothing is emitted;
+    2. a tuple, list or dict display: its items, each as if returned alone;
+    3. a call of a class of the user's, or of a function of ``_core`` (`RESULT_FUNCTIONS`): its
+       arguments; the wrapper makes the call (`_call_after_kernel`);
+    4. a list that loops have filled, also as ``np.array(v)``: its buffer, cut to its length by the
+       wrapper (`_lower_returned_list`);
+    5. a reshape, or an allocation, ``np.zeros(n)``: the array that is made;
+    6. a list of fixed length: that object if it is an argument; else its array, of whose items the
+       wrapper makes a list;
+    7. a record array that is an argument: that object;
+    8. another array or view: the array, of which the wrapper takes the view (`_array_result`);
+    9. any other: a scalar, or a union or tuple of scalars, in slots (`_lower_returned_value`).
+
+    Raises Refused for a value that is none of these.
     """
     match node:
         case None | ast.Constant(value=None):

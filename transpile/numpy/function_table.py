@@ -171,7 +171,11 @@ STATIC_PARAMETERS = frozenset((
     "rowvar", "ord", "decimals", "repeats", "edge_order", "deg", "equal_nan", "copy", "increasing",
     "wrap",
 ))
-"""Parameters whose values must be known at compile time, in every function that has them."""
+"""Parameters of NumPy's functions whose values decide the rank or the layout of the result, so that
+they must be known at compile time: ``axis`` in ``np.sum(x, axis=axis)``. An argument of the user's
+that is passed on as one of them counts by value: there is a kernel for each of its values
+(`specialized_parameters`). These hold for every function; `Row.static` has more of one.
+"""
 
 REDUCE_ARGUMENTS = "a axis dtype out keepdims initial where"
 """The parameters of ``np.add.reduce`` and of the functions, such as ``np.sum``, that call it."""

@@ -74,19 +74,25 @@ def gather_view(
     array: ast.expr, items: Sequence[ast.expr],
     slice_axis: Callable[[ast.Slice, ast.expr], IndexedAxis], cx: Context,
 ) -> View | None:
-    """The view of ``array[items]``, a subscript with index arrays (advanced indexing). `items`
-    cover all axes of `array`: each is an index array, an int, a slice, or None for a new axis.
+    """The view of ``array[items]``, a subscript with index arrays (advanced indexing): nothing is
+    copied; the elements are read from `array` where the view is used. `_gathered_view` of
+    `basic_indexing` calls it. There is one item for each axis of `array`, an index array, an int or
+    a slice, and a None for each new axis.
 
         x[k]         →   shape (k.shape[0],),              at(i) = x[k[i]]
         X[:, k]      →   shape (X.shape[0], k.shape[0]),   at(i, j) = X[i, k[j]]
         X[k, :, 0]   →   shape (k.shape[0], X.shape[1]),   at(i, j) = X[k[i], j, 0]
 
-    NumPy broadcasts the index arrays and ints together: to the *block*. The axes of the block
-    replace the indexed ones if those are adjacent, else they come first (`_index_axis_start`); the
-    *kept* axes, of slices and new ones, follow in order.
+    The result has two groups of axes, as in NumPy:
 
-    `slice_axis` gives the length of a slice of an axis, and the subscript in the axis for one of
-    the slice. None where `array` or an index array has no view.
+    - the *block*: the axes of the index arrays and ints, broadcast together. They stand where the
+      indexed axes were if those are adjacent, as in ``X[:, k]``; else first, as in ``X[k, :, 0]``;
+    - the *kept* axes, those of slices and new axes, in order around or behind the block.
+
+    ``slice_axis(slice, length)`` gives the length of a slice of an axis of that length, and the
+    function from a subscript in the slice to one in the axis. Returns None where `array` or an
+    index array has no view. Where NumPy would raise for an index, but a loop over an empty result
+    would not, the view has a check.
     """
     source = view_of(bind_operand(array, cx), cx)
     indices = _index_views(items, cx)
@@ -94,8 +100,9 @@ def gather_view(
         return None
     block = broadcast_views([*indices.values()], lambda elements: elements[0], cx)
     block_rank = len(block.shape)
-    start = _index_axis_start([*indices])
+    start = _index_axis_start([*indices])  # the position of the block in the result
     source_lengths, kept_lengths = iter(source.shape), list[ast.expr]()
+    # for each axis of `array`: the subscript in it, from those in the block and in the kept axes
     subscripts: list[Callable[[_Subscripts, _Subscripts], ast.expr]] = []
     out_of_bounds: ast.expr | None = None
     for k, item in enumerate(items):
@@ -106,7 +113,7 @@ def gather_view(
             length, subscript_in_axis = slice_axis(item, next(source_lengths))
             subscripts.append(partial(_slice_subscript, len(kept_lengths), subscript_in_axis))
             kept_lengths.append(length)
-        else:
+        else:  # a new axis
             kept_lengths.append(ast.Constant(1))
 
     def at(index: _Subscripts) -> ast.expr:
@@ -115,8 +122,9 @@ def gather_view(
         return source.at([subscript(in_block, in_kept) for subscript in subscripts])
 
     shape = (*kept_lengths[:start], *block.shape, *kept_lengths[start:])
-    # Bounds: the loop raises where it reads an element that is not there. NumPy checks the indices
-    # even if the result has no elements; the loop would not.
+    # The loop checks each index when it reads the element. NumPy checks the indices even if the
+    # result has no elements, so that no loop runs: a check replays an empty result; or, if the few
+    # indices can be compared here, an empty result with one out of bounds.
     may_be_empty = [*kept_lengths, *(block.shape if len(indices) > 1 else ())]
     checks = [cx.expr("N < 1", N=n) for n in may_be_empty if not is_unit_length(n)]
     if len(indices) == 1 and out_of_bounds is not None:

@@ -110,12 +110,18 @@ class _Trials:
 def _may_try_python(
     compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool
 ) -> bool:
-    """Whether a call of this size may be served by Python, to be timed, so that the trial cannot
-    take very much longer than a compiled call.
+    """Whether Python may serve a call of this size, to be timed. Python could take a hundred
+    times as long as compiled code, and the user would notice that call. `CallSelection` asks
+    this before a trial; if it is False, compiled code serves such calls.
 
     ``compiled_time``, ``kernel_time``: nanoseconds of a compiled call, and of the kernel alone in
-    it (None: not measured). The first that holds allows it: the kernel is a small fraction of the
-    call; the call is short; the call takes so long for each item that conversions are most of it.
+    it (None: not measured). One of these is enough:
+
+    - the kernel takes a small fraction of the call. The rest is conversions, which Python does not
+      need: so the trial takes about as long as the call, or a few times as long;
+    - the call is so short, after the time in which its lists are surely converted, that a much
+      longer one is not noticed either;
+    - the call takes so long for each item that conversions must be most of it.
     """
     if kernel_time is not None:
         is_quite_short = compiled_time < _QUITE_SHORT_CALL

@@ -260,13 +260,13 @@ class Dispatcher(WrappedFunction):
         return callee, self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
-        """The function to call for a signature that is refused: the outlined function, which calls
-        compiled regions; else a copy of the original that calls itself without the dispatcher, if
-        it is recursive; else the original.
+        """The function to call for a signature that is refused: the outlined function, if some of
+        its statements compile; else, if it is recursive, a copy that calls itself directly and not
+        the dispatcher (`self_calls`); else the original. `_select_for_refused` asks.
 
-        Asking here costs microseconds. So a row of the installed call sends the next
-        `Specialization.allowance` calls to the same function (1, 2, 4, …), until one of them asks
-        again: names may be rebound, or a region be slower than Python.
+        To ask costs microseconds. So a row of the installed call sends the next calls to the same
+        function without asking: `Specialization.allowance` of them, which is 1, 2, 4, …. Then one
+        asks again, as names may have been rebound, or a region found slower than Python.
         """
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
@@ -307,20 +307,19 @@ class Dispatcher(WrappedFunction):
     def _on_miss(
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The function to call for a call that the variant `failed` of `spec` could not serve; the
-        arguments are as they were before the call. Called by wrappers and the builtins in C.
+        """The function that runs a call which the variant `failed` of `spec` could not serve. The
+        wrappers and the builtins in C ask, and call it with the arguments, which are unchanged.
+        `code`: of the guard or check that failed; "" if an argument did not fit a parameter.
 
-        `code`: that of the guard or check that failed; "" if an argument did not fit a parameter.
-        In this order:
+            f(x[1:], x[:-1])       # code "GUARD_ALIAS": the original                           (1)
+            f(2**70)               # code "", the type is an int: the original                  (2)
+            f(np.ones(3, "f4"))    # code "", `failed` is for float64: the variant for float32  (4)
 
-        1. the signature is that of `spec`, and a guard or check failed: Python replays the call,
-           or, after a floating-point condition, perhaps a variant that records which operation
-           raised it (`_after_float_condition`);
-        2. `failed` is the variant for these types and names: a value did not fit, such as an int
-           of more than 64 bits. Python replays the call;
-        3. a global name that `failed` depends on was rebound: Python replays the call, and the
-           next one compiles again;
-        4. the call has another signature: what `_select_callee` gives for it.
+        1. A guard or check failed, and the signature is that of `spec`: the original; or, after a
+           floating-point condition, a variant that records what raised (`_after_float_condition`).
+        2. `failed` fits the types and global names, so it is a value that does not: the original.
+        3. A global name that `failed` depends on was rebound: the original. The next call compiles.
+        4. The call has another signature: what `_select_callee` gives for it.
         """
         # GUARD_SHAPE: an axis of length 1 is part of a type. Other guards are about values.
         may_be_other_signature = code in ("", "GUARD_SHAPE")
@@ -431,12 +430,13 @@ class Dispatcher(WrappedFunction):
         return self._shared
 
     def _variant_for_call(self, spec: Specialization, values: Arguments) -> Variant | None:
-        """The variant for this call; None if the signature is refused, or a thread compiles it.
+        """The variant for this call. None if the signature is refused, or while a thread compiles
+        it (then ``spec.rejection`` is None). `_select_callee` asks; the first that applies:
 
-        In this order: a variant that was compiled for what global names mean now; none if they were
-        rebound too often; a new variant, for a signature that is not refused, or one whose refusal
-        may be out of date, since a global name that the function reads was rebound, or a module
-        that it may import was loaded (`Specialization.starts_retry`); else none.
+        1. a variant was compiled for what the global names mean now: that one;
+        2. they were rebound too often: None, and the signature is refused from now on;
+        3. the signature is not refused; or it was, but a global name that it reads was rebound or a
+           module loaded since, so that the reason may be gone (`starts_retry`): a new variant.
         """
         if (variant := spec.variant(values)) is not None:
             return variant

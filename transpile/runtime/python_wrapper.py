@@ -186,21 +186,30 @@ class PrologueSource:
             yield f"    return _tp_fallback('', {self.fallback_end}"
 
     def _conditions(self) -> Iterator[str]:
-        """The statement that raises _Mismatch unless all guards of the call hold that the kernel's
-        entry in C does not test itself; none if there are none. For a kernel in which ``np.sqrt``
-        was expanded, for ``axis=0``, and which returns a new array as long as ``x``::
+        """Source of the conditions on which the wrapper may call the kernel. `prologue` puts it
+        first, inside a ``try``: where a condition fails, ``_tp_fallback`` selects what runs the
+        call instead. The types and layouts of the kernel's parameters are not tested here, but by
+        its entry in C (`take_array`, `take_scalar`).
 
-            if not (axis is _tp_r0 and np.sqrt is _tp_r1 and type(x) is _tp_t2):
-                raise _tp_e3
+        For a kernel that was compiled for ``axis=0``, calls NumPy's ``sqrt`` and returns a new
+        array as long as ``x``, the source is, with readable names in place of ``_tp_…``::
 
-        In this order, since later conditions, and the prologue after them, rely on earlier ones:
+            if not ((axis is ZERO or type(axis) is int and axis == ZERO)
+                    and np.sqrt is NUMPY_SQRT and type(x) is ndarray):
+                raise _Mismatch
 
-        - the classes and lengths of objects, so that reading their members runs no user code;
-        - parameters that are specialised by value have that value;
-        - binding guards: global names mean the same objects as when the kernel was compiled;
-        - arrays of records have the dtype for which offsets of fields were computed;
-        - arguments from whose lengths result arrays are allocated are arrays: the ``len`` of
-          another class could have side effects, and Python would run it again.
+        The conditions, where the kernel needs them, in the order in which they are tested:
+
+        1. an object whose members are read has the class, and a tuple the length, that was compiled
+           for: else reading a member could run code of the user's;
+        2. a parameter that was specialised by value has that value;
+        3. a global name is bound to the object that was compiled in (`identity_guards`);
+        4. an array of records has the dtype for which the offsets of its fields were computed;
+        5. if the wrapper allocates arrays, all array arguments are arrays, since it reads their
+           lengths: the ``len`` of another class could have side effects, and Python, which then
+           runs the call, would repeat them.
+
+        Yields nothing if there are no conditions.
         """
         interface = self.interface
         conditions = [

@@ -288,11 +288,14 @@ class Specialization:
 
     @property
     def stats(self) -> Stats:
-        """The calls of this signature, with those of its regions, as ``f.stats`` shows them.
+        """The calls of this signature, as ``f.stats`` shows them: how many were compiled, and how
+        many Python ran, by the code of the reason; with the calls of its regions.
 
-        Compiled calls are counted by the wrapper (`calls`) and in C (`native_calls`), replays by
-        code (`replays`), calls that rows of the inline cache forward to Python in `python_calls`
-        and by `selection`, until these add them to the replays.
+        There are several counters, since each call is counted where it is served: compiled ones by
+        the wrapper (`calls`) and in C (`native_calls`); those that Python ran in `replays`. Those
+        that the inline cache forwards to Python, without asking here, are counted in C, in
+        `python_calls` and `selection`; they are added to `replays` at the next look (`start`), and
+        until then added here.
         """
         replays = self.replays.copy()
         replays.update(self.python_calls.replays())

@@ -182,11 +182,15 @@ def _outcomes_if_one_fails(tests: Sequence[PositionTest]) -> dict[Call, bool]:
 
 
 def _is_constant_in(t: PositionTest, n: Loop) -> bool:
-    """Whether the range of the loop `n` decides the test `t`: the interior contains the whole loop,
-    so that the test has its interior result (`PositionTest.then`) in every iteration.
+    """Whether the test `t` has the same result in every iteration of the loop `n`, so that it needs
+    no split. `_Partitioner` then puts that result, `PositionTest.then`, in its place.
 
-        for i in loop(0, n): if i >= 0: …       the interior begins at 0, as the loop does: margin 0
-        for i in loop(0, n): if i > -n: …       it begins at 1 - n: margin n - 1
+    It is so if the interior of the test, the iterations in which it has that result, contains the
+    whole loop: the margin between their ends is not negative.
+
+        for i in loop(0, n): if i >= 0: …     interior: from 0 on, as the loop     → True, margin 0
+        for i in loop(0, n): if i > -n: …     interior: from 1 - n on              → True, n - 1
+        for i in loop(0, n): if i > 0: …      interior: from 1 on                  → False, -1
     """
     assert isinstance(n.range, Interval)
     lo, hi = affine_form(n.range.lo), affine_form(_end_if_nonempty(n.range))

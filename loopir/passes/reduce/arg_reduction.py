@@ -295,12 +295,23 @@ class _ArgSearch:
         block_starts: dict[str, Var],
         fresh: FreshNames,
     ) -> Loop:
-        """The loop over blocks: it finds the best term and the start of its block (the end of the
-        range if there is none), and computes the other accumulators. In the example at
-        `arg_reduction`, `best` is least_1 and `block_best` is least_2.
+        """The loop over blocks, around one over the terms of a block. For each extremum it leaves
+        the best term, by the name in `best_names`, and the start of the block that has it, by that
+        in `block_starts`. `statements` puts it first, before the search in that block.
+
+            least = step(select(x[i] < least, x[i], least)); s = step(s + x[i])
+            →
+            for block in loop(range(0, n, 1024), s=0.0, least_1=inf, start=n):
+                for i_1 in loop(block, min(block + 1024, n), s_1=s, least_2=inf):
+                    s_1 = step(s_1 + x[i_1]); least_2 = step(min(least_2, x[i_1]))
+                s = step(s_1); least_1 = step(min(least_1, least_2))
+                start = step(select(least_2 < least_1, block, start))
+
+        An accumulator that is no extremum, such as s, goes on through both loops. `start` is the
+        end of the range if no term is better than the initial value.
         """
         block = Var(fresh.name("block"), INDEX)
-        # the other accumulators go through both loops: s = step(s_1) around s_1 = step(s_1 + …)
+        # the other accumulators, in both loops
         renaming = fresh.names(self.loop)
         inner = rename_names(self.loop, renaming)
         outer = [replace(a, step=Var(renaming[a.name], a.init.dtype)) for a in self.loop.accs]
@@ -309,7 +320,7 @@ class _ArgSearch:
             for a, old in zip(inner.accs, self.loop.accs, strict=True)
         ]
         for p in self.extrema:
-            # inside: least_2 = step(min(least_2, x[i_1]))
+            # the inner loop: least_2, the best term of the block
             best = Var(best_names[p.acc.name], p.value.dtype)
             block_best = replace(best, name=fresh.name(p.acc.name))
             step = Call(p.op, (block_best, p.value), best.dtype)
@@ -318,15 +329,16 @@ class _ArgSearch:
             accs.append(Accum(block_best.name, p.worst, rename_names(step, renaming)))
             is_better = Call(_IS_BETTER[p.op, p.ties_win], (block_best, best), "bool")
             if p.may_be_empty:
-                # and some = step(some | (x[i_1] == x[i_1])): not in a block of NaN alone, whose inf
-                # would tie with a best term that is inf
+                # A block of which no term takes part, as all are NaN, has the best term inf. Where
+                # ties win, it would replace a best term that is inf. So one more accumulator:
+                # some = step(some | (x[i_1] == x[i_1])), which is false for NaN.
                 any_in_block = Var(fresh.name("some"), "bool")
                 takes_part = p.where(Call("eq", (p.value, p.value), "bool"))
                 any_term = Call("or", (any_in_block, takes_part), "bool")
                 any_term = rename_names(any_term, renaming)
                 accs.append(Accum(any_in_block.name, literal(False, "bool"), any_term))
                 is_better = Call("and", (any_in_block, is_better), "bool")
-            # around it: least_1 = step(min(least_1, least_2)), and where that block begins
+            # the outer loop: least_1, the best term so far, and start, where its block begins
             start = block_starts[p.acc.name]
             outer.append(Accum(best.name, p.acc.init, Call(p.op, (best, block_best), best.dtype)))
             outer.append(

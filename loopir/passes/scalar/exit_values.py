@@ -59,7 +59,9 @@ def exit_values(kernel: Kernel) -> Kernel:
 
 
 def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
-    """Whether the step of `acc` in the last iteration can be computed after the loop instead:
+    """Whether `exit_values` may take the accumulator `acc` out of `loop`, and compute its last step
+    after the loop instead. In ``last = step(x[i])``, which no iteration reads, only the value of
+    the last iteration counts: ``last`` is ``x[n - 1]`` if there is one.
 
     - no iteration reads `acc`, so that only its last value matters;
     - the step depends on the iteration's number and on assignments of the body (its backward

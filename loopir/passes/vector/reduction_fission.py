@@ -46,9 +46,16 @@ _MAX_START = 1 << 62
 
 
 def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
-    """Split a loop that reduces the results of an inner ``while`` into strips of two loops, as in
-    the example above; None where that is not legal or does not pay. `vectorize_divergent` calls it,
-    and vectorises the first of the two.
+    """Split a loop that reduces the results of an inner ``while`` into strips of two loops, as at
+    the top of this module: one runs the ``while`` loops, the other one reduces their results.
+    `vectorize_divergent` calls it, and vectorises the first of the two. None, so that the loop
+    stays, unless
+
+    - it is counted, has accumulators, one ``while`` at the top level, and enough iterations;
+    - nothing up to the ``while`` writes: the second loop of a strip runs after all of the first;
+    - nothing up to it reads an accumulator, whose value it would need while the first loop runs;
+    - behind it there are only assignments and overflow checks of the accumulators. Another check
+      might fail before a ``while`` that does not end, which Python would then never reach.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     counted = counted_range(loop)
@@ -61,8 +68,6 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     for a in loop.accs:  # a sum that continues through the `while` restarts in each iteration
         loop = _restart_sum(loop, position, a)
     first_part, second_part = loop.body[: position + 1], loop.body[position + 1 :]
-    # a check that fails behind the `while` might keep Python from reaching a later `while`, which
-    # perhaps does not end
     overflow_checks = [c for a in loop.accs for c in overflow_checks_of(a, loop)]
     only_reduces = all(isinstance(s, Assign) or s in overflow_checks for s in second_part)
     if not only_reduces or not all(map(_writes_nothing, first_part)):

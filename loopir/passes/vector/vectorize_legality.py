@@ -197,8 +197,13 @@ def _check_carried(case: _Candidate) -> Rejection | None:
 
 
 def _append_obstacle(loop: Loop, counts: frozenset[str]) -> Rejection | None:
-    """Why the lanes of `loop` cannot append together, ``counts`` being its counters of appends;
-    None if they can, or there are no appends. See `_check_carried`.
+    """Why a vector of iterations of `loop` cannot append its items at once; None if it can, or
+    there are no appends. ``counts``: the counters of the appends. `_check_carried` asks.
+
+        if x[i] > 0: append(v, #v, x[i])       →   None: the selected lanes are stored side by side,
+                                                   and #v advances by their number
+        append(v, #v, x[i]); append(v, #v, 1)  →   rejected: all x[i] would come before the ones
+        append(v, #v, #v)                      →   rejected: #v has no value for each lane
     """
     appends = [s for s in loop.body if isinstance(s, Append)]
     if len({s.array for s in appends}) < len(appends) or len(counts) < len(appends):
@@ -268,9 +273,13 @@ def _mentions(n: Node, name: str) -> bool:
 
 
 def _check_order(case: _Candidate) -> Rejection | None:
-    """With ``@fuse(reassociate=False)`` a loop that adds or multiplies floats stays scalar, since
-    lanes add in another order than the source. Minima and maxima have the same bits in any order.
-    (Passes that would reorder loops or make blocks get ``reassociate`` from `pass_list.run_pass`.)
+    """Rejects a loop that adds or multiplies floats, if ``@fuse(reassociate=False)`` is set: lanes
+    would add in another order than the source, which may change the bits of the sum.
+
+        s = step(s + x[i])         x: f64     →    Rejection VECTOR_REASSOCIATE: it stays scalar
+        m = step(max(m, x[i]))                →    None: the same bits in any order
+
+    One of `CONDITIONS`. Other passes that reorder get ``reassociate`` from `pass_list.run_pass`.
     """
     for acc in case.loop.accs if not case.reassociate else ():
         reduction = _reduction_in(acc, case)

@@ -63,7 +63,9 @@ TP_INLINE F expscale_F(F p, U n)
 #define STEPS_F 16
 
 //: exppoly@f32 needs expreduce expsum expscale
-/* expscale(exppoly(r), n) is exp(n ln2/STEPS + r). */
+/* exp(x) = exp(n ln2/STEPS + r) = expscale(exppoly(r), n), for the n and the r that expreduce makes of x: r is small, at most half of
+ * ln2/STEPS. This polynomial is exp(r), and expscale multiplies it by 2**n. That of AVX-512 is exp(r) - 1: its expscale multiplies
+ * by s = 2**(n/16), and adds s. */
 TP_INLINE F exppoly_F(F r)
 {
     F p = horner_F(r, 0.00138470368, 0.00836998969, 0.041668009, 0.166665092, 0.49999994);

@@ -429,15 +429,17 @@ class _TryRewriter:
                 raise _Unsupported
 
     def _risks_of(self, e: ast.expr) -> Iterator[_Risk]:
-        """The exceptions that evaluating `e` may raise, each with its condition, in the order of
-        evaluation: the tests of the first come first, as Python would raise the first.
+        """The exceptions that evaluating `e` may raise, each with the condition under which it
+        does. They are in the order of evaluation: of two that would be raised, Python raises the
+        first. The caller puts a test before the statement for each one that a handler catches.
 
             x[i] / n   →   _Risk(<i < -len(x) or i >= len(x)>, IndexError),
                            _Risk(<n == 0>, ZeroDivisionError)
 
-        Where no condition is known, `_require_uncaught` and `_require_number` raise _Unsupported,
-        but only if a handler catches the exception. A form that is not listed here may raise
-        anything.
+        An exception whose condition is not known is no matter if no handler catches it: then Python
+        raises it in the replay. If one does, `_require_uncaught` raises _Unsupported, and the
+        ``try`` is not compiled. The same holds for operands of unknown type (`_require_number`),
+        and always for a form of `e` that is not listed here, since it may raise anything.
         """
         match e:
             case ast.Name(id=name):

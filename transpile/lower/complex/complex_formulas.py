@@ -245,13 +245,16 @@ def reciprocal(a: ComplexParts, do: ComplexSteps) -> ComplexParts:
 
 
 COMPLEX_OPS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
-"""The formula of each operation: ``formula(a, c, steps, python=...)`` gives the parts of the result
-from those of the operands `a` and `c`, and applies each real operation by ``steps``. ``python``:
-as Python computes it, else as NumPy does; only quotients differ.
+"""The formula of each complex operation: makes the parts of the result of those of the operands::
 
-"fused mul" is the product with fused multiply-adds, by which NumPy's loops over arrays multiply on
-some machines; `complex_arithmetic.apply_operator` chooses between it and "mul". Powers have
-functions of their own (`complex_power` and the three below it).
+    COMPLEX_OPS["add"](a, c, steps, python=False)   →   ComplexParts(a.re + c.re, a.im + c.im)
+
+It applies each real operation by `steps`, a `ComplexSteps`, which remembers them for warnings.
+``python``: as Python computes it, else as NumPy does; only quotients differ.
+
+There are two products, "mul" and "fused mul". The second has fused multiply-adds, as NumPy's loops
+over arrays have on some machines. `complex_arithmetic.apply_operator` chooses one, and calls it.
+Powers have functions of their own (`complex_power` and the three below it).
 """
 
 

@@ -68,20 +68,21 @@ class NeedsAppendCounter(Exception):
 
 
 def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> None:
-    """Lowers ``name.append(item)`` in a loop to a store to the list's buffer.
+    """Lowers ``name.append(item)`` to a store to the list's buffer, an array that is allocated
+    before the kernel. `lower_statements` calls it for each such statement::
 
-        for i in range(n):          one append in each iteration:  store x[i] at i; the length is n
-            v.append(x[i])     →    else:                          append x[i] at the counter #v
+        for i in range(n):     →    v gets one item in each iteration:  store x[i] at i, no counter
+            v.append(x[i])          else:   append x[i] at the counter #v, which that increments
 
-    1. Refused if `name` is no append-only list that this function makes.
-    2. If the list has no counter (`appends_once`) and needs one, NeedsAppendCounter is raised, and
-       the function is lowered again.
-    3. The item decides the dtype of the buffer, or must have it: by its kind, a Python int or float
-       with a flag, a complex number, or a number of one type.
-    4. The buffer gets a capacity for the times that this statement may run (`_list_buffer`).
-
-    Raises UnknownListLength outside of loops and where that number is not known before the kernel,
-    and Refused where the item has another type than the items before.
+    1. The list must be one that this function makes and only appends to; else Refused.
+    2. A list without a counter (`appends_once`) may need one after all: NeedsAppendCounter is
+       raised, and the function is lowered again, with a counter.
+    3. The first item decides the dtype of the buffer, and each later one must have the same type;
+       else Refused. There are three forms of items: a Python int or float, depending on the data,
+       of which a second buffer has flags that tell which; a complex number; a number of one type.
+    4. The capacity of the buffer grows by the number of times that this statement can run
+       (`_list_buffer`). If that is not known before the kernel, or the statement is in no loop,
+       UnknownListLength is raised, and the function is lowered again with a dynamic list.
     """
     b = ctx.b
     built = ctx.lists.builders.get(name)
@@ -90,7 +91,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
             help = f"append to a list that is made here, and extend `{name}` with it in the caller"
             refuse("LOWER_UNSUPPORTED", f"the argument `{name}` is made longer", stmt, help=help)
         refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list of numbers made here", stmt)
-    # Without a counter, all of the buffer is the list: it must have exactly one element for each
+    # 2. Without a counter, all of the buffer is the list: it must have exactly one element for each
     # item. It would have more where this statement is lowered once for each array that a name may
     # be bound to, as each version adds its capacity; and where the loop runs once for each item of
     # another list, since before the kernel only the capacity of that list is known.
@@ -99,7 +100,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         runs_per_item = bool(frames and _capacity_of_items(ctx, frames[-1].trips))
         if b.array_version_depth or runs_per_item:
             raise NeedsAppendCounter(name)
-    item_value = lower_scalar(ctx, item)
+    item_value = lower_scalar(ctx, item)  # 3; the first two forms do step 4 themselves
     if isinstance(item_value, UnionValue) and item_types(item_value) == INT_OR_FLOAT.types:
         _append_int_or_float(ctx, built, item_value, stmt)
         return
@@ -110,6 +111,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
     value = _as_list_item(ctx, built, number, stmt)
     if not b.path.frames:
         refuse_unknown_length(name, f"`{name}.append` stands outside a loop", stmt)
+    # 4.
     buffer = _list_buffer(ctx, built, stmt)
     if appends_once(ctx, name):
         b.emit(Store(buffer, (b.path.frames[-1].var,), value, span=span_of(stmt)))

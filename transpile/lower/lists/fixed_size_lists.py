@@ -49,21 +49,27 @@ MAX_SMALL_ITEMS = 16
 
 
 def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lowers ``name = value`` as an array, if `value` is a short display such as ``[a, b, c]``,
-    ``(a, b)`` or ``[a] * 4`` and `name` does not escape; returns whether it is. The lowering of
-    assignments calls it, before other forms of lists.
+    """Lowers ``name = value`` to an array, and returns True, if `value` is a display of at most 16
+    items, such as ``[a, b]``, ``(a, b)`` or ``[a] * 4``, and there is no other reference to the
+    list (`does_not_escape`). Else emits nothing and returns False; the lowering of assignments,
+    which calls it, then tries other forms of lists.
 
         v = [a, b]   →   array v of 2, allocated before the kernel;  v[0] = a;  v[1] = b
 
-    A Python int or float is not the same as NumPy's of that dtype, and an item must come back as
-    what it was. So the array has a second one, of bools ("flags"), where that depends on the item:
+    An item that is read must have the type that it was stored with: Python's int 1, its float 1.0
+    and NumPy's float64 1.0 are different. Where the items have, or get by a later assignment, two
+    types, a second array of bools ("flags") tells the type of each:
 
-    - Python ints and floats: float64 and flags (`_bind_ints_and_floats`);
-    - one dtype, where some items are Python's and some NumPy's, or may be so after an assignment:
-      flags that tell which are Python's;
-    - one type: no flags.
+    - Python ints and floats: an array of float64, and flags for the ints
+      (`_bind_ints_and_floats`);
+    - Python's and NumPy's numbers: an array of NumPy's dtype, and flags for Python's;
+    - only one type: an array of its dtype, and no flags.
 
-    Raises Refused where the items have different dtypes, and where an item of a tuple is assigned.
+    Later assignments are known from an earlier attempt to lower the function: one that needs flags
+    which are not there raises NeedsItemFlags, and ``ctx.fixed.flagged`` has `name` in the next.
+
+    Raises Refused where no array can hold the items, as they have other combinations of types, and
+    where an item of a tuple is assigned.
     """
     items = _display_items(value)
     is_tuple = isinstance(value, ast.Tuple)
@@ -76,10 +82,10 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         refuse("LOWER_TYPE", f"`{name}` is a tuple, and items of it are set", value)
     numbers: list[Num] = [bind_num(ctx.b, lower_real(ctx, e), "item") for e in items]
     types = frozenset[tuple[str, bool]]().union(*(item_types(n) or () for n in numbers))
-    if INT_OR_FLOAT in (item_type_for(types), ctx.fixed.flagged.get(name)):
+    item_type = ctx.fixed.flagged.get(name)  # what later assignments need, if two types
+    if INT_OR_FLOAT in (item_type_for(types), item_type):
         _bind_ints_and_floats(ctx, name, numbers, kinds, value)
         return True
-    item_type = ctx.fixed.flagged.get(name)
     python_dtype = item_type.python_dtype if item_type else None
     if item_type is not None and python_dtype is not None:
         numbers = [_as_numpy_item(n, item_type, e) for n, e in zip(numbers, items, strict=True)]

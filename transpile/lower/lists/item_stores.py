@@ -83,13 +83,19 @@ def _require_item_of_dynamic(ctx: Lowering, buffer: str, value: Scalar, node: as
 def _require_item_of_argument(
     ctx: Lowering, array: ArrayRef, items: ListItems, value: Scalar, node: ast.AST
 ) -> None:
-    """`require_item` for a list that is an argument or captured: the type must be that of the
-    items.
+    """`require_item` for a list that is an argument or captured: `value` must have the type that
+    the items had at the call. There is one way to widen that: a list argument (no captured one) of
+    Python ints, to which a float is stored, becomes one of ints and floats, in another attempt to
+    lower the function (NeedsMixedList).
+
+        x[i] = 7          x: list[int]     →    returns: the type fits
+        x[i] = x[i] / 2                    →    NeedsMixedList; in the next attempt: returns
+        x[i] = y[i]       y: a NumPy array →    Refused: the items would have several types
     """
     if array.kinds == (bytes,):
         refuse("LOWER_TYPE", "an item of bytes is assigned", node)
     if array.is_packed:
-        return  # `encode_packed` decides
+        return  # the items of an array.array or memoryview: `encode_packed` decides
     types = None if isinstance(value, ComplexPair) else item_types(value)
     if types is not None and types <= INT_OR_FLOAT.types and array.kinds == (list,):
         if array.has_ints_and_floats:

@@ -292,35 +292,39 @@ def _stays_in_safe_range(
 def _retype_carried(
     ctx: Lowering, name: str, carry: LoopCarried, init: Num, back_edge: Num, frame: LoopFrame
 ) -> LoopCarried:
-    """The guess `carry` with the type of a name that is `init` before the loop, and `back_edge` at
-    the end of an iteration that another one follows.
+    """The guess `carry` with a corrected type. `init` is the value of the name before the loop,
+    `back_edge` that at the end of an iteration which another one follows. The first iteration
+    starts with the type of `init`, all others with that of `back_edge`, and one accumulator must
+    do for both. `refine_carried` calls this for names that are no induction variables.
 
-    The first row of the table that applies decides. Its terms:
+        s = 0                          `init`: Python's int 0; `back_edge`: NumPy's float64
+        for i in range(n):        →    row 5: a float64 accumulator that starts as 0.0, of a name
+            s += x[i]                  that is Python's in the first iteration, then NumPy's
 
-    - either: a value that is a Python or a NumPy scalar, depending on the data; `Num.weak` and
-      `Num.strong` are both set;
-    - the later type: that of `back_edge`;
-    - changes: `LoopCarried.changes_after_first`, the first iteration starts with the type of
-      `init`, all others with the later type;
-    - NumPy for good: by its types, `back_edge` is either; but the first iteration makes it NumPy's,
-      and it stays so from then on (`_becomes_numpy_in_first`), so that it needs no type flag;
-    - new types: `raise_new_types` asks for a union, or refuses where there can be none.
+    The first row that applies decides:
 
-    ==  ==============================================  ========================================
-    #   `init` → `back_edge`                            carried as
-    ==  ==============================================  ========================================
-    1   same types and dtype, not either                that type
-    2   two different NumPy types                       new types
-    3   two different Python types, `init` exactly      the later type, changes
-        representable in the later one, no NumPy type
-    4   two different Python types otherwise            new types
-    5   Python → NumPy, or NumPy for good               the later type, changes
-    6   either, `init` not exactly representable        new types
-    7   either otherwise                                either, with a type flag
-    ==  ==============================================  ========================================
+    ==  ==========================================  ==========================================
+    #   types of `init` → `back_edge`               the accumulator
+    ==  ==========================================  ==========================================
+    1   one type, the same in both                  of that type
+    2   two different NumPy types                   none: new types
+    3   two different Python types, none of NumPy;  of the later type, changes
+        `init` is exact in the later one
+    4   two different Python types otherwise        none: new types
+    5   Python → NumPy                              of the NumPy type, changes
+    6   either type in some iteration; `init` is    none: new types
+        not exact in the dtype
+    7   either type otherwise                       of the dtype, with a type flag
+    ==  ==========================================  ==========================================
 
-    With a float64 array ``x``, ``s = 0; for …: s += x[i]`` starts as a Python int and is a NumPy
-    float64 after one iteration (row 5): a float64 accumulator that starts as 0.0, and changes.
+    - changes: ``changes_after_first`` is set, and the number of the iteration tells the type;
+    - either type: a Python or a NumPy scalar, depending on the data (`Num.either`), as after
+      ``if x[i] > 0: s = x[i]``. A type flag, a bool accumulator, tells which;
+    - new types: one accumulator does not do. `raise_new_types` makes `loop_types` start again with
+      a union of the types, or refuses the loop where there can be none.
+
+    Row 5 also serves a value that may be either by its types, but that is NumPy's from the end of
+    the first iteration on, by its flag (`_becomes_numpy_in_first`): it needs no flag.
     """
     node = frame.node
     retyped = replace(carry, var=replace(carry.var, dtype=back_edge.dtype))

@@ -143,23 +143,28 @@ def value_after_loop(
     end: Num | Unbound,
     frame: LoopFrame,
 ) -> Value:
-    """The value of a carried name after the loop, when it was `init` before it. Called by
-    `loop_types._build_loop` after `make_accumulators`; the module's docstring has an example.
+    """The value that a carried name has after the loop: its accumulator, with a type, and with the
+    condition on which it is bound. `loop_types._build_loop` calls this after `make_accumulators`,
+    and binds the name to the result.
 
-    A loop may have no iteration: then the name keeps the type, or the lack of a value, from before
-    it. The first case that applies decides. "Either": a Python or a NumPy scalar, depending on the
-    data, as a bool tells (`Num.is_weak`).
+        s = 0
+        for v in x: s += v             x float32s: the accumulator `s.`, a NumPy float32 if the loop
+        return s                  →    had an iteration, else Python's int 0   (case 4)
 
-    1. it may be unbound in the loop: so it may be after it, as the `bound` accumulator tells;
-    2. it is unbound before the loop. Where it may be so at the end of an iteration, too, it is what
-       it is there. Else bound if the loop had an iteration (`LoopFrame.runs`);
-    3. the loop may exit early, and the name has a type flag: either, by its flag. It may have a
-       type from the start of an iteration, as after a ``while`` of none, or one from the exit;
-    4. its type changes after the first iteration: `_value_after_type_change`;
-    5. either, and a maximum (minimum): it is NumPy's if an item has replaced the initial value,
-       that is, if the final value is greater (less) than that: no flag is needed;
-    6. it has a type flag: either, by its flag;
-    7. else it has the type and the value of the accumulator.
+    If the loop has no iteration, the name is what it was before: `init`, or unbound. So the value
+    often has two possible types, and a bool that tells which (`Num.is_weak`: it is Python's). The
+    first case that applies decides:
+
+    1. unbound before the loop, and on some paths of an iteration: bound where the accumulator
+       `bound` says so;
+    2. unbound before the loop, and bound by each iteration: bound if there was one
+       (`LoopFrame.runs`). Where lowering knows no value at the end of an iteration: unbound;
+    3. the loop may exit early, and the name has a type flag: Python's where the flag says so;
+    4. Python's in the first iteration, of another type after it: `_value_after_type_change`;
+    5. a maximum of a Python `init` and NumPy scalars: NumPy's if it is greater than `init`, since
+       then a scalar has replaced it; no flag is needed. A minimum likewise;
+    6. another name with a type flag: Python's where the flag says so;
+    7. any other: of the type of the accumulator.
     """
     _note_upper_bound(ctx, carry, init, end)  # for capacities: `capacity_bounds.upper_bound`
     n = Num(carry.var, carry.strong, carry.weak)
@@ -169,7 +174,7 @@ def value_after_loop(
         return Unbound(n, carry.bound)
     if isinstance(init, Unbound):  # 2
         if isinstance(end, Unbound):
-            return end
+            return end  # without a value: one with a value is case 1
         n = replace(n, is_weak=carry.flag if carry.has_type_flag else None)
         n = _with_final_range(ctx, n, carry, None, end, frame)
         return n if frame.runs == TRUE else Unbound(n, frame.runs)

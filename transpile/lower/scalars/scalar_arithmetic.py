@@ -102,29 +102,32 @@ _EXACT_SHIFT = 62
 def binary_operation(
     ctx: Lowering, op: type[ast.operator], x: Num, y: Num, node: ast.AST, *, ufunc: bool = False
 ) -> Num:
-    """Loop IR of ``x op y`` for two real numbers; with ``ufunc``, as the operator's ufunc, such as
-    ``np.add``, computes it, so that warnings name that. `complex_arithmetic.apply_operator` calls
-    it, when unions have been resolved.
+    """Lowers ``x op y`` of two real scalars: returns the value with its type, emits the checks that
+    it needs, and records which warnings NumPy would give. `apply_operator`
+    (`complex_arithmetic.py`) calls it for operators, after complex numbers and unions have been
+    handled. ``ufunc`` is true for a call such as ``np.add(x, y)``: its warnings say ``add`` in
+    place of ``scalar add``.
 
         x[i] / k    (a float32 and a Python int)    →    div(x[i], f32(k)), a NumPy float32, with
-                                                         the sources of "scalar divide" warnings
+                                                         "divide by zero … in scalar divide"
 
-    By the operands, in this order:
+    The first case that applies decides:
 
-    1. ``+ - *`` of Python ints: exact, with a check where 64 bits may not do
-       (`python_int_operation`);
-    2. an operand that is Python's or NumPy's, depending on the data (`Num.either`), where the dtype
-       of the result depends on it: one operation of 64 bits that is right for both
-       (`dual_integer_operation`), both operations (`in_both_semantics`), or a check that it is
-       NumPy's (`as_numpy_if_loops_ran`);
-    3. powers, and shifts of Python ints, whose results may be of any size (`power_operation`,
-       `_python_int_shift`);
-    4. else by the result type, which the NumPy in use gives (`result_type`): bools, on which
-       NumPy's ``+`` is *or*; floats (`_float_operation`), and integers (`integer_operation`), which
-       record the warnings that NumPy would give.
+    1. ``+ - *`` of two Python ints: an operation of 64 bits, with a check if its exact result may
+       need more (`python_int_operation`);
+    2. whether an operand is Python's or NumPy's depends on the data (`Num.either`), and the result
+       type depends on it. These are tried in turn: one operation that is right in both cases
+       (`dual_integer_operation`); both operations and a selection (`in_both_semantics`). Else an
+       operand that is Python's only where a loop had no iteration is required to be NumPy's
+       (`as_numpy_if_loops_ran`), and cases 3 to 5 follow;
+    3. a power: what it is lowered to depends on the exponent (`power_operation`);
+    4. a shift of Python ints (`_python_int_shift`), whose exact result may need more than 64 bits;
+    5. any other: both operands are converted to the result type, which the operator has for samples
+       of their types (`result_type`). On bools the operation is another one (`_ON_BOOLS`: ``+`` is
+       *or*). Floats and integers: `_float_operation`, `integer_operation`.
 
-    Raises Refused where there is no result type, as for ``<<`` of floats, and for operations on
-    bools that NumPy does not have.
+    Raises Refused if the operator has no result type for these operands, as ``<<`` of floats; if
+    the type depends on the data, after case 2; and for a result of bool that is not in `_ON_BOOLS`.
     """
     name, function, spelled = BINARY[op]  # spelled: NumPy's name of the operation in warnings
     spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled

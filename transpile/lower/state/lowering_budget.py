@@ -25,10 +25,14 @@ tests take up to 9 for each statement; one takes up to half a millisecond.
 
 @record
 class LoweringBudget:
-    """How many statements may still be lowered (``left``).
+    """How many statements of a function may still be lowered (``left``), counting one each time
+    that it is lowered: in the rounds of nested loops this may be exponentially often.
 
-    For a function of 10 statements 1,700 may be lowered, that is, each 170 times, which takes less
-    than a second. `lower_statements` spends one for each statement that it lowers.
+        a function of 10 statements     →    LoweringBudget(left=1700), each of them 170 times,
+                                             which takes less than a second
+
+    `lower_statements` spends one for each statement that it lowers. When none is left, the function
+    is refused, and Python runs it.
     """
 
     left: int

@@ -225,24 +225,30 @@ def store_elements(
     op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
     is_out: bool = False,
 ) -> list[ast.stmt] | None:
-    """The guarded loop nest for the store `s`: sets the elements of `target` to those of `value`,
-    or to ``target op value``, where the mask `where` is true. The macros for all stores call it:
-    `array_store`, `array_inplace`, `mask_store`, `ufunc_out` and others.
+    """Rewrites the statement `s`, which stores to elements of an array, to a loop nest under guards
+    (`guarded`). All macros for stores call it: `array_store`, `array_inplace`, `mask_store`,
+    `ufunc_out`, `fill_elements`.
 
-        x[1:] += y               →    for _i in …: x[_i + 1] = np.add(x[_i + 1], y[_i])
-        x[m] = y  (where=m)      →    for _i in …: if m[_i]: x[_i] = y[_i]
+        x[1:] += y     (op=+)       →    for _i in …: x[_i + 1] = np.add(x[_i + 1], y[_i])
+        x[m] = 0.0     (where=m)    →    for _i in …: if m[_i]: x[_i] = 0.0
 
-    `exact`: the first so many axes of a value or mask must be as long as those of `target`, for it
-    is not broadcast. ``is_out``: NumPy computes `value` with ``out=target``.
+    `op`: stores ``target op value``, else `value`. `where`: a mask, stores only where it is true.
+    `exact`: along so many first axes the value and the mask must have the length of `target`, as
+    NumPy does not broadcast them; a guard compares. ``is_out``: `s` is a call with ``out=target``,
+    and `value` the call without that.
 
-    None, so that the statement stays, and Python runs it, where
+    Returns None, upon which the macro leaves `s` as it is, where a loop may store something else
+    than NumPy:
 
-    - the store of an element depends on more than this element (`_is_stored_elementwise`);
-    - the value or the mask has no view, or more axes than `target`: NumPy raises;
-    - with `op`, NumPy's loop may round in another way (`augmented_element`).
+    - NumPy does not store element by element, or converts in another way than one element is
+      converted (`_is_stored_elementwise`);
+    - target, value or mask have no view; or the value or mask has more axes than the target, or
+      would stretch it by broadcasting: NumPy raises, unless the length turns out to be 1;
+    - with `op`, NumPy may round in another way (`augmented_element`; of one element that a mask
+      selects: `one_element_rounds_differently`).
 
-    A value or mask that may read elements of `target` other than the one that is stored is copied
-    first (`_stored_operand`). The loops are marked as atomic: NumPy stores nothing if it raises.
+    A value or mask that may be overwritten before it is read, as in ``x[1:] = x[:-1]``, is copied
+    first (`_stored_operand`). NumPy stores nothing if it raises: so the loops are marked as atomic.
     """
     target_fact, value_fact = cx.fact(target), cx.fact(value)
     ty = target_fact.array

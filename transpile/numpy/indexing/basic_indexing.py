@@ -107,16 +107,21 @@ _Axis = Callable[[ast.expr], ast.expr]
 
 
 def indexed_view(e: ast.expr, cx: Context) -> View | None:
-    """The view of `e`, if it reads elements of another array at other subscripts and computes
-    nothing; one of `transpile.expand.VIEW_RULES`. None for other expressions.
+    """The view of `e`, if its elements are those of another array at other subscripts, so that
+    nothing is computed. It is one of `transpile.expand.VIEW_RULES`, which `view_of` tries in turn;
+    None for other expressions.
 
         X[1:, j]   →   shape (max(X.shape[0] - 1, 0),), at(i) = X[i + 1, j]
         X.T        →   shape (X.shape[1], X.shape[0]),  at(i, j) = X[j, i]
 
-    By the form of `e`: a call that is another name for one of these (``np.flip``:
-    `canonical_view`); a subscript (`_subscript_view`, which sends index arrays to `gather_view`);
-    ``x.T``; and transpose, diagonal and broadcast_to, as a method or a function (`_view_call`), and
-    ``einsum("ii->i", X)``.
+    By the form of `e`:
+
+    - a function that is defined by another form, as ``np.flip(x)`` is ``x[::-1]``: the view of that
+      (`canonical_view`);
+    - a subscript: `_subscript_view`, or with index arrays `gather_view`;
+    - ``X.T``: the axes in reverse order;
+    - transpose, diagonal and broadcast_to, as a method or a function: `_view_call`;
+    - ``np.einsum("ii->i", X)``, a diagonal.
     """
     if (replacement := canonical_view(e, cx)) is not None:
         return view_of(replacement, cx)

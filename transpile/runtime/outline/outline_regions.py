@@ -336,18 +336,22 @@ class _RegionOutliner:
     def _make_region(
         self, run: Sequence[ast.stmt], bound: NameSet, live: NameSet, caught: NameSet, *, last: bool
     ) -> ast.stmt | None:
-        """The statement that calls a new region of the statements `run`; adds it to ``regions``::
+        """Makes a region, a function of its own, of the consecutive statements `run`, and adds it
+        to ``regions``. Returns the statement that calls it, in their place::
 
-            for v in x: s += v         →     s = _tp_region_3_4(s, x)
+            for v in x: s += v         →     s = _tp_region_3_4(s, x)         # line 3, column 4
             print(s)                         print(s)
 
-        Its parameters are the local names that are live before `run`. Its results are the names
-        that `run` assigns, if they are live after it (``live``). None, so that `run` stays, where
+        Its parameters are the local names that `run` may read before it assigns them. Its results
+        are the names that `run` assigns and that are read after it (``live``). ``last``: `run` ends
+        the function, and so the call is returned. `_outline_run` calls this. None, so that `run`
+        stays Python, where
 
-        - a parameter or result may be unbound: passing it would raise where Python does not;
+        - a parameter or result may be unbound: to pass it would raise NameError where Python does
+          not. ``bound``: the names that certainly have a value before `run`;
         - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names
-          that are live there): if `run` raises, the region has not returned the new value;
-        - the region is dropped.
+          that handlers read): if `run` raises, the region has not returned the new value;
+        - an earlier outlining had this region, and it was dropped as slower than Python.
         """
         assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)
