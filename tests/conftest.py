@@ -1,10 +1,12 @@
 """Which tests a run takes, its random programs, and golden files.
 
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
-always the same ones. ``--more`` takes instead the next cases of these tests, five times as many,
-and nothing else: what `.ci/run` adds to a plain run, as far as they go in the time that
-``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``. A case named
-on the command line, ``test_x.py::test_y[case]``, is always run.
+always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
+named: ``pytest tests/unit/…/test_x.py`` takes all of these. ``--more`` takes instead the next cases
+of these tests, five times as many, and nothing else: what `.ci/run` adds to a plain
+run, as far as they go in the time that ``--seconds`` gives. ``--long`` takes everything, also tests
+that are marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always
+run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
 hand; it shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that
@@ -28,10 +30,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
 
+UNIT_TESTS = Path(__file__).parent / "unit"
 STARTED = time.monotonic()
 
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 """Machine code serves all calls that it can, however short: the tests are about its answers."""
+
+UNIT_SHARE = 3
+"""Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
+A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
+"""
 
 LEFT = pytest.StashKey[str]()
 """What a run leaves out, in words."""
@@ -103,7 +111,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long") or "long" in config.option.markexpr:
         return
-    shared = [item for item in items if item.get_closest_marker("share")]
+    whole_run = all(word in config.getini("testpaths") for word in config.args)
+    shared = [item for item in items if share_of(item, whole_run) > 1]
     plain, more = divided([i for i in shared if not i.get_closest_marker("long")])
     if config.getoption("--more"):
         taken = more
@@ -136,10 +145,9 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
     more: set[pytest.Item] = set()
     for cases in tests.values():
         share = cases[0].get_closest_marker("share")
-        assert share is not None
         cases.sort(key=lambda item: crc32(item.name.encode()))
-        count = -(-len(cases) // share.args[0])
-        if each := share.kwargs.get("each"):
+        count = -(-len(cases) // share_of(cases[0], True))
+        if each := share and share.kwargs.get("each"):
             cases.sort(key=functools.partial(seen_before, each, set()))
             count = max(count, len({value_of(item, each) for item in cases}))
         if marked := sum(item.get_closest_marker("plain") is not None for item in cases):
@@ -148,6 +156,14 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
         plain.update(cases[:count])
         more.update(cases[count : 6 * count])
     return plain, more
+
+
+def share_of(item: pytest.Item, whole_run: bool) -> int:
+    """Of how many cases of the item's test one is taken, where all tests run or only some files."""
+    if share := item.get_closest_marker("share"):
+        return int(share.args[0])
+    is_unit = whole_run and UNIT_TESTS in item.path.parents and "[" in item.name
+    return UNIT_SHARE if is_unit else 1
 
 
 def value_of(item: pytest.Item, parameter: str) -> str:

@@ -237,8 +237,10 @@ def _unit_length_guards(cx: Context) -> list[ast.stmt]:
     """A replay guard for each axis whose length was assumed to be 1
     (``facts.assumed_unit_axes``), as ``if x.shape[0] != 1``; none that the function has already.
     """
-    assumed = cx.facts.assumed_unit_axes.items()
-    axes = ((cx.expr(name), ast.Constant(k)) for name, ks in assumed for k in ks)
+    assumed = cx.facts.assumed_unit_axes
+    if not assumed:
+        return []
+    axes = ((cx.expr(name), ast.Constant(k)) for name, ks in assumed.items() for k in ks)
     present = [tree_key(s) for s in cx.tree.body]
     tests = (cx.expr("X.shape[K] != 1", X=x, K=k) for x, k in axes)
     guards = [copy_location(ReplayIf(test, [ast.Pass()], []), test) for test in tests]

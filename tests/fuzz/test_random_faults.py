@@ -29,7 +29,7 @@ def test_two_faults(
     is_long = request.config.getoption("--long")
     names = [*FUNCTIONS] if is_long else ["scale"]
     steps = {name: len(trials.ask(scenario, name, "memory")) for name in names}
-    for number in range(500 if is_long else 4):
+    for number in range(500 if is_long else 3):
         name, kind = rng.choice(names), rng.choice([*KINDS])
         drawn = rng.randint(1, steps[name]), rng.randint(1, steps[name])
         assert trials.ask(scenario, name, kind, *drawn) == [], (number, scenario, name, kind, drawn)

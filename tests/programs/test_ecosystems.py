@@ -141,6 +141,7 @@ def by_one_thread() -> Seen:
         return seen(0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.long] * bool(library))
     for name, (library, _, _) in PROGRAMS.items()

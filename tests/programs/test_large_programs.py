@@ -23,6 +23,7 @@ WHOLE = [p for p in LARGE_PROGRAMS if p.name != "vertical advection"]
 """Those that are not compiled in regions, each with a budget of its own."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", WHOLE, ids=lambda p: p.name)
 def test_the_work_is_bounded(
     program: LargeProgram, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

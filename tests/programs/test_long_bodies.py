@@ -45,6 +45,7 @@ def test_long_bodies(head: str, line: str, tmp_path: Path) -> None:
     assert g.stats.compiled, g.stats
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("count", [3, 8, 16])
 @pytest.mark.parametrize("items", [list, lambda x: np.array([*x]), lambda x: np.array([*x], "u1")])
 def test_a_checksum(items: object, count: int, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ FOLDS = """
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fold", [line.strip() for line in FOLDS.strip().splitlines()])
 def test_to_the_last_bit(fold: str, tmp_path: Path) -> None:
     plain = written(tmp_path, f"import numpy as np\ndef f(x, y, A):\n    return {fold}\n").f

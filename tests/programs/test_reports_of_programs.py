@@ -248,6 +248,7 @@ NEWCOMERS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("function", "args"), NEWCOMERS, ids=lambda v: getattr(v, "__name__", ""))
 def test_what_newcomers_write(function: Any, args: tuple[Any, ...]) -> None:
     f = fuse(function)

@@ -194,6 +194,7 @@ def calls_of_searches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield x, k
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("search", [first_place, places, warns_behind, fails_behind])
 def test_searches(search: Callable[..., Any]) -> None:
     """The lowest hit, and nothing of what lies behind it."""
@@ -242,6 +243,7 @@ def calls_of_histograms(dtype: str) -> Iterator[tuple[np.ndarray, ...]]:
             yield -k, np.arange(length).astype(dtype), w
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("f", "dtype"),
     [(histogram, "int32"), (bincount, "int64"), (weighted, "int64"), (weighted, "float64")],

@@ -69,6 +69,7 @@ def arguments(n: int, bad: tuple[int, ...]) -> tuple[Any, ...]:
     return x, k, np.full(2 * n, 5.0), np.full(n, 7)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("f", [two_arrays, in_place, gathered, steps_of, divided])
 def test_state_after_an_exception(f: Callable[..., Any]) -> None:
     """At the first, a middle and the last element, and at several: all arguments are as Python's.
@@ -121,6 +122,7 @@ def pythons_state(f: Callable[..., Any], bad: tuple[int, ...]) -> tuple[Any, tup
     return outcome(f, given), given
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("f", "memory"), [
     (slow_first, ""), (slow_first, "-D__builtin_malloc(n)=0"), (slow_first, "-DTP_MOST_SAVED=9000"),
     (slow_first_in_place, ""),

@@ -4,15 +4,13 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
 from paths import ROOT
 
 PACKAGES = ("loopir", "targets", "transpile")
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-FOLDERS = sorted({path.parent for path in FILES})
 
 LONGEST_FUNCTION = 90
 LONGEST_FILE = 600
@@ -21,7 +19,14 @@ MOST_MODULES = 15
 FULLER_FOLDERS = {"transpile/containers", "transpile/runtime", "loopir/analysis"}
 """Folders with more modules, all on one level of the same thing."""
 
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def files_with(fault: Callable[[Path], object]) -> dict[str, object]:
+    """What `fault` finds, by the name of the file, where it finds something."""
+    return {name(path): found for path in FILES if (found := fault(path))}
 
 
 @functools.cache
@@ -57,20 +62,18 @@ def test_there_are_files() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
 
 
-@each_file
-def test_functions_are_short(path: Path) -> None:
-    assert too_long(tree_of(path)) == {}
+def test_functions_are_short() -> None:
+    assert files_with(lambda path: too_long(tree_of(path))) == {}
 
 
-@each_file
-def test_files_are_one_concept(path: Path) -> None:
-    assert path.read_text(encoding="utf-8").count("\n") <= LONGEST_FILE
+def test_files_are_one_concept() -> None:
+    lines = {name(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    assert {name: count for name, count in lines.items() if count > LONGEST_FILE} == {}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_folders_can_be_surveyed(folder: Path) -> None:
-    count = sum(p.name != "__init__.py" for p in folder.glob("*.py"))
-    assert count <= MOST_MODULES or folder.relative_to(ROOT).as_posix() in FULLER_FOLDERS
+def test_folders_can_be_surveyed() -> None:
+    counts = Counter(name(path.parent) for path in FILES if path.name != "__init__.py")
+    assert {folder for folder, count in counts.items() if count > MOST_MODULES} <= FULLER_FOLDERS
 
 
 def test_a_name_is_used_once() -> None:
@@ -79,15 +82,16 @@ def test_a_name_is_used_once() -> None:
     assert {name for name, times in names.items() if times > 1} == set()
 
 
-@each_file
-def test_the_first_line_says_what_the_module_is(path: Path) -> None:
-    tree = tree_of(path)
-    assert not tree.body or (ast.get_docstring(tree) or "").splitlines()[0].strip()
+def test_the_first_line_says_what_the_module_is() -> None:
+    def is_missing(path: Path) -> bool:
+        tree = tree_of(path)
+        return bool(tree.body) and not (ast.get_docstring(tree) or "\n").splitlines()[0].strip()
+
+    assert files_with(is_missing) == {}
 
 
-@each_file
-def test_public_names_are_listed(path: Path) -> None:
-    assert unlisted(tree_of(path)) == set()
+def test_public_names_are_listed() -> None:
+    assert files_with(lambda path: unlisted(tree_of(path))) == {}
 
 
 def test_the_checks_see_a_fault() -> None:

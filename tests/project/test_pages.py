@@ -100,6 +100,7 @@ def machine_independent(output: str) -> str:
     return "\n".join(line.rstrip() for line in output.rstrip().split("\n"))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("page", PAGES)
 def test_output(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = ROOT / page

@@ -31,6 +31,10 @@ _HEAP_TYPE_FLAG = 1 << 9
 """``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
 
 
+_OUR_NAMES: Mapping[str, object] = {NUMPY_NAME: np, CORE_NAME: core_functions}
+"""What the names mean that macros write for NumPy and for `core_functions`."""
+
+
 class NameScope(Enum):
     """Where a name is bound. (`core_nodes.NameScope` is another class: where code came from.)"""
 
@@ -78,8 +82,10 @@ class Scope:
                 return NameScope.UNBOUND, None
         if name in self.globals:
             return NameScope.GLOBAL, self.globals[name]
-        known = {NUMPY_NAME: np, CORE_NAME: core_functions, **_builtins(self.globals)}
-        return (NameScope.BUILTIN, known[name]) if name in known else (NameScope.UNBOUND, None)
+        for namespace in _builtins(self.globals), _OUR_NAMES:
+            if name in namespace:
+                return NameScope.BUILTIN, namespace[name]
+        return NameScope.UNBOUND, None
 
     def resolve(self, expr: ast.expr) -> object | None:
         """The object that `expr` means now: a free name, or attributes of one. None where that is

@@ -30,6 +30,8 @@ from loopir.passes.canonical.promote_f16 import promote_f16
 from targets.c.op_support import OpForm, op_support_table
 from targets.isa.target_registry import TARGETS
 
+pytestmark = pytest.mark.share(1)  # each row is met in a plain run
+
 NUMPY_ULPS = 4
 """How far NumPy's own functions may be off."""
 

@@ -27,6 +27,8 @@ from transpile.frontend.core_nodes import with_plain_nodes
 from transpile.frontend.macros import macro_patterns
 from transpile.frontend.unparse import print_python
 
+pytestmark = pytest.mark.share(1)  # each row is met in a plain run
+
 NAN = float("nan")
 
 

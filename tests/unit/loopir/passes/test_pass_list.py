@@ -28,6 +28,8 @@ from loopir.op_table import STATUS
 from loopir.passes.canonical.propagate_copies import propagate_copies
 from loopir.passes.pass_list import PASS_LIST, Pass, optimise
 
+pytestmark = pytest.mark.share(1)  # each row is met in a plain run
+
 BECOMES = "\n# becomes\n\n"
 PASSES: dict[str, Callable[..., ir.Kernel]] = {p.name: p.run for p in PASS_LIST} | {
     "propagate_copies": propagate_copies

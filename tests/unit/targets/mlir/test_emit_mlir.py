@@ -83,6 +83,7 @@ def has_form(op: Op, dtype: str) -> bool:
     return applicable(op, dtype) and form
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation(dtype: str) -> None:
     kernel = operation_kernel(dtype, vector=False, beside=None, wanted=has_form)

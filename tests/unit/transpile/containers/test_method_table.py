@@ -9,6 +9,8 @@ import pytest
 from transpile.containers import method_table
 from transpile.containers.method_table import METHODS, Method, is_mutating, statement_rule
 
+pytestmark = pytest.mark.share(1)  # each row is met in a plain run
+
 TYPES: dict[str, Any] = {
     "list": lambda: [3, 1, 2], "deque": lambda: collections.deque([3, 1, 2]),
     "dict": lambda: {3: 3, 1: 1}, "set": lambda: {3, 1},

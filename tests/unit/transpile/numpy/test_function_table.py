@@ -27,6 +27,8 @@ from transpile.numpy.function_table import (
 )
 from transpile.numpy.functions.call_identities import IDENTITIES
 
+pytestmark = pytest.mark.share(1)  # each row is met in a plain run
+
 FAMILIES = ("formula", "movement", "view", "loops", "pair")
 RENAMED = {  # the compiler's names of parameters that come first and have other names in NumPy
     "x", "z", "a", "b", "c", "h", "p", "q", "xp", "fp", "v", "f", "M", "N", "m", "dx", "dy", "y",

@@ -129,6 +129,7 @@ def test_a_name_of_an_inner_scope_is_defined() -> None:
     assert "LOWER_UNDEFINED" not in {r.code for r in rejections}
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("code", [code for code in CODES if code.startswith(FAMILIES)])
 def test_each_code_of_a_refusal_has_a_help(code: str) -> None:
     help = CODES[code].help

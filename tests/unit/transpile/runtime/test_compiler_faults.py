@@ -47,6 +47,7 @@ def first_steps(trials: Trials, scenario: str, name: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("scenario", "system", "others"), [("warm", 3, 3), ("cold", 1, 1)])
 def test_each_step_may_fail(
     scenario: str, system: int, others: int, trials: Trials, start: int,

@@ -222,6 +222,7 @@ def outcome(call: Callable[..., Any], args: list[Any]) -> tuple[Any, ...]:
     return repr(result), [repr(a) for a in args]
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("code", GUARDS)
 @pytest.mark.parametrize("warm", [False, True])
 def test_a_guard_that_fails(code: str, warm: bool) -> None:

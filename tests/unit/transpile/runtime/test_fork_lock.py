@@ -39,6 +39,7 @@ assert os.waitpid(child, 0)[1] == 0
 '''
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize(
     "module", ["transpile.knobs", "transpile.runtime.disk_cache", "transpile.runtime.compile_call"]

@@ -312,6 +312,7 @@ FOLLOWED = {
 X = np.arange(9.0)
 
 
+@pytest.mark.share(1)
 @pytest.mark.parametrize("code", FOLLOWED)
 def test_the_help_for_a_guard_helps(code: str, tmp_path: Path) -> None:
     body, call = FOLLOWED[code]
