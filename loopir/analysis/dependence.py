@@ -109,10 +109,16 @@ def alias_table(kernel: Kernel) -> AliasTable:
 
 
 def may_alias(kernel: Kernel, a: str, b: str) -> bool:
-    """Whether arrays `a` and `b` of `kernel` may have an element in common: they are one array, or
-    the guard between them allows it (``Disjoint(a, b, or_same=True)``). A pair without a guard is
-    disjoint, or neither array is written: lowering has added a guard for each pair that may
-    conflict (`assemble_plan.alias_guards`). For many queries on one kernel use `mod_ref.AliasInfo`.
+    """Whether arrays `a` and `b` of `kernel` may have an element in common, by the kernel's guards,
+    which have been tested when its code runs:
+
+        a and a                    True
+        disjoint_or_same(a, b)     True: the caller may have passed one array for both
+        disjoint(a, b)             False
+        no guard                   False: they are disjoint, or neither is written. Lowering adds a
+                                   guard for each pair that may conflict (`alias_guards`)
+
+    For many queries on one kernel use `mod_ref.AliasInfo`.
     """
     return alias_relation(kernel, a, b) is not Alias.DISJOINT
 

@@ -65,11 +65,16 @@ def fusion_conflicts(
     trips: Affine | None,
 ) -> tuple[Conflict, ...]:
     """All conflicts between two loops over one variable, inside loops over `outer`: the pairs of
-    accesses, one in each loop, whose order one loop would reverse, or may reverse.
+    accesses, one in each loop, whose order the joined loop would reverse, or may reverse.
 
-    Left out are pairs of reads, pairs of disjoint arrays, and pairs at a known distance that is not
-    negative. `bindings`: affine forms of names; `trips`: the trip count of both loops, None if it
-    is not known. Called for each `LoopPair`, and for each shift that is considered.
+        for i: t[i] = x[i]
+        for i: y[i] = t[i + 1]    →    (Conflict(t[i], t[i + 1], distance=-1),)
+        for i: y[i] = t[i - 1]    →    ()      the distance is 1: the write comes first, as before
+
+    No conflicts are two reads, accesses of disjoint arrays, and a known distance that is not
+    negative. A distance that is not known is one. `bindings`: affine forms of names; `trips`: the
+    trip count of both loops, None if it is not known. Called for each `LoopPair`, whose legality it
+    decides, and for each shift that is considered (`shift_and_peel`).
     """
     distances = DependenceDistances(first.var, trips)
     first_accesses, second_accesses = (

@@ -72,7 +72,14 @@ def sort_between(
     first: Stmt, between: Iterable[Stmt], second: Stmt, may_alias: MayAlias
 ) -> StatementsBetween:
     """Sort the statements `between` two loops into those that can move above the first loop, those
-    that must move below the second, and obstacles, which can do neither.
+    that must move below the second, and obstacles, which can do neither. Without obstacles the
+    loops become neighbours, so that they can be joined.
+
+        for i: s = step(s + x[i])
+        a = n * 2                      above: has nothing to do with the first loop
+        out[0] = s                     below: stores its sum
+        w[0] = s                       an obstacle: stores its sum, and the second loop reads w
+        for i: y[i] = w[i]
 
     In the order of the program, each statement
 

@@ -120,9 +120,13 @@ class SequenceSpec:
 
     def put(self, value: Any, array: np.ndarray) -> None:
         """Store the elements of `array`, which the kernel has changed, back into the list `value`,
-        or the lists in it. Items that have not changed stay the same objects, as they would in
-        Python; bits are compared, since ``-0.0 == 0.0`` and ``nan != nan``. A bytearray, which has
-        no objects, is overwritten as a whole.
+        or the lists in it, from which `take` has made it::
+
+            value: [a, b]; array: [1.0, 9.0]; a is 1.0, b is 2.0    →    value: [a, 9.0]
+
+        Items that have not changed stay the same objects, as they would in Python. Bits are
+        compared, since ``-0.0 == 0.0`` and ``nan != nan``. A bytearray, which has no objects, is
+        overwritten as a whole. Called after a kernel whose result is valid.
         """
         if self.is_bytes:
             value[:] = array.tobytes()

@@ -415,9 +415,13 @@ static void hire(int wanted)
     pthread_mutex_unlock(&staffing);
 }
 
-/* Keeps workers off the CPU on which the owner runs, if they were found there: Linux may wake a worker on the CPU of the thread that
- * wakes it, though others are free, and it waits there until the region has ended. From then on such a worker may run on all CPUs of
- * the owner but that one, where the owner is now; on all of them, while other processes use the CPUs, and nobody spins for CROWDED. */
+/* Keeps workers off the CPU on which the owner runs, if they were found there (`displaces_owner`): Linux may wake a worker on the CPU
+ * of the thread that wakes it, though others are free, and then it waits there until the region has ended. `run_parallel` calls this
+ * before each region.
+ *
+ *     owner on CPU 2, worker 1 found there        →    worker 1 may run on all CPUs of the owner but 2
+ *     the owner is on CPU 5 at the next region    →    on all but 5
+ *     other processes use the CPUs, too           →    on all: the owner's CPU may be the only free one; and nobody spins for CROWDED */
 static void keep_apart(void)
 {
     int is_displaced = PEEK(&pool.is_displaced), is_busy = pool.busy >= 0.5, apart_from = is_busy ? -1 : pool.cpu;

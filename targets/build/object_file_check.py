@@ -23,10 +23,15 @@ _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
 
 def fault_of_object(data: bytes) -> str | None:
-    """What is wrong with the shared object `data`, in words; None if nothing is.
+    """What is wrong with the shared object `data`, in words; None if nothing is. `object_cache`
+    asks before it publishes the file that a compiler has written.
 
-    On systems whose objects are no 64-bit little-endian ELF files, only the first bytes are looked
-    at.
+        the first half of an object    →    "a segment reaches beyond its end"
+        an empty file                  →    "it is no ELF file of this machine"
+
+    The header, and that all segments, sections and the dynamic table are inside the file, is looked
+    at (`_fault_of_elf`). On systems whose objects are no 64-bit little-endian ELF files, it is only
+    the first bytes.
     """
     if sys.platform == "darwin":
         return None if data.startswith(_MACH_O) else "it is no Mach-O file"

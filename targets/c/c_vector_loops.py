@@ -526,9 +526,15 @@ class _VectorLoop:
             yield "}"
 
     def _registers_until(self, stop: str, r: str | int, s: Scope) -> Iterator[str]:
-        """Registers of elements before `stop`, the last one partial; `r` indexes their
-        accumulators. With bit masks all are under a mask, which costs nothing where it is full;
-        else whole registers have a loop without one.
+        """The lines that run elements from ``i`` on, up to `stop`, one register at a time: the
+        remainder of a loop, or what precedes the first aligned element. The last register may be
+        partial; its other lanes are off, by a mask. On AVX2, with registers of 4 lanes::
+
+            for (; stop - i >= 4; i += 4, r++) { … }         whole registers, without a mask
+            if (i < stop) { live = tp_first(stop - i); … }   the partial one, under a mask
+
+        Where masks are bits (AVX-512), a full mask costs nothing: one loop runs all registers under
+        a mask. `r`: the register of each accumulator to use, a number, or a C name that counts.
         """
         advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         has_bit_masks = s.target.masks == "bits"

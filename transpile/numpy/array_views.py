@@ -60,8 +60,12 @@ class View:
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
-    """The view of `e`; None where `e` is not surely an array or a scalar. Macros call it for the
-    expression of a statement, and view rules for their operands.
+    """The view of `e`, from which a macro makes the loops over its elements: its shape, and the
+    element at each subscript. Macros call it for the expression of a statement, and view rules for
+    their operands. None where `e` is not surely an array or a scalar.
+
+        x * 2.0 + y    →    shape (x.shape[0],),  at(i) = np.add(np.multiply(x[i], 2.0), y[i]),
+                            checks (x.shape[0] != y.shape[0],): then the call is replayed
 
     1. A scalar is the same at all subscripts.
     2. A name of an array is read at the subscripts.

@@ -150,16 +150,15 @@ class Dispatcher(WrappedFunction):
     # -- decisions
 
     def _select_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """Decides what serves a call that no row of the installed call fits. Returns (the function
-        to call, a function that is then told its nanoseconds, or None if they do not matter) to the
-        stub ``miss`` of the installed call. In this order:
+        """Decides what serves a call that no row of the installed call fits (its stub ``miss``).
+        Returns the function to call, and, if the call is a trial, a function to tell its time.
 
-        1. no variant, but not refused: a thread compiles the signature (``background=True``), and
-           no call waits for it. The original;
-        2. no variant, since the signature is refused: the outlined function, whose regions are
-           compiled, or the original (`_select_for_refused`);
-        3. compiled code has to be used even where it is slower (`_selects_by_time`): the variant;
-        4. the variant or the original, as was measured for calls of this size (`_faster_callee`).
+        1. There is no variant, as a thread still compiles it (``background=True``): the original.
+        2. There is none, as the signature is refused: the outlined function, whose regions are
+           compiled, or the original (`_select_for_refused`).
+        3. Compiled code has to be used even where it is slower (`_selects_by_time`): the variant.
+        4. Else the variant or the original, whichever was measured to be faster for calls of this
+           size, or is still to be measured (`_faster_callee`).
         """
         spec = self._specialization(values)
         variant = self._variant_for_call(spec, values)

@@ -75,10 +75,11 @@ class InstalledCall:
         the cheapest that can tell them apart (see the module's docstring), and install it: the next
         call of the function runs it. The dispatcher calls this after each decision.
 
-        The latest rows are tried first. There are at most `_MAX_KEYS` keys, the oldest are dropped.
-        A function that is called with more kinds of arguments would make a new inline cache, which
-        takes longer than a call, at nearly each call. So once keys are dropped, the n-th callable
-        is made only after n - 1 decisions without one.
+        The latest rows are tried first. There are at most `_MAX_KEYS` keys; the oldest are dropped.
+        A function that is called with more kinds of arguments than that comes to the dispatcher at
+        nearly each call, and to make a callable each time would take longer than the call. So once
+        keys are dropped, a callable is made more and more rarely: when n have been made, the next
+        one is made at the n-th decision from then on.
         """
         others = {k: r for k, r in self._rows.items() if k != keys}
         kept = [*others][-(_MAX_KEYS - 1) :]

@@ -136,9 +136,8 @@ def _fuse_region(
 
 def _must_keep_order(region: Region, facts: RegionFacts) -> bool:
     """Whether `region`, which a Python loop calls, is compiled without reassociation, so that its
-    floats have the bits that Python gives them, for arguments of any types. Then Python may serve
-    any of its calls, and it can be dropped, where a call of compiled code takes longer than a short
-    loop::
+    floats have the same bits as in Python. Then it can be dropped, and Python run its statements
+    again, if calls of it turn out slower than that: the user sees no difference in the results::
 
         for row in rows:         # stays Python
             total = 0.0
@@ -146,9 +145,11 @@ def _must_keep_order(region: Region, facts: RegionFacts) -> bool:
                 total += v
             out.append(str(total))
 
-    Only for code that can have these bits (`is_plain_arithmetic`). A sum in lanes is kept where the
-    loop is worth a call: over an array, as far as that is known; and in a nest of loops whose types
-    are known, so that one code serves all its calls.
+    False, so that sums may be added in lanes, which is faster, in these cases:
+
+    - one of its parameters is known to be an array, or it is a nest of loops and the types of all
+      its parameters are known: the loops are likely to be worth a call;
+    - its code could have other bits than Python in any order (`is_plain_arithmetic`).
     """
     body, names = region.tree.body, [a.arg for a in region.tree.args.args]
     if any(facts.is_known_array(name, region.first) for name in names):

@@ -88,12 +88,20 @@ def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Ker
 
 
 def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr | None:
-    """The condition under which the folds in `nest` are so short that vectors along the loop around
-    them are better, for a test before the nest: ``x.shape[1] < 32``. None where no version is
-    made. This is where that is decided.
+    """The test before `nest` that selects the version for short folds (reductions), in which the
+    vectors are along a loop around the folds; None if there is to be no such version.
 
-    The limit is `SHORT_LIMIT` terms, or `UNSHARED_LIMIT` if no loop shares what the lanes gather.
-    It is the same on every machine: the version decides the order of the terms.
+        for i: for j: for k in loop(0, x.shape[1], s=0.0): …     →    x.shape[1] < 32
+
+    The limit is `SHORT_LIMIT` terms; `UNSHARED_LIMIT` if what the lanes load changes in every loop
+    of the nest, so that these loads, which are gathers, are shared by no other iterations. It is
+    the same on every machine, as the version decides the order of the terms. No version where
+
+    - `nest` is more than loops in loops down to folds, or its outermost loop has accumulators;
+    - the folds have different lengths, are never short, or a length is known only in the nest;
+    - the cost model has chosen a loop around the folds for any length (`best_vector_loops`);
+    - the iterations of the innermost loop around them that has no accumulators cannot run in
+      lockstep (`can_run_in_lockstep`).
     """
     path = _path_to_reductions(nest)
     if not path or nest.accs or nest.until is not None:

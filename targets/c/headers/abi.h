@@ -126,7 +126,15 @@ static inline int tp_interleaved(const tp_array *a, int a_rank, int64_t a_size, 
     return shift >= a_run && shift + b_run <= step;
 }
 
-/* Whether two arrays share no byte, by their address ranges and strides; or, with `same`, are the same array. */
+/* Whether two arrays share no byte; or, with `same`, are the same array. The guard `Disjoint` of a kernel calls it before anything is
+ * written: where it gives 0, Python runs the call. `a_size`: the bytes of an element. In this order:
+ *
+ *     x[:0] and x       1: an empty array shares nothing
+ *     x and x           `same`: one array, with equal lengths and strides
+ *     x[:5] and x[5:]   1: the address ranges do not meet
+ *     x[::2], x[1::2]   1: the ranges meet, but each lies in the gaps of the other (`tp_interleaved`)
+ *     x[1:] and x[:-1]  0
+ */
 static inline int tp_disjoint(const tp_array *a, int a_rank, int64_t a_size, const tp_array *b, int b_rank, int64_t b_size, int same)
 {
     int64_t a_lo = 0, a_hi = a_size, b_lo = 0, b_hi = b_size, equal = a->data == b->data && a_rank == b_rank && a_size == b_size;

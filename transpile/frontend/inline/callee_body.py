@@ -233,8 +233,14 @@ def _spend_nodes(state: Inlining, body: list[ast.stmt], callee: Callee, call: as
 
 
 def _move_to_call(state: Inlining, body: list[ast.stmt], callee: Callee, call: ast.Call) -> None:
-    """Gives the nodes of `body` the position of `call`, and the callee's line as their origin;
-    nodes that were inlined into the callee keep their origin.
+    """Gives the nodes of `body`, which is inlined for `call`, the position of the call, so that a
+    report shows the user's line, and an origin that tells the callee's line (`InlinedAt`). Nodes
+    that were inlined into the callee before keep their origin.
+
+        y = helper(x)        # line 9; in tools.py, line 7: return x[0] / 2
+        →   the node of the division:  line 9, inlined at "helper", tools.py:7
+
+    Loops of a function that draws random numbers are marked as internal (`mark_internal`).
     """
     open_calls = *state.open_calls, open_call(callee, call)
     is_drawn = callee.function is not None and is_draw_function(callee.function)

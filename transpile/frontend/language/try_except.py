@@ -99,11 +99,13 @@ def try_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         else:
             t = 1 / n
 
-    None, so that lowering refuses the ``try``, for a handler that reads the exception, which
-    compiled code does not make, and where a risk is unknown (`_Unsupported`). Two rewrites are
-    tried: what follows a test becomes its ``else`` branch (`_TryRewriter.rewrite`); where that does
-    not fit, as in a loop that has to be left, a number tells which handler runs
-    (`rewrite_with_number`). Macros for the expressions in the body fire afterwards.
+    Two rewrites are tried. In the first, what follows a test is its ``else`` branch, as above
+    (`_TryRewriter.rewrite`). Where that does not fit, as in a loop that has to be left, a number
+    tells which handler runs (`rewrite_with_number`; the example at the top of this module).
+
+    None, so that lowering refuses the ``try``, if neither fits, as it is not known when a statement
+    raises (`_Unsupported`), or if a handler reads the exception, an object that compiled code does
+    not make. Macros for the expressions in the body fire afterwards.
     """
     if not isinstance(node, ast.Try) or node.finalbody:
         return None

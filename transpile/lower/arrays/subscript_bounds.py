@@ -112,8 +112,12 @@ def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
 def _affine_subscript(
     b: IRBuilder, subscript: LinearForm, length: Num, length_form: LinearForm, node: ast.AST
 ) -> _Subscript | None:
-    """Cases 1 to 4 of `in_bounds_subscript`, in their order; None where none of them applies, and
-    the caller checks at the use (case 5). ``length_form`` is the linear form of `length`.
+    """Cases 1 to 4 of `in_bounds_subscript`, which calls this, in their order; None where none of
+    them applies, and the caller checks at the use (case 5). ``length_form`` is the linear form of
+    `length`.
+
+        x[i + 1], i in range(n - 1)    →    guard n <= len(x); (i + 1, None): no check   (case 4)
+        x[-1]                          →    guard 1 <= len(x); (len(x) - 1, None)        (case 4)
 
     The margins are ``subscript`` and ``length - 1 - subscript``; the subscript is in bounds where
     both are >= 0. A margin is proved by the intervals, the loops, and in case 2 the condition of a

@@ -147,9 +147,9 @@ def value_after_loop(
     condition on which it is bound. `loop_types._build_loop` calls this after `make_accumulators`,
     and binds the name to the result.
 
-        s = 0
-        for v in x: s += v             x float32s: the accumulator `s.`, a NumPy float32 if the loop
-        return s                  →    had an iteration, else Python's int 0   (case 4)
+        s = 0                          of a float32 array x: the accumulator `s.`, which is a NumPy
+        for v in x: s += v        →    float32 if there was an iteration, and else Python's int 0
+        return s                       (case 4)
 
     If the loop has no iteration, the name is what it was before: `init`, or unbound. So the value
     often has two possible types, and a bool that tells which (`Num.is_weak`: it is Python's). The

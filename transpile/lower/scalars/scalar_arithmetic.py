@@ -87,7 +87,9 @@ BINARY: dict[type[ast.operator], _Operator] = {
     ast.LShift: _Operator("shl", operator.lshift, "scalar left_shift"),
     ast.RShift: _Operator("shr", operator.rshift, "scalar right_shift"),
 }
-"""The operators of ``ast`` that are compiled (``@``, of matrices, is expanded by a macro)."""
+"""The operators of ``ast`` that are compiled: the name in Loop IR, the function in Python, and the
+name in NumPy's warnings. (``@``, of matrices, is expanded by a macro.)
+"""
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""

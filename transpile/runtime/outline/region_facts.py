@@ -64,9 +64,12 @@ class RegionFacts:
         return self._cx.resolve(e)
 
     def must_stay_python(self, s: ast.stmt) -> bool:
-        """Whether `s` contains the code that was refused, does input or output (`types.effects`),
-        so that it keeps its place between the regions, or draws random numbers in a way that is
-        not supported.
+        """Whether the statement `s` cannot be part of a region, so that Python runs it between the
+        regions. `outline_regions` asks for each statement. It cannot if it
+
+        - contains the code for which the function was refused (``blamed``);
+        - does input or output (`types.effects`), as ``print(s)``;
+        - draws random numbers in a way that is not supported.
         """
         if Effect.IO in effects(s, self._scope, self._types) or self._draws_unknown(s):
             return True
