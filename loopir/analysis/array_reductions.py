@@ -19,12 +19,17 @@ __all__ = ["added_arrays", "adds_floats"]
 
 def added_arrays(loop: Node, kernel: Kernel) -> frozenset[str]:
     """The arrays of `kernel` to which the scalar `loop` only adds integers (`_only_adds`), so that
-    its iterations are independent but for the order of additions, which does not matter.
+    its iterations are independent but for the order of additions, which does not matter. Several
+    threads may run it then: each adds to a table of its own, and the tables are added up.
 
-    Each is contiguous and of rank 1, so that a thread's own table is an array of as many elements;
-    and no other array that the loop accesses shares its memory. Empty if the loop has a check:
-    after a failure the additions of later iterations would have to be undone. `parallel_obstacle`
-    asks this; `c_regions` makes the tables.
+        for i in loop(0, n): h[b[i]] = h[b[i]] + 1           {"h"}
+        for i in loop(0, n): h[b[i]] = h[b[i]] + h[0]        none: it also reads an element of h
+
+    - The array is contiguous and of rank 1: a table is an array of as many elements.
+    - No other array that the loop accesses shares its memory.
+    - The loop has no check: after a failure, additions of later iterations would be to be undone.
+
+    `parallel_obstacle` asks this; `c_regions` makes the tables.
     """
     if not isinstance(loop, Loop) or any(isinstance(n, Check | Bits) for n in walk(loop)):
         return frozenset()

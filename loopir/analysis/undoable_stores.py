@@ -32,12 +32,19 @@ def stores_to_undo(loop: Splittable, kernel: Kernel) -> tuple[Store, ...]:
 
 def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     """Why the stores of the parallel `loop` cannot be undone if a check fails, for the report; None
-    if they can be: before a chunk of iterations runs, the elements that it is going to store are
-    saved, in a loop over its iterations alone. So each iteration must make each store, once, at
-    subscripts that depend on the loop's variable and on what the loop does not change.
+    if they can be. `parallelize` asks this of a loop with checks: if there is an obstacle, one
+    thread runs it. `c_regions` makes the code that saves and undoes.
 
-    Assumes that `parallel_obstacle` found none: no two iterations touch one of these elements.
-    `parallelize` asks this of a loop with checks; `c_regions` makes the code that saves and undoes.
+    Before a chunk of iterations runs, the elements that it is going to store are saved, by a loop
+    that runs nothing else. So for each iteration it must be known beforehand what it stores:
+
+        out[2 * i] = …                      None: the subscript depends on the variable alone
+        out[b[i]] = …                       an obstacle: the subscript is loaded
+        if x[i] > 0: out[i] = …             an obstacle: the store may not be made
+        h[i // 2] = h[i // 2] + 1           an obstacle: several iterations add to one element
+
+    Nor may the loop end early or run backwards. Assumes that `parallel_obstacle` found none: no two
+    iterations touch one of these elements, but for such additions.
     """
     if isinstance(loop, PredLoop):
         return "it may raise, and stores under a condition"

@@ -134,11 +134,15 @@ class _LoopFuser:
     def block(
         self, stmts: tuple[Stmt, ...], outer: tuple[str, ...], counted: bool = True
     ) -> tuple[Stmt, ...]:
-        """Join neighbouring loops in `stmts` (inside loops over `outer`): first in nested blocks,
-        then here.
+        """`stmts`, inside loops over `outer`, with neighbouring loops joined: first in the blocks
+        nested in them, then here, from the front. A loop that was joined is tried with the next
+        one (greedy)::
 
-        Two rounds: first loops with equal iteration order, then those that can be joined reversed
-        or shifted.
+            loop 1, loop 2, loop 3     1 and 2 are joined to 12; then 12 and 3 are tried
+            loop 1, loop 2, loop 3     1 and 2 cannot be joined; then 2 and 3 are tried
+
+        There are two rounds: the first for loops with equal iteration order, the second also
+        for those that can be joined once one is reversed or shifted.
         """
         out = [self.nested(s, outer) for s in stmts]
         joined_variables: set[str] = set()  # the variables of joined loops

@@ -52,8 +52,10 @@ void tp_bind_signals(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof signals / sizeof *addresses; i++) ((uintptr_t *)&signals)[i] = addresses[i];
 }
 
-/* Whether Python need not be asked now, which takes the GIL: that is done at most every 50 ms. Sets how many turns to make before
- * the next look: twice as many if the last ones took less than 4 ms, half if more than 16 ms, a sixteenth if more than 160 ms. */
+/* Whether Python need not be asked now: to ask takes the GIL, so it is done at most every 50 ms. A loop calls this (by `tp_goes_on`)
+ * after each `turns` of its iterations; this is a look at the clock, which should come every 4 to 16 ms. So it sets how many
+ * iterations the loop makes before the next look: twice as many if the last ones took less than 4 ms, half as many if more than
+ * 16 ms, a sixteenth if more than 160 ms. */
 GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {

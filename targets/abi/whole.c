@@ -131,14 +131,19 @@ static int copy_to_buffer(const call_spec *w, object **given)
     return w->copy_buffer->busy = 1;
 }
 
-/* Before the kernel: copies the arrays that it writes, if Python may have to replay the call on what they were. 0 with an exception.
- * `saved`: True if the copies are in the preallocated buffer; else the copies, made by the Python function `saves`; NULL if there
- * are none, which is so
+/* Before the kernel: copies the arrays that it writes, if Python may have to replay the call on what they were. `perform` calls it.
+ * Returns 0 with an exception, else 1. `saved` is then True if the copies are in the preallocated buffer, the copies themselves if
+ * the Python function `saves` made them, or NULL if there are none.
  *
- * - if no call needs them (`saves` is NULL): see the table in transpile/lower/assemble_plan.py;
- * - if a replay needs them only where the kernel overwrites what it reads, since one array is passed for two parameters (the pairs
- *   in `shared`), and no pair is one array. Arrays that overlap in part are excluded by guards;
- * - if they would have more than `max_copied` bytes, and so take longer than they save. */
+ *     f(x, out), which reads x and writes out     no copies: a replay reads x, and writes out anew
+ *     f(x, x)                                     a copy of x: the kernel overwrites what a replay would read
+ *
+ * There are no copies in these cases, tested in this order:
+ *
+ * - no call of this kernel needs them (`saves` is NULL): see the table in transpile/lower/assemble_plan.py;
+ * - only calls need them that pass one array for both parameters of a pair in `shared`, as above, and this call passes no such pair.
+ *   Arrays that overlap in part are excluded by guards of the kernel;
+ * - they would have more than `max_copied` bytes, so that copying takes longer than it can save. */
 static int take_snapshot(const call_spec *w, object **given, object **saved)
 {
     int is_needed = w->saves && !w->pair_count;

@@ -50,11 +50,14 @@ __all__ = ["split_for_register_pressure", "legalize", "describe_unrolling"]
 def split_for_register_pressure(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """Split a legal `loop` with too many accumulators into loops whose accumulators fit in
-    registers; see the example above. Each part has the code that its accumulators need.
+    """Split a legal `loop` whose accumulators do not fit in the target's registers into several
+    loops. Each has a part of the accumulators, and the code that these need. On 16 registers::
 
-    `loop` alone is returned if all of them fit; if the parts would have a single accumulator each,
-    and so read memory too often; if the loop does anything but reduce; or without registers.
+        for i in vec(…, width=8, group=64, s=…, q=…, m=…)       3 accumulators of 8 registers
+        →   for i in vec(…, s=…, q=…);  for i in vec(…, m=…)    2 of them, then 1
+
+    `loop` alone is returned if all of them fit; if only one fits at a time, as memory would be read
+    too often; if the loop does anything but reduce; or if the target has no vector registers.
     """
     assert isinstance(loop.width, int)
     assert loop.group

@@ -178,12 +178,17 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
-    """`lower_name` of a name that is in ``env``, or is no argument.
+    """`lower_name` of a name that has a value in ``env``, or is no argument:
 
-    A global or closure variable becomes a parameter with a `Captured` binding if it is a number or
-    an array: at each call its present value is read, and only its type is assumed. A list becomes
-    a parameter of its items. Functions, classes and modules have no value in a kernel: macros and
-    `resolve_guarded` look at them, so one that is read here is refused.
+    1. a local name, or one that was read before: its value in ``env``, which is required to be
+       bound;
+    2. a local name without a value: Refused;
+    3. a global or closure variable that is a number or an array: a parameter of the kernel. Each
+       call passes its present value (`Captured`); only its type is assumed;
+    4. one that is a list: its items become a parameter, as an array; one that is an array of
+       records: a reference, each field that is read becomes a parameter;
+    5. any other, such as a function or a string: Refused, as it has no value in a kernel. Macros
+       and `resolve_guarded` have looked at those that the compiler knows.
     """
     local = ctx.b.env.get(name)
     if isinstance(local, Unbound):

@@ -381,9 +381,14 @@ class SignatureResolver:
     def _type_if_too_many(
         self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
     ) -> ArgType:
-        """`ty`, or, if it is a value and the argument at `place` has had too many in `signatures`,
-        the type for any value. None, and strs in the function's own source, are never too many,
-        and do not count among the others.
+        """`ty`, which may be the value of the argument at `place`; or the type of any such value,
+        if the earlier `signatures` have too many values there: each value is compiled for.
+
+            "a", then "b", "c", "d"    →    Constant("a"), …, Constant("c"), then any str
+
+        The limit is `MAX_VALUES`, or `MAX_STATIC_VALUES` for ints, bools and functions, without
+        whose value nothing compiles. None, and strs that occur in the function's own source, are
+        never too many, and do not count among the others.
         """
         if not isinstance(ty, (Constant, Function)):
             return ty

@@ -218,9 +218,16 @@ class _CopyPropagation:
 
     def can_move(self, s: Assign, at: int) -> bool:
         """Whether the value of `s`, statement number `at` of the block, may replace the name at its
-        uses: a copy (``a = b``) at all of them, any other value at its only use, ``t`` in ``t =
-        x[i] * 2.0; y[i] = t + 1.0``. Asked for each assignment, in order, when the values that have
-        been moved into it are in place.
+        uses, so that the assignment is dropped. `block` asks for each assignment in order.
+
+            a = b; y[i] = a + a                 yes: a copy costs nothing, at any number of uses
+            t = x[i] * 2.0; y[i] = t + 1.0      yes: the only use, directly in this block
+            t = exp(v); y[i] = t * t            no: it would be computed twice
+            t = exp(v); for …: y[i] = t         no: a loop would repeat it; a branch, skip its flags
+            t = x[i]; x[i] = 0.0; y[i] = t      no: a store between changes what it loads
+
+        Nor if the value reads a name in `changing`, which may have another value at the use; if the
+        name is read by the exit condition of the loop; or if the expression gets too deep.
         """
         name, value = s.name, s.value
         if name in self.pinned or not self.uses[name]:

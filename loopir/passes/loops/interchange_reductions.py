@@ -195,10 +195,15 @@ def _inner_values(n: _ReductionNest) -> tuple[Expr, ...]:
 
 
 def _pays(n: _ReductionNest, kernel: Kernel) -> bool:
-    """Whether the nest walks memory in the wrong direction: along the outer loop all stores, and a
-    load of the inner loop, are contiguous (``a[i, j]`` with j outside); along the inner loop no
-    access is. A store of unit stride in the outer loop also means that each column has an element
-    of its own, which `_is_legal` relies on.
+    """Whether the nest walks memory in the wrong direction, so that the two loops should change
+    places. `interchange_reductions` asks this of a nest where it is legal.
+
+        for j: for i: s += a[i, j]; out[j] = s        yes: a is contiguous along j
+        for i: for j: s += a[i, j]; out[i] = s        no: it is read along j already
+
+    - Along the outer loop, a load of the inner loop and all stores are contiguous. (So each
+      iteration of the outer loop stores to elements of its own, which `_is_legal` relies on.)
+    - Along the inner loop, no access is contiguous.
     """
     params = {p.name: p for p in kernel.params}
     touched = accesses((n.outer,))

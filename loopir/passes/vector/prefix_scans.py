@@ -116,9 +116,11 @@ def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
 
 
 def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
-    """`loop` with a `Prefix` in place of each running reduction (`running_reduction_of`), as in the
-    example above; reductions whose partial results nobody reads stay. The first step of
-    `vectorize_loop`.
+    """`loop` with a `Prefix` in place of each running reduction (`running_reduction_of`), a
+    statement that vectors execute for all lanes at once. The first step of `vectorize_loop`.
+
+        t = s + x[i]; y[i] = t; s = step(t)    →    prefix("add", t, s, x[i]); y[i] = t; s = step(s)
+        s = step(s + x[i])                     →    the same: nobody reads the partial results
     """
     for k in range(len(loop.accs)):
         acc = loop.accs[k]

@@ -277,8 +277,15 @@ def _has_one_type(n: ComplexPair, built: ListBuilder) -> bool:
 
 
 def one_append_lists(tree: ast.FunctionDef) -> set[str]:
-    """The lists on which only one method call occurs in `tree`: an ``append`` at the top level of
-    the body of a top-level ``for`` without a ``break``.
+    """The lists that get exactly one item in each iteration of one loop, by the form of `tree`: so
+    their length is the trip count, and they need no counter. `lower_function` starts with these.
+
+        for i in range(n): v.append(x[i])               {"v"}
+        for i in range(n):
+            if x[i] > 0: v.append(x[i])                 none: not in each iteration
+
+    The ``append`` is at the top level of the body of a top-level ``for`` without a ``break``, and
+    no other attribute of the name is used anywhere.
     """
     lists: set[str] = set()
     for stmt in tree.body:

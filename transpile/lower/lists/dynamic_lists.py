@@ -127,8 +127,13 @@ def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
 
 
 def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> None:
-    """Checks that `value` can be an item of the buffer `name`. Raises NewBufferType where that
-    needs a wider item type, Refused where no item type can hold it and the other items.
+    """Notes that `value` becomes an item of the buffer `name` of a dynamic list. Nothing happens if
+    it has the item type that the buffer was assumed to have from the start of this attempt to lower
+    the function. Else the assumption was wrong, and lowering starts again with a better one::
+
+        v.append(1)         the first attempt assumes nothing   →   NewBufferType: Python ints
+        v.append(x[i])      x: float64, Python ints assumed     →   NewBufferType: both, with flags
+        v.append(z)         z: complex                          →   Refused: no type has them all
     """
     item_type = ctx.dynamic.types.get(name)
     types, known_types = item_types(value), item_type.types if item_type else frozenset()

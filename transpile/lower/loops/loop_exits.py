@@ -133,13 +133,16 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
 
 
 def continue_flag(ctx: Lowering, runs: Expr, exit_condition: Expr, accs: list[Accum]) -> Var:
-    """The ``cond`` of a ``while``: a bool accumulator, appended to `accs`, that is true before each
-    iteration that runs.
+    """The condition by which a `While` of Loop IR goes on: a bool accumulator, appended to `accs`,
+    that is true before each iteration that runs.
 
-        While go:  go = runs; then go = not exit_condition
+        while lo < hi:                     while loop(go, …, go=runs):
+            if x[lo] > t: break     →          …
+            lo += 1                            go = step(not exit_condition)
 
-    `runs` tells whether the first iteration runs; `exit_condition` is true in the last one, by the
-    ``break`` or as the test of the ``while`` fails.
+    `runs` tells whether the first iteration runs, ``lo < hi`` before it; `exit_condition` is true
+    in the last one, by the ``break``, or as the test of the ``while`` fails. `_build_loop` of
+    `loop_types` calls this.
     """
     go = Var(ctx.b.name("go"), "bool")
     accs.append(Accum(go.name, runs, bool_op("not", exit_condition)))
