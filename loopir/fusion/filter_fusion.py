@@ -56,9 +56,14 @@ NameMaker = Callable[[str], str]
 def fuse_over_filter(
     kernel: Kernel, first: Loop, second: Loop, fresh_name: NameMaker
 ) -> Loop | None:
-    """`second`, which runs over the elements that `first` appends to an array, rewritten to run
-    over the range of `first`: its body stands under the branch of the append, and reads the value
-    that is appended. See the example above. None if it cannot be rewritten.
+    """`second`, a loop over the elements that `first` appends to an array, rewritten as a loop over
+    the range of `first`, in which its body stands under the condition of the append::
+
+        first:  for i in loop(0, n, k=0): if x[i] > m: append(w, k, x[i])
+        second: for j in loop(0, k, s=0.0): s = step(s + w[j])
+        →       for i in loop(0, n, s=0.0): if x[i] > m: s + x[i] is the next s, else s
+
+    None if it cannot be rewritten, for the reason that stands at each ``return None``.
 
     The condition and the appended values are computed again in the rewritten loop, so that it does
     not depend on `first`; the driver (`fuse_loops._LoopFuser.join`) then asks as of any two loops

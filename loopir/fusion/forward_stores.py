@@ -53,6 +53,9 @@ def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], fresh: Fres
     """`loop` of `kernel` without loads of elements that the same iteration has stored: the value
     that was stored gets a name, which takes the place of the load.
 
+        t[i] = a[i] * 2.0; out[i] = t[i] + 1.0
+        →   t_here = a[i] * 2.0; t[i] = t_here; out[i] = t_here + 1.0
+
     The second of three steps that make a temporary array a scalar: the loops are joined, loads are
     replaced here, and `contract_arrays` removes the array if no load is left. `fuse_loops` calls it
     on each joined loop. ``outer``: the variables of the loops around, for affine subscripts;

@@ -267,9 +267,12 @@ class _LoopFuser:
         outer: tuple[str, ...],
         reasons: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
-        """The first alignment, of those that `alignments` proposes, in which the loops may be
-        joined, with the pair as it is then: the second loop delayed, or one loop reversed. None if
-        there is none.
+        """For two loops that cannot be joined as they are: the first alignment, of those that
+        `alignments` proposes, in which they can, with the pair as it is then. In it the second loop
+        is delayed, or one loop is reversed. None if there is none. `join` asks in its second round.
+
+            for i: t[i] = x[i]
+            for i: y[i] = t[i + 1]    →    delayed by 1: t[i + 1] is then written before it is read
 
         `reasons`: why the loops cannot be joined in the `original` alignment. Another one helps
         only if all of them are about the order of accesses (`ORDER_DEPENDENT_CODES`).

@@ -118,6 +118,9 @@ def alignments(
     2. the second loop reversed, then that also shifted, if its iterations may run in any order;
     3. the first loop reversed, then that with the second one shifted, likewise.
 
+        for i: t[i] = x[i]                for i: t[i] = x[i]
+        for i: y[i] = t[i + 1]    →  1    for i: y[i] = t[n - 1 - i]    →  2: i stands for n - 1 - i
+
     `fuse_loops` takes the first that is legal. `outer`: the variables of the loops around both;
     `bindings`: affine forms of names.
     """

@@ -67,7 +67,11 @@ def open_file(folder: int, name: str) -> int:
 
 
 def _examine(handle: int, name: str, is_expected: Callable[[int], bool]) -> None:
-    """Raise Untrusted unless what `handle` describes can be trusted."""
+    """Raise Untrusted unless the open file or directory `handle` can be trusted: it is of the
+    expected kind (``is_expected``: `stat.S_ISREG` or `stat.S_ISDIR`), belongs to this user, and
+    neither its group nor others may write to it. `open_file` and `open_folder` ask, before anything
+    is read: what the cache holds is code that will run. Links were not followed (``O_NOFOLLOW``).
+    """
     status = os.fstat(handle)
     if not is_expected(status.st_mode):
         raise Untrusted(f"{name} is of another kind")

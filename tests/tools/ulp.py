@@ -124,8 +124,10 @@ def largest_error(
     command: tuple[str, ...], target: str, op: str, dtype: str, count: int,
     where: Sequence[tuple[float, ...]] = (),
 ) -> tuple[float, str]:
-    """In ULP, and where; of ``count`` arguments in each range, those of the function if none are
-    given, or of all float32 where it is 0.
+    """The largest error of the vector function `op` on `target`, in ULP, and the place of it, as
+    text. ``command`` runs the test program; it tries ``count`` arguments in each range of `where`,
+    or, if that is empty, in the ranges that are usual for the function. ``count`` 0: all float32
+    of a function of one argument, else ten million.
     """
     name = f"{op}_{dtype}x{lanes_of(target, dtype)}"
     if (

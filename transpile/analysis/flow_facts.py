@@ -37,9 +37,15 @@ _Environment: TypeAlias = "dict[str, Fact]"
 
 class Flow(Facts):
     """Walks a function statement by statement; the facts about its local names before the next
-    statement are in ``known``. The driver of the macros (`transpile.expand._Driver`) makes the
-    steps: `record` passes a statement, `enter_loop` begins a loop, `join_environments` joins
-    branches.
+    statement are in ``known``::
+
+        s = 0            record: s is an int
+        for v in x:      enter_loop: v is an element of x; s is an int or what the body makes of it
+            s += v       record
+
+    The driver of the macros (`transpile.expand._Driver`) makes the steps, since it expands each
+    statement under the facts before it: `record` passes a statement, `enter_loop` begins a loop,
+    `join_environments` joins branches.
 
     ``changed``: names that the function's local functions bind: after a call of one, nothing is
     known of them.

@@ -178,12 +178,15 @@ class Specialization:
         return Rejection("RUN_REBOUND", f"{count}: it is not compiled again")
 
     def observed(self, function: FunctionType, failed: str | None = None) -> FunctionType:
-        """`function`, which Python runs since a guard of the code `failed` has failed, or (None)
-        since the signature is refused: as a stub that notes in ``raised`` what it
-        raises. After a failed guard the call is then counted by what has really happened.
+        """What the dispatcher is to call in place of `function`, which Python runs now: a stub that
+        calls it and notes in ``raised`` what it raises, for the report; or `function` itself, when
+        enough calls have been observed, as a stub costs time. ``failed``: the code of the guard
+        that has failed; None: the signature is refused.
 
         Observed are the first `_MOST_OBSERVED` calls after a guard that fails where Python may
-        raise, and the first call of a refused signature.
+        raise (`_OBSERVED_CODES`), and the first call of a refused signature. A call that raises
+        after a failed guard is then counted by the code of what was raised: the guard for a bound
+        may have failed, and Python divided by zero before it came there.
         """
         code = failed or (self.rejection.code if self.rejection else "")
         limit = _MOST_OBSERVED if failed in _OBSERVED_CODES else int(failed is None)

@@ -229,8 +229,16 @@ class _Marker:
         """The loop over blocks `s`, whose accumulators combine the results of the blocks, as two
         loops: a parallel one that computes and keeps the result of each block, and one that
         combines the results in the order of the blocks. So a float sum has the same bits whoever
-        has computed its blocks, and however many threads there are. See the example at
-        `parallelize`. None if `s` is no such loop, or its blocks are not independent.
+        has computed its blocks, and however many threads there are.
+
+            for b in loop(range(0, n, 4096), s=0.0):
+                s = step(s + <sum of block b>)
+            →
+            for b in parallel_loop(range(0, n, 4096)): kept[b // 4096] = <sum of block b>
+            for k in loop(…, s=0.0): s = step(s + kept[k])
+
+        (`parallelize` has the whole example.) None if `s` is no loop over blocks of at least
+        `_BLOCK` iterations, if it may end early, or if the blocks are not independent.
         """
         r = s.range
         is_over_blocks = isinstance(r, RangeDesc) and r.step >= _BLOCK and contains(s, LoopLike)

@@ -17,8 +17,9 @@ typedef struct {
 } tp_undo;
 static inline void tp_lock(int32_t *lock) { while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)); }
 static inline void tp_unlock(int32_t *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
-/* Before a chunk, whose elements take `bytes`: where to save them, in `room`; NULL if all chunks before it have ended, since then
- * nobody undoes it. Whether that worked: 0 if there is no memory. Goes round twice where memory must be allocated, without the lock. */
+/* Before the chunk first … last - 1 runs: `room` becomes the memory in which it saves the elements that it is going to store, which
+ * take `bytes`; NULL if all chunks before it have ended, since then nobody will put it back. Returns 1; 0 if there is no memory, or
+ * more than TP_MOST_SAVED would be in use. The loop goes round twice where memory must be allocated, which is done without the lock. */
 static __attribute__((noinline)) int tp_begin_chunk(tp_undo *u, int64_t first, int64_t last, int64_t bytes, tp_saved **room)
 {
     for (*room = 0;; (*room)->bytes = bytes) {

@@ -113,8 +113,16 @@ def _require_item_of_argument(
 
 
 def _require_item_of_fixed(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -> None:
-    """`require_item` for a list that was made by ``[value] * n`` or a short display, which may get
-    type flags.
+    """`require_item` for a list that was made by ``[value] * n`` or a short display. The type of
+    its items was assumed where it was made. Where `value` shows that there are two types, lowering
+    starts again, and the list gets flags that tell the type of each item (NeedsItemFlags)::
+
+        v = [0] * n; v[i] = 7             returns: the type fits
+        v = [0] * n; v[i] = 0.5           NeedsItemFlags: Python ints and floats
+        v = [0.0] * n; v[i] = x[i]        NeedsItemFlags: Python's and NumPy's floats  (x: float64)
+        v = [0.0] * n; v[i] = z           Refused: z is complex
+
+    Raises Refused for a type that no array holds beside the others.
     """
     name = ctx.fixed.named[array.name]
     types = None if isinstance(value, ComplexPair) else item_types(value)

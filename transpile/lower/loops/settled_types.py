@@ -48,11 +48,12 @@ class _LoopKey:
 def settled_types(
     ctx: Lowering, loop: CarriedLoop, *, forbids_unions: bool
 ) -> Mapping[str, LoopCarried] | None:
-    """The types that `loop` settled on when it was lowered before, for values of the same types
-    before it; None if it was not. `loop_types._initial_guesses` tries them as its first guess.
+    """The types that the names of `loop` had in the end when it was lowered before, if the values
+    before it had the same types as now; None if not. `loop_types._initial_guesses` tries them as
+    its first guess, which is mostly right: that saves the rounds in which they were found.
 
-    Of several such lowerings, one with the same intervals of ints is preferred. From another one
-    the types are taken, but not what depends on intervals (`_without_ranges`).
+    If its ints were in the same intervals, too, the result is that of then. If not, the types
+    are the same, but what depends on the intervals is not taken over (`_without_ranges`).
     """
     same = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=True))
     if same is not None:
