@@ -52,9 +52,13 @@ static int lists_are_distinct(const call_spec *w, object **given)
     return 1;
 }
 
-/* After the kernel: stores the items that it has changed back into the lists they came from; 0 with an exception. Does nothing if
- * the kernel writes no list (`stores_lists`). The arrays stand in `given` after the arguments and captured values, one for each
- * derived value that has a value of its own (all but CHECKED); ITEMS with `number` 1 are lists that the kernel writes. */
+/* After a kernel whose result is valid: stores the items that it has changed back into the lists they came from. `perform` calls it.
+ *
+ *     def f(v): v[0] = 1.0      v was converted to an array before the kernel (`compute_values`), whose items are now put into v
+ *
+ * Does nothing if the kernel writes no list (`stores_lists`). Returns 0 with an exception, else 1. The arrays stand in `given` after
+ * the arguments and the captured values: one for each derived value but those of kind CHECKED, which have no value of their own. Of
+ * kind ITEMS, with `number` 1, are those of lists that the kernel writes. */
 static int store_lists(const call_spec *w, object **given)
 {
     object **next_value = given + w->parameters.count + w->captured_count;

@@ -126,8 +126,9 @@ def _repeats_are_shown() -> bool:
 @record(slots=True)
 class VerdictCache:
     """The verdicts on the statuses of one kernel, for the present error state and warning filters:
-    a loop that calls a function which divides by zero gets the same status each time, and finding
-    the verdict takes some microseconds.
+    a verdict (`_Verdict`) says whether Python replays the call, and which warnings are shown. A
+    loop that calls a function which divides by zero gets the same status each time, and to find
+    the verdict takes some microseconds. `judge_status` and `judge_recorded` ask `of`.
 
     A status that has no effect at all (the condition is ignored, or no operation warns of it) is
     noted for calls that C performs, too: C then does not ask Python (`is_result_valid` in whole.c).

@@ -119,7 +119,9 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
     """The ``until`` of a ``for`` that may exit early: a bool accumulator, appended to `accs`, that
     is true after the iteration in which `exit_condition` holds.
 
-        Loop i in 0..n, until left:  left = false; then left = exit_condition
+        for i in range(n):               for i in loop(0, n, …, left=False):
+            s += x[i]               →        …
+            if s > t: break                  left = step(exit_condition); until(left)
 
     `Loop.until` is evaluated after an iteration, from the new values of the accumulators: so the
     exit condition is made one of them. Where a name of the source is one of `accs` with the same

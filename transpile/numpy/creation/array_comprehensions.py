@@ -280,8 +280,11 @@ def _rectangular_lists(
     name: str, comprehension: ast.ListComp, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements that bind `name` to lists of lists of zeros of the final lengths, and store each
-    item by index; `rectangular_comprehension`, which calls it, has an example. So the rows are one
-    array with two axes, where a list that is appended to would need a count for each row.
+    item by index. So lowering makes one array with two axes of the rows, where lists that are
+    appended to would need a count for each row. `rectangular_comprehension` calls it.
+
+        out = [[i * j for j in range(3)] for i in range(n)]
+        →   out = [[0] * 3 for _ in range(n)];  for i …: for j …: out[i][j] = i * j
 
     None, so that the rows may become ragged (`infer_ragged_lists`), where
 
