@@ -128,8 +128,14 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
     return row->low <= *size && *size <= row->high;
 }
 
-/* The builtin: forwards the call to the target of the first row that fits it (`fits_row`); to `miss`, and so to the dispatcher, if
- * none does, if the arguments cannot be bound here, or if the row has served as many calls as it may before another look. */
+/* The builtin: forwards the call to the target of the first row that fits it (`fits_row`). For a function with two rows:
+ *
+ *     f(x)      x: float64, 1000 elements    row 1: float64, from size 64 on       →    the compiled variant
+ *     f(x)      x: float64, 10 elements      row 2: float64, sizes up to 63        →    the Python function, which is faster there
+ *     f(y)      y: float32                   no row                                →    `miss`
+ *
+ * `miss` asks the dispatcher, which then adds a row. It is also called if the arguments cannot be bound here, as with a wrong
+ * keyword, and if the row has served as many calls as it may before another look (`counters`). */
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;

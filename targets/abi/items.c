@@ -75,9 +75,13 @@ static object *call_with_one(object *function, object *value)
     return capi.forget(), capi.hold(capi.none), capi.none;
 }
 
-/* take(value): a new array of the items of the list, or of the lists in it (two axes). None where the list does not fit, and Python
- * must serve the call: `value` or a row is of another class, an item of another type, or a row of another length than the first.
- * NULL without memory. `SequenceSpec.take` (sequence_conversion.py) does the same in Python; `derive_value` (whole.c) calls this. */
+/* take(value): a new array of the items of the list, or of the lists in it (two axes). For a list of floats:
+ *
+ *     [1.0, 2.0]    →    an array of float64;      [1.0, 2]    →    None
+ *
+ * None where the list does not fit, so that Python must serve the call: `value` or a row is of another class, an item of another
+ * type, or a row of another length than the first. NULL without memory. `SequenceSpec.take` (sequence_conversion.py) does the same in
+ * Python; `derive_value` (whole.c) calls this. */
 static object *take(object *self, object *const *args, intptr_t count)
 {
     const items *s = (const items *)((const ndarray *)self)->data;
@@ -137,7 +141,8 @@ static int put_row(const items *s, object *row, int64_t count, const char *from)
     return 1;
 }
 
-/* put(value, array): stores the elements of the array into the list, or the lists in it; returns None. */
+/* put(value, array): stores the elements of the array, which `take` has made of the list and the kernel has changed, back into the
+ * list, or the lists in it (`put_row`). Returns None; NULL with an exception. `store_lists` (whole.c) calls this. */
 static object *put(object *self, object *const *args, intptr_t count)
 {
     const items *s = (const items *)((const ndarray *)self)->data;

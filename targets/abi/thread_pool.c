@@ -313,7 +313,9 @@ static int displaces_owner(int64_t number)
     return 1;
 }
 
-/* Takes part in the region, if it is open and a seat is free; `number`: of this worker. */
+/* What worker `number` does when it sees a new region: runs chunks of it, if the region is still open, a seat is free (`seats`: as many
+ * workers as `choose_threads` wants), and the worker is not on the owner's CPU. It counts itself among those INSIDE first, so that
+ * the owner waits for it; the last one to leave wakes the owner, if that sleeps (AWAITED). */
 static void take_part(int64_t number)
 {
     uint64_t old = ADD(&pool.gate, 1);
