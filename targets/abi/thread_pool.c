@@ -423,7 +423,7 @@ static void hire(int wanted)
  *
  *     owner on CPU 2, worker 1 found there        →    worker 1 may run on all CPUs of the owner but 2
  *     the owner is on CPU 5 at the next region    →    on all but 5
- *     other processes use the CPUs, too           →    on all: the owner's CPU may be the only free one; and nobody spins for CROWDED */
+ *     other processes use the CPUs, too           →    on all CPUs of the owner; and nobody spins for CROWDED */
 static void keep_apart(void)
 {
     int is_displaced = PEEK(&pool.is_displaced), is_busy = pool.busy >= 0.5, apart_from = is_busy ? -1 : pool.cpu;

@@ -259,7 +259,7 @@ def _definitions(
 
         for i in parallel_loop(0, n): y[i] = x[i] * k        (k: a float that the body computes)
         →
-        struct tp_captured_0 { double k; };                  fields: {"k": "double "}
+        struct tp_captured_0 { double k; … };                fields: {"k": "double ", …}
         int64_t tp_part_0(…) { …; for (… tp_first … tp_last) y[i] = x[i] * k; return status; }
         const tp_loop tp_loop_0 = {tp_part_0, …};
 

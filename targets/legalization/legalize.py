@@ -225,8 +225,8 @@ def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
     """The predicated loop `loop`, with ``skips`` set or cleared: whether the C code jumps over the
     body where no lane of a group is active. `_legalize_loop` calls it.
 
-        if x[i] > 0: y[i] = exp(x[i])        →    skips=True:  if (any(mask)) { y … = exp(…) }
-        if x[i] > 0: y[i] = x[i] * 2.0       →    skips=False: the multiplication runs anyway
+        if c[i]: y[i] = exp(x[i]) + log(x[i])    →    skips=True: a branch around exp and log
+        if c[i]: y[i] = x[i] * 2.0               →    skips=False: the product is computed anyway
 
     The branch pays if the body costs more than `_BRANCH_WEIGHT`: if it is predicted wrongly, in the
     worst case every other time, it costs about as much (see the measurements above). A loop that
