@@ -21,8 +21,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-for variable in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
-    os.environ[f"{variable}_NUM_THREADS"] = "1"
+if __name__ == "__main__":
+    for variable in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
+        os.environ[f"{variable}_NUM_THREADS"] = "1"
 
 import numpy as np  # noqa: E402  # BLAS asks for its threads when it is loaded
 

@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             parser.error("this process must not have real-time priority")
         os.environ["TRANSPILE_CFLAGS"] = "-DTP_ALONE"  # the pool does not count other processes
     priority = ", real-time priority" if options.real_time else ""
-    print(f"{_cpu()}, {threads()}, load {os.getloadavg()[0]:.1f}{priority}")
+    print(f"{cpu_name()}, {threads()}, load {os.getloadavg()[0]:.1f}{priority}")
     print(f"{'case':21}{'dtype':9}{'n':>9}{'1 thread':>10}{'auto':>7}{'two':>7}{'numba':>7}")
     ratios: list[float] = []
     for name, function, make, dtype, sizes in cases(options.cases):
@@ -172,7 +172,7 @@ def main(argv: Sequence[str] | None = None) -> None:
           f"least {min(ratios):.2f}, {below} of {len(ratios)} below 0.97")
 
 
-def _cpu() -> str:
+def cpu_name() -> str:
     """The name of the processor."""
     try:
         with open("/proc/cpuinfo") as file:
@@ -201,7 +201,7 @@ def _times(
         "one": lambda: one(*args), "auto": lambda: auto(*args), "two": lambda: one(*args),
     }
     by_itself: dict[str, Run] = {}
-    if by_numba and (loop := _in_parallel(function)) is not None:
+    if by_numba and (loop := in_parallel(function)) is not None:
         try:
             loop(*args)
             by_itself["numba"] = lambda: loop(*args)
@@ -222,7 +222,7 @@ def _times(
     return times | measure(by_itself, rounds, moments)  # its threads spin after each region
 
 
-def _in_parallel(function: Callable[..., Any]) -> Callable[..., Any] | None:
+def in_parallel(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """`function` by numba, with `prange` in place of the first `range`; None without numba."""
     try:
         import numba

@@ -31,6 +31,12 @@ def test_two_checkouts_are_timed_in_turn() -> None:
     assert mean.startswith("geometric mean of 2 ratios: ")
 
 
+def test_peers_with_threads_are_timed() -> None:
+    told = lines("variance", "--sizes", "64", bench="tests.bench.parallel_peers", heading=2)
+    assert told[0].split()[:2] == ["variance", "64"]
+    assert any(line.startswith("NumPy: 1 rows, geometric mean ") for line in told)
+
+
 @pytest.mark.long
 def test_every_case_computes_the_same() -> None:
     assert len(lines("--sizes", "65")) > 100
