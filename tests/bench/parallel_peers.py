@@ -16,7 +16,6 @@ import math
 import multiprocessing
 import os
 import time
-import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

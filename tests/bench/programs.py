@@ -25,15 +25,15 @@ if __name__ == "__main__":
     for variable in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
         os.environ[f"{variable}_NUM_THREADS"] = "1"
 
-import numpy as np  # noqa: E402  # BLAS asks for its threads when it is loaded
+import numpy as np  # BLAS asks for its threads when it is loaded
 
-from loopir.nodes import Kernel, LoopLike  # noqa: E402
-from transpile import fuse  # noqa: E402
-from transpile.options import Options  # noqa: E402
-from transpile.pipeline import compile_stages  # noqa: E402
-from transpile.types.typeof import type_of  # noqa: E402
+from loopir.nodes import Kernel, LoopLike
+from transpile import fuse
+from transpile.options import Options
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
 
-from .harness import Run, measure, pin, pretty  # noqa: E402
+from .harness import Run, measure, pin, pretty
 
 COLUMNS = ("NumPy", "numba", "loop", "numexpr", "JAX", "Pythran")
 
