@@ -25,7 +25,6 @@ void tp_bind_items(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof lists / sizeof *addresses; i++) ((uintptr_t *)&lists)[i] = addresses[i];
 }
 
-typedef struct { object head; intptr_t count; object **items; } list;
 typedef struct { object head; double value; } number;
 
 /* Item `k` of a list or tuple; borrowed. */

@@ -19,7 +19,9 @@ from .parameter_specs import ALIGNED, WRITEABLE
 __all__ = ["code_offset", "numpy_c_functions", "layout_matches"]
 
 _CORE = "numpy._core._multiarray_umath"
-_NUMPY_API_SLOTS = {"PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184}
+_NUMPY_API_SLOTS = {
+    "PyArray_Scalar": 60, "PyArray_Zeros": 183, "PyArray_Empty": 184, "PyArray_Resize": 80,
+}
 """Indices into the function table of NumPy's C API."""
 
 _HEAD = "nP"
@@ -90,7 +92,9 @@ def numpy_c_functions() -> tuple[int, ...]:
 
 
 def _functions_work() -> bool:
-    """Whether the functions in `_NUMPY_API_SLOTS` make a scalar and arrays as declared."""
+    """Whether the functions in `_NUMPY_API_SLOTS` make a scalar and arrays, and cut one, as
+    declared.
+    """
     import ctypes
 
     addresses, value = numpy_c_functions(), np.float32(2.5)
@@ -105,12 +109,31 @@ def _functions_work() -> bool:
         ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int
     )
     blocks = []
-    for address in addresses[1:]:
+    for address in addresses[1:3]:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(value.dtype))  # the call steals a reference
         blocks.append(array(address)(2, ctypes.addressof(dims), value.dtype, 0))
+    is_cut = _is_cut(addresses[3], blocks[1])
     shapes = [(b.shape, b.dtype, b.flags.c_contiguous, b.flags.owndata) for b in blocks]
-    expected = ((3, 2), value.dtype, True, True)
-    return type(result) is np.float32 and result == value and shapes == [expected] * 2
+    expected = value.dtype, True, True
+    is_scalar = type(result) is np.float32 and result == value
+    return is_scalar and is_cut and shapes == [((3, 2), *expected), ((2, 2), *expected)]
+
+
+def _is_cut(resize: int, block: np.ndarray) -> bool:
+    """Whether the function at this address, given `block` of 3 × 2 elements, cuts it to 2 × 2."""
+    import ctypes
+
+    class Shape(ctypes.Structure):
+        _fields_ = (("dims", ctypes.c_void_p), ("rank", ctypes.c_int))
+
+    dims = (ctypes.c_int64 * 2)(2, 2)
+    shape = Shape(ctypes.addressof(dims), 2)
+    function = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_int, ctypes.c_int
+    )
+    block[...] = np.arange(6).reshape(3, 2)
+    done = function(resize)(block, ctypes.addressof(shape), 0, 0)
+    return done is None and block.tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
 def _object_fields(layout: struct.Struct, thing: object) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@
  * before items.c.
  */
 enum { MAX_GIVEN = 64 };
-enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED };   /* rows of results */
+enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK };     /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
@@ -29,6 +29,8 @@ typedef union {
     double f64; float f32; int64_t i64; int32_t i32; int16_t i16; int8_t i8; uint32_t u32; uint16_t u16; uint8_t u8;
 } slot;
 typedef struct { char *data; int64_t bytes, busy; } copy_buffer;     /* preallocated memory for a snapshot; `busy`: in use */
+typedef struct { object head; intptr_t count; object **items; } list;
+typedef struct { const int64_t *dims; int rank; } shape;             /* NumPy's PyArray_Dims */
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
 /* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
  * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. `takes_further`: calls
@@ -84,6 +86,7 @@ static struct {
     object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
+    object *(*resize)(object *, const shape *, int, int);
 } capi;
 
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
@@ -253,6 +256,47 @@ static double slot_as_double(const slot *s, int64_t letter)
     return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)slot_as_integer(s, letter);
 }
 
+/* The format letter of the elements of an array, one of those that `slot_as_integer` knows; 0 if it knows none. */
+static int element_letter(const descr *d)
+{
+    int letter = d->letter == 'l' ? (sizeof(long) == 8 ? 'q' : 'i') : d->letter == 'L' && sizeof(long) == 4 ? 'I' : d->letter;
+    if (letter) for (const char *known = "dfqihbIHB?"; *known; known++) if (letter == *known) return letter;
+    return 0;
+}
+
+/* A list of the elements along the last axes of an array, from number `axis` on, of which that has `count`, as Python's floats,
+ * ints or bools by the format letter, or as NumPy's scalars if that is 0; a list of lists for several. NULL with an exception. */
+static object *list_of_elements(const ndarray *a, int axis, const char *from, int64_t count, int letter)
+{
+    object *made = capi.list(count), *item;
+    for (int64_t k = 0; made && k < count; k++, from += a->strides[axis]) {
+        const slot *element = (const slot *)from;
+        if (axis + 1 < a->rank) item = list_of_elements(a, axis + 1, from, a->dims[axis + 1], letter);
+        else if (!letter) item = capi.scalar((void *)from, (object *)a->dtype, 0);
+        else if (letter == 'd' || letter == 'f') item = capi.float_(slot_as_double(element, letter));
+        else if (letter == '?') item = element->u8 ? py.truth : capi.untruth, capi.hold(item);
+        else item = py.from_int(slot_as_integer(element, letter));
+        if (!item) return capi.drop(made), (object *)0;
+        ((list *)made)->items[k] = item;
+    }
+    return made;
+}
+
+/* An array that the call has allocated, cut to its first `count` rows, or NULL with an exception. As np.array makes an array of a
+ * list: without elements it is a new one, whose dtype is `descr`. */
+static object *shrink(ndarray *a, int64_t count, object *descr)
+{
+    int64_t dims[MAX_RANK], size = 1;
+    for (int k = 0; k < a->rank; k++) size *= dims[k] = k ? a->dims[k] : count;
+    if (!size) return capi.hold(descr), capi.empty(a->rank, dims, descr, 0);
+    if (count != a->dims[0]) {
+        object *none = capi.resize((object *)a, &(shape){dims, a->rank}, 0, 0);
+        if (!none) return 0;
+        capi.drop(none);
+    }
+    return capi.hold((object *)a), (object *)a;
+}
+
 /* The object that the row `r` of `program` describes, a new reference; NULL with an exception. `ResultProgram`
  * (transpile/runtime/native_result.py) makes the rows. `given`: the objects of the call; `slots`: scalars that the kernel has
  * stored; a part is the index of its row in `program`. The words after the kind of a row:
@@ -264,6 +308,10 @@ static double slot_as_double(const slot *s, int64_t letter)
  *     CHOSEN flag a b             the row a if the slot `flag` is true, else the row b
  *     CALLED function args        the result of a Python function; args: a row that makes a tuple
  *     TUPLE n parts..., LIST n parts...
+ *     LISTED k slot letter weak other  a list of the elements of the array number k, as many as the slot says (-1: all), as Python's
+ *                                 numbers if `weak`, else NumPy's; the row `other` if its elements are of another kind, or if its
+ *                                 rows are arrays
+ *     SHRUNK k slot letter descr  the array number k, cut to as many rows as the slot says (-1: all); see `shrink`
  */
 static object *build_object(const call_spec *w, const int64_t *r, object *const *given, slot *slots)
 {
@@ -288,6 +336,14 @@ static object *build_object(const call_spec *w, const int64_t *r, object *const 
         made = capi.call((object *)r[1], args, 0);
         capi.drop(args);
         return made;
+    }
+    case LISTED: case SHRUNK: {
+        ndarray *a = (ndarray *)given[r[1]];
+        int64_t count = r[2] < 0 ? a->dims[0] : slot_as_integer(&slots[r[2]], r[3]);
+        if (r[0] == SHRUNK) return shrink(a, count, (object *)r[4]);
+        int letter = element_letter(a->dtype);
+        if (!letter || (a->rank > 1 && !r[4])) return build_object(w, &w->program[r[5]], given, slots);
+        return list_of_elements(a, 0, a->data, count, r[4] ? letter : 0);
     }
     default:
         made = r[0] == TUPLE ? capi.tuple(r[1]) : capi.list(r[1]);

@@ -20,9 +20,11 @@ from targets.abi.native_entry import (
     CHOSEN,
     GIVEN,
     LIST,
+    LISTED,
     LITERAL,
     PYTHON,
     SCALAR,
+    SHRUNK,
     TUPLE,
     Pointer,
     Program,
@@ -51,7 +53,6 @@ from .result_source import (
     first_items,
     head_view,
     mixed_list,
-    shrunk_array,
     strided_view,
 )
 
@@ -107,6 +108,15 @@ class ResultProgram:
                 row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
                 self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
                 return row
+            case ListResult(name, count, weak, None):
+                place = self._places.place_of_object(name)
+                row = self._row(LISTED, place, *self._count(count), weak, 0)
+                self._words[row + 5] = self._by_python_helper(returned)
+                return row
+            case ArrayResult(name, count, dtype):
+                descr = Pointer(ELEMENTS[dtype or "f64"].numpy)
+                place = self._places.place_of_object(name)
+                return self._row(SHRUNK, place, *self._count(count), descr)
             case TupleResult(items, display) if display not in (list, tuple):
                 return self._call_row(display, *items)
             case TupleResult(items, display):
@@ -140,10 +150,6 @@ class ResultProgram:
                     ObjectResult(name),
                     ScalarResult(count, weak=True),
                 )
-            case ArrayResult(name, count, dtype):
-                length = ScalarResult(count, weak=True) if count else ConstantResult(None)
-                result_dtype = ConstantResult(ELEMENTS[dtype].numpy if dtype else None)
-                return self._call_row(shrunk_array, ObjectResult(name), length, result_dtype)
             case ZippedResult():
                 raise NotNative("only Python makes the list of tuples that is returned")
             case ListResult(name, count, weak, str(flags), dtype):
@@ -170,6 +176,17 @@ class ResultProgram:
         for k, item in enumerate(items, row + 2):
             self._words[k] = self.add(item)
         return row
+
+    def _count(self, slot: str | None) -> tuple[int, int]:
+        """The words for a number of elements: the index of its slot and the format letter of the
+        slot's dtype; -1 and 0 for all elements.
+        """
+        if slot is None:
+            return -1, 0
+        index, stored = self._places.slots[slot]
+        if stored not in _FORMAT_LETTERS:
+            raise NotNative(f"only Python reads a number of elements of type {stored}")
+        return index, ord(_FORMAT_LETTERS[stored])
 
     def _slot_index(self, slot: str) -> int:
         """The index of the kernel parameter of a slot."""
