@@ -24,14 +24,14 @@ __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
     "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "LEAST", "LIKE", "LIST",
     "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MOST", "MUL", "NUMBER", "PYTHON",
-    "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "CallSpec",
+    "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "ZIPPED", "CallSpec",
     "DerivedValue", "NameBinding", "Packer", "ParameterList", "Pointer", "Program", "SnapshotSpec",
     "Spec", "Word", "declare_quiet_state", "native_entry",
 ]
 
 # The enums of `values.c`, in its order.
 MAX_GIVEN = 64  # limit on arguments and derived values together
-LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK = range(10)
+LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK, ZIPPED = range(11)
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE = range(11)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)

@@ -6,7 +6,7 @@
  * before items.c.
  */
 enum { MAX_GIVEN = 64 };
-enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK };     /* rows of results */
+enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK, ZIPPED };     /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
@@ -297,6 +297,29 @@ static object *shrink(ndarray *a, int64_t count, object *descr)
     return capi.hold((object *)a), (object *)a;
 }
 
+/* The lists of a tuple, of which it holds the only references and takes the items, as one list of tuples, as Python's ``zip``
+ * gives them; NULL with an exception. */
+static object *zip_lists(object *lists, int64_t count)
+{
+    int64_t length = ((list *)capi.item(lists, 0))->count;
+    for (int64_t j = 1; j < count; j++) {
+        int64_t other = ((list *)capi.item(lists, j))->count;
+        if (other < length) length = other;
+    }
+    object *made = capi.list(length);
+    for (int64_t k = 0; made && k < length; k++) {
+        object *row = capi.tuple(count);
+        if (!row) return capi.drop(made), (object *)0;
+        for (int64_t j = 0; j < count; j++) {
+            object **from = &((list *)capi.item(lists, j))->items[k];
+            capi.set_item(row, j, *from);
+            *from = 0;
+        }
+        ((list *)made)->items[k] = row;
+    }
+    return made;
+}
+
 /* The object that the row `r` of `program` describes, a new reference; NULL with an exception. `ResultProgram`
  * (transpile/runtime/native_result.py) makes the rows. `given`: the objects of the call; `slots`: scalars that the kernel has
  * stored; a part is the index of its row in `program`. The words after the kind of a row:
@@ -311,6 +334,7 @@ static object *shrink(ndarray *a, int64_t count, object *descr)
  *     LISTED k slot letter weak other  a list of the elements of the array number k, as many as the slot says (-1: all), as Python's
  *                                 numbers if `weak`, else NumPy's; the row `other` if its elements are of another kind, or if its
  *                                 rows are arrays
+ *     ZIPPED lists                a list of tuples; lists: a row that makes a tuple of the lists of their first, second, … items
  *     SHRUNK k slot letter descr  the array number k, cut to as many rows as the slot says (-1: all); see `shrink`
  */
 static object *build_object(const call_spec *w, const int64_t *r, object *const *given, slot *slots)
@@ -335,6 +359,13 @@ static object *build_object(const call_spec *w, const int64_t *r, object *const 
         if (!args) return 0;
         made = capi.call((object *)r[1], args, 0);
         capi.drop(args);
+        return made;
+    }
+    case ZIPPED: {
+        object *lists = build_object(w, &w->program[r[1]], given, slots);
+        if (!lists) return 0;
+        made = zip_lists(lists, w->program[r[1] + 1]);
+        capi.drop(lists);
         return made;
     }
     case LISTED: case SHRUNK: {

@@ -26,6 +26,7 @@ from targets.abi.native_entry import (
     SCALAR,
     SHRUNK,
     TUPLE,
+    ZIPPED,
     Pointer,
     Program,
 )
@@ -113,6 +114,10 @@ class ResultProgram:
                 row = self._row(LISTED, place, *self._count(count), weak, 0)
                 self._words[row + 5] = self._by_python_helper(returned)
                 return row
+            case ZippedResult(lists):
+                row = self._row(ZIPPED, 0)
+                self._words[row + 1] = self._sequence_row(TUPLE, *lists)
+                return row
             case ArrayResult(name, count, dtype):
                 descr = Pointer(ELEMENTS[dtype or "f64"].numpy)
                 place = self._places.place_of_object(name)
@@ -150,8 +155,6 @@ class ResultProgram:
                     ObjectResult(name),
                     ScalarResult(count, weak=True),
                 )
-            case ZippedResult():
-                raise NotNative("only Python makes the list of tuples that is returned")
             case ListResult(name, count, weak, str(flags), dtype):
                 length = ScalarResult(count, weak=True) if count else ConstantResult(None)
                 return self._call_row(

@@ -24,6 +24,10 @@ BODIES = {
     "two lists":
         "    r, s = [], []\n    for v in x:\n        r.append(v + v)\n        if v > 2:\n"
         "            s.append(v)\n    return r, s",
+    "pairs": "    return [(k, v) for k, v in enumerate(x)]",
+    "triples":
+        "    r = []\n    for v in x:\n        if v > 1:\n            r.append((v, 2, v + v))\n"
+        "    return r",
     "array of some": "    return x[x > 1]",
     "array of appended": "    return np.array([v + v for v in x if v > 1])",
     "array of all": "    return np.array([v + v for v in x])",
@@ -98,6 +102,8 @@ def test_nothing_is_left(name: str, tmp_path: Path) -> None:
         if isinstance(part, list) and isinstance(part[0], float):
             item, other = part.pop(0), float("1e3") * 2.5
             assert sys.getrefcount(item) == sys.getrefcount(other)
+    for _ in range(50):  # fills the free lists of tuples and floats
+        compiled(x)
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(50):
