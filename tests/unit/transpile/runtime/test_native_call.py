@@ -293,10 +293,6 @@ def field_sum(r):
     return s
 
 
-def pairs(x):
-    return [(v, v * 2.0) for v in x]
-
-
 def set_rows(rows):
     for row in rows:
         for k in range(len(row)):
@@ -315,7 +311,6 @@ WRAPPED = [
     (made_like, (np.ones((4, 2)),), "only Python can evaluate `np.empty_like(x)`"),
     (product, (2j, np.ones(4)), "only Python unpacks the complex number `z`"),
     (field_sum, (RECORDS,), "only Python reads the field of records that `"),
-    (pairs, (np.ones(4),), "list of tuples that is returned"),
     (set_rows, ([[1.0, 2.0], [3.0, 4.0]],), "rows of a list are distinct objects"),
     (drawn, (np.random.default_rng(3), np.ones(4)), "random number generator"),
 ]
