@@ -22,6 +22,12 @@ def test_a_program_is_timed() -> None:
     assert told[-1].split()[:5] == ["variance", "64", "2", "→", "2"]
 
 
+def test_spellings_of_an_idiom_are_timed() -> None:
+    told = lines("sum if", "--size", "64", bench="tests.bench.spellings", heading=1)
+    assert told[0].split()[:2] == ["sum", "if"]
+    assert any(line.endswith(" of 1 idioms within 1.3") for line in told)
+
+
 def test_two_checkouts_are_timed_in_turn() -> None:
     words = (str(ROOT), "axpy", "--sizes", "16", "--target", "scalar")
     *cases, mean = lines(*words, bench="tests.bench.paired", heading=0)
