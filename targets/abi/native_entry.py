@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 # The enums of `values.c`, in its order.
+MAX_STAMPS = 6
 MAX_GIVEN = 64  # limit on arguments and derived values together
 LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK, ZIPPED = range(11)
 EMPTY, ZEROS, LIKE = range(3)
@@ -75,6 +76,15 @@ class NameBinding:
     cell: CellType | None = None  # the closure cell of the name, if it is a free variable
     fixed: Pointer | None = None  # an object in place of the name
     expected: Pointer | None = None  # the object to which the steps must lead; None: any
+
+    @property
+    def is_in_dicts(self) -> bool:
+        """Whether dicts alone decide what the name is bound to, and so their versions tell that it
+        is bound to the same object: those of modules and global namespaces, but no closure cell,
+        and neither the code nor the class of an object, which may be assigned.
+        """
+        is_global = self.cell is None and self.fixed is None
+        return is_global and all(kind in (MEMBER, ENTRY, HAS, GLOBALS) for kind, _ in self.steps)
 
     def words(self, packer: Packer) -> tuple[Word, ...]:
         """The words of a `name_binding` struct of `values.c`."""
@@ -253,7 +263,10 @@ def _call_words(
     """The words of the `call_spec` struct of `values.c` from ``calls`` on, without the snapshot's.
     `value_count`: how many values the call has besides its arguments.
     """
-    guarded_names = sorted(call.guarded_names, key=lambda m: (m.root, m.fixed is not None))
+    guarded_names = sorted(
+        call.guarded_names, key=lambda m: (not m.is_in_dicts, m.root, m.fixed is not None)
+    )
+    stamps = np.zeros(1 + 2 * MAX_STAMPS, np.int64)
     return [
         packer.address_of(call.calls),
         packer.address_of(call.silent),
@@ -274,6 +287,8 @@ def _call_words(
         packer.address_of_words([word for pair in call.constants for word in pair]),
         packer.address_of_words([word for m in guarded_names for word in m.words(packer)]),
         packer.address_of_words([word for m in call.captured for word in m.words(packer)]),
+        sum(m.is_in_dicts for m in guarded_names),
+        packer.address_of(stamps),
         packer.address_of_words([word for p in call.derived for word in p.words()]),
         packer.address_of_words([field for row in entry.rows for field in row.fields()]),
         packer.address_of_words(call.allocated),

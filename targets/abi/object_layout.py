@@ -9,14 +9,16 @@ from __future__ import annotations
 import functools
 import struct
 import sys
+from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from .parameter_specs import ALIGNED, WRITEABLE
 
-__all__ = ["code_offset", "numpy_c_functions", "layout_matches"]
+__all__ = ["code_offset", "dict_version_offset", "layout_matches", "numpy_c_functions"]
 
 _CORE = "numpy._core._multiarray_umath"
 _NUMPY_API_SLOTS = {
@@ -72,6 +74,41 @@ def code_offset() -> int:
         offsets.append([int(k) for k in np.flatnonzero(words == id(function.__code__))])
     first, second = offsets
     return first[0] * np.dtype(np.uintp).itemsize if len(first) == 1 and first == second else 0
+
+
+@functools.cache
+def dict_version_offset() -> int:
+    """Where a dict has its version (`PEP 509 <https://peps.python.org/pep-0509/>`_), in bytes: a
+    number that no dict has had before, after each change. 0 if dicts have none, as from Python 3.14
+    on (`PEP 699 <https://peps.python.org/pep-0699/>`_), or if live ones do not show what is
+    expected.
+    """
+    if sys.version_info >= (3, 14):
+        return 0
+    import ctypes
+
+    offset = struct.calcsize(_HEAD + "n")  # behind the number of entries
+    module, other = ModuleType("module"), {"a": 0}
+    names: dict[str, Any] = module.__dict__
+    exec("def change(k):\n    global x\n    x = k", names)
+
+    def version(of: dict[str, Any]) -> int:
+        return ctypes.c_uint64.from_address(id(of) + offset).value
+
+    changes: list[Callable[[], object]] = [
+        *[lambda k=k: names["change"](object()) for k in range(40)],
+        *[lambda k=k: setattr(module, "y", k) for k in range(40)],
+        lambda: names.update(z=1), lambda: names.pop("z"), lambda: names.setdefault("w", 2),
+        lambda: delattr(module, "w"), lambda: other.update(a=1), other.clear,
+    ]
+    seen = [(version(names), version(other))]
+    for change in changes:
+        change()
+        seen.append((version(names), version(other)))
+        if seen[-1] != (version(names), version(other)) or seen[-1] == seen[-2]:
+            return 0  # reading changes it, or a change does not
+    numbers = {v for pair in seen for v in pair}
+    return offset if len(numbers) == len(changes) + 2 else 0
 
 
 def numpy_c_functions() -> tuple[int, ...]:

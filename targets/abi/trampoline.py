@@ -18,7 +18,7 @@ from loopir.lazy_dataclass import record
 from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.shared_library import open_library
-from .object_layout import layout_matches, numpy_c_functions
+from .object_layout import dict_version_offset, layout_matches, numpy_c_functions
 
 __all__ = [
     "Trampoline", "bind_signals", "opened_trampoline", "build_in_background", "start_opening",
@@ -187,6 +187,7 @@ def _call_addresses() -> list[int]:
         *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, MemoryError)),
         *map(_python_function, functions),
         *numpy_c_functions(),
+        dict_version_offset(),
     ]
 
 

@@ -20,6 +20,9 @@ typedef struct { int64_t kind; object *key; } name_step;
 /* A name (in a closure cell if `cell` is set; `fixed` in place of a name, if it is set), and steps from the object that it is
  * bound to; the object to which these must lead, or NULL. */
 typedef struct { object *cell, *root, *fixed; int64_t step_count; const name_step *steps; object *expected; } name_binding;
+/* The versions of the dicts in which names were looked up, in the order in which one leads to the next; `count` 0: none are known. */
+enum { MAX_STAMPS = 6 };
+typedef struct { int64_t count; struct { object *dict; int64_t version; } of[MAX_STAMPS]; } dict_stamps;
 typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
  * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
@@ -53,6 +56,8 @@ typedef struct {
     int64_t allocated_count, value_count, param_count, needs_quiet, stores_lists;
     const constant *constants;
     const name_binding *guarded_names, *captured;
+    int64_t in_dicts;                                   /* how many of the first guarded names are found in dicts alone */
+    dict_stamps *stamps;                                /* of these, when they were looked up last */
     const derived_value *derived;
     const param *params;
     const int64_t *allocated, *sources, *program;
@@ -87,6 +92,7 @@ static struct {
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
     object *(*resize)(object *, const shape *, int, int);
+    intptr_t version_offset;                            /* of the version of a dict, which each change replaces; 0: it has none */
 } capi;
 
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
@@ -131,13 +137,38 @@ static object *root_of(const call_spec *w, const name_binding *m)
     return found;
 }
 
-/* The object to which the steps of `m` lead from its root; borrowed, NULL if there is none. */
-static object *follow(object *x, const name_binding *m)
+/* The version of a dict, if dicts have one. */
+static int64_t version_of(object *dict) { return *(int64_t *)((char *)dict + capi.version_offset); }
+
+/* Notes the version of a dict before a name is looked up in it; `seen` may be NULL. */
+static void add_stamp(dict_stamps *seen, object *dict)
+{
+    if (!seen || !capi.version_offset || seen->count < 0) return;
+    for (int64_t k = 0; k < seen->count; k++) if (seen->of[k].dict == dict) return;
+    if (seen->count == MAX_STAMPS) seen->count = -1;
+    else seen->of[seen->count].dict = dict, seen->of[seen->count++].version = version_of(dict);
+}
+
+/* Whether there are stamps, and no dict has changed since. A dict is alive, and may be asked, if those before it have not changed:
+ * the first two belong to the function, and one of the others leads to the object that the next one belongs to. */
+static int stamps_hold(const dict_stamps *s)
+{
+    int64_t k = 0;
+    while (k < s->count && version_of(s->of[k].dict) == s->of[k].version) k++;
+    return k && k == s->count;
+}
+
+/* The object to which the steps of `m` lead from its root; borrowed, NULL if there is none. `seen`: see `add_stamp`. */
+static object *follow(object *x, const name_binding *m, dict_stamps *seen)
 {
     for (const name_step *step = m->steps; x && step < m->steps + m->step_count; step++) {
         int is_function = x->type == capi.function, is_dict = x->type == capi.dict;
+        if (is_dict) add_stamp(seen, x);
         switch (step->kind) {
-        case MEMBER: x = x->type == capi.module ? capi.get(capi.attributes(x), step->key) : 0; break;
+        case MEMBER:
+            if (x->type == capi.module) add_stamp(seen, capi.attributes(x)), x = capi.get(capi.attributes(x), step->key);
+            else x = 0;
+            break;
         case ENTRY: x = is_dict ? capi.get(x, step->key) : 0; break;
         case HAS: x = !is_dict ? 0 : capi.get(x, step->key) ? py.truth : capi.untruth; break;
         case CLASS: x = (object *)x->type; break;
@@ -151,10 +182,26 @@ static object *follow(object *x, const name_binding *m)
 /* The object that a name, with its steps, is bound to; NULL if it is unbound. */
 static object *lookup(const call_spec *w, const name_binding *m)
 {
-    object *root = root_of(w, m), *found = root ? follow(root, m) : 0;
+    object *root = root_of(w, m), *found = root ? follow(root, m, 0) : 0;
     if (found) capi.hold(found);
     if (root) capi.drop(root);
     return found;
+}
+
+/* Whether each of the names from `m` on is bound to what it has to be; `seen`: see `add_stamp`. */
+static int names_hold(const call_spec *w, const name_binding *m, const name_binding *end, dict_stamps *seen)
+{
+    object *root = 0;                                   /* owned */
+    for (const name_binding *last = 0; m < end; last = m++) {
+        if (!last || m->root != last->root || m->fixed != last->fixed) {
+            if (root) capi.drop(root);
+            add_stamp(seen, w->names), add_stamp(seen, w->builtins);
+            root = root_of(w, m);
+        }
+        if (!root || follow(root, m, seen) != m->expected) break;
+    }
+    if (root) capi.drop(root);
+    return m == end;
 }
 
 /* The binding guards of a call: whether every name that was inlined or expanded is still bound to the object for which the kernel
@@ -163,21 +210,20 @@ static object *lookup(const call_spec *w, const name_binding *m)
  *     np.sqrt    →    root: the global name `np`; one step MEMBER "sqrt"; expected: the function sqrt of NumPy
  *
  * Names with one root are adjacent, so that the root is looked up once. `perform` (whole.c) calls this first: where it gives 0, the
- * Python wrapper serves the call. `with_binding_guards` (transpile/lower/binding_guards.py) says which names there are. */
+ * Python wrapper serves the call. `with_binding_guards` (transpile/lower/binding_guards.py) says which names there are.
+ *
+ * Names that are found in dicts alone, such as globals and members of modules, come first. They are looked up again only after one of
+ * these dicts has changed: up to version 3.13 CPython gives a dict another version at each change (`dict_version_offset` in
+ * object_layout.py). */
 static int guarded_names_hold(const call_spec *w)
 {
-    object *root = 0;                                   /* owned */
-    const name_binding *last = 0, *m = w->guarded_names, *end = m + w->guarded_count;
-    for (; m < end; last = m++) {
-        if (!last || m->root != last->root || m->fixed != last->fixed) {
-            if (root) capi.drop(root);
-            root = root_of(w, m);
-        }
-        if (!root) return 0;
-        if (follow(root, m) != m->expected) break;
+    const name_binding *first = w->guarded_names, *other = first + w->in_dicts;
+    if (!stamps_hold(w->stamps)) {
+        dict_stamps seen = {0};
+        if (!names_hold(w, first, other, &seen)) return 0;
+        *w->stamps = seen;
     }
-    if (root) capi.drop(root);
-    return m == end;
+    return names_hold(w, other, first + w->guarded_count, 0);
 }
 
 /* The length that the row at `at` describes; 0 where it cannot be computed here. */
