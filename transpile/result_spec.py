@@ -77,11 +77,13 @@ class ComplexResult:
 
 @record(frozen=True, slots=True)
 class ListResult:
-    """A list of the elements of the fresh rank-1 array ``name``."""
+    """A list of the elements of the fresh array ``name``. If it has several axes: a list of lists
+    with ``weak`` or ``flags``, else a list of its rows, which are arrays.
+    """
 
     name: str
     count: str | None = None
-    """The i64 slot with the number of elements; None: all."""
+    """The i64 slot with the number of items along the first axis; None: all."""
     weak: bool = False
     """Whether the items are Python scalars, and no NumPy scalars; unused with ``flags``."""
     flags: str | None = None

@@ -155,8 +155,14 @@ class _Conflicts:
 
 
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory: for each array that it writes, whether an axis keeps
-    the iterations apart, or else what is to be said of it.
+    """The conflicts of `loop` about memory. For each array that it writes, in the order of the
+    first stores, with all arrays that may share memory with it; the first that applies:
+
+    - on some axis the subscripts of different iterations differ (`_is_apart`): no conflict;
+    - dependence analysis shows that no iteration depends on another: no conflict for any array;
+    - another of these arrays may be the same: an obstacle, the result;
+    - the loop only adds to its elements, in an order that does not matter: it is in ``reduced``;
+    - else an obstacle, the result: floats are added, or anything else touches the same element.
     """
     collector = _ExtentCollector(loop)
     collector.block(loop.body)
@@ -455,8 +461,14 @@ def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
 
 
 def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: int) -> bool:
-    """Whether all `bounds` are `first` plus a number, from a stretch that is shorter than what
-    `first` advances in an iteration.
+    """Whether all subscripts in `bounds` lie between ``first + lo`` and ``first + hi``, for numbers
+    with ``hi - lo < abs(c) * advance``: by so much `first`, in which `var` has the coefficient c,
+    moves from one iteration to the next, so that their subscripts differ::
+
+        x[4*i], x[4*i + j] for j < 4    first = 4*i    lo, hi = 0, 3    3 < 4: they differ
+        x[i], x[i + 1]                  first = i      lo, hi = 0, 1    not 1 < 1
+
+    ``advance``: by how much `var` changes in an iteration.
     """
     lows = [[*_distances(b.lows, first)] for b in bounds]
     highs = [[*_distances(b.highs, first)] for b in bounds]

@@ -26,15 +26,19 @@ _NUMPY_API_SLOTS = {
 }
 """Indices into the function table of NumPy's C API."""
 
-_HEAD = "nP"
+# The structs of `entry.c` and `values.c` once more, as formats of `struct`: "n" intptr_t, "P" a
+# pointer, "i" int, "d" double, "c" and "B" char. Nothing derives one from the other: a change there
+# has to be made here, too. `layout_matches` compares these with live objects.
+_HEAD = "nP"  # object: references, type
 _FLOAT, _LIST = struct.Struct(_HEAD + "d"), struct.Struct(_HEAD + "nP")
-_NDARRAY = struct.Struct(_HEAD + "PiPPPPi")
-_DESCR = struct.Struct(_HEAD + "PcccBi")
+_NDARRAY = struct.Struct(_HEAD + "PiPPPPi")  # data, rank, dims, strides, base, dtype, flags
+_DESCR = struct.Struct(_HEAD + "PcccBi")  # scalar, kind, letter, byteorder, flags, number
 
 
 def layout_matches() -> bool:
     """Whether C may read the fields of Python's and NumPy's objects: live objects have them where
-    `entry.c` declares them, for instance an array of shape (3, 4) has the numbers 3 and 4 there.
+    `entry.c` declares them (`_NDARRAY` and the other formats repeat that), for instance an array of
+    shape (3, 4) has the numbers 3 and 4 there.
 
     Else calls take the portable path, which asks Python for each field. So a version of Python or
     NumPy with another layout makes calls slower, and never wrong. `trampoline` asks once a process.

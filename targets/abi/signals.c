@@ -11,8 +11,8 @@ static struct {
     void (*fetch)(void **, void **, void **);               /* PyErr_Fetch */
 } signals;
 
-/* A kernel may run in a worker of thread_pool.c, which must not ask Python. Gives 0 where this thread may, else 1, or 2 if it must
- * stop. It is told of a signal handler that stopped this thread. NULL without a pool. */
+/* Whether this thread may ask Python: 0: it may; 1: not, it is a worker of the pool (thread_pool.c: `tp_pool_state`); 2: a worker that
+ * must stop. `stopped` is 0 to ask only, and 1 to tell the pool that a signal handler has stopped this thread. NULL: no pool. */
 static int64_t (*pool_state)(int64_t stopped);
 
 void tp_bind_pool(int64_t (*state)(int64_t)) { __atomic_store_n(&pool_state, state, __ATOMIC_RELEASE); }

@@ -48,18 +48,18 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define PREEMPTED 300000.0      /* between two looks at the clock in a loop that spins: another thread ran; interrupts are shorter */
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define CERTAIN 6000.0          /* work that is certainly too small */
-#define MORE_AWAKE 4000.0       /* work of a region for t threads, divided by t (t - 1): at least what one more saves */
-#define MORE_ASLEEP 6000.0
+#define MORE_AWAKE 4000.0       /* what a thread must save; the t-th one saves work/(t-1) - work/t, which is work/(t*(t-1)) */
+#define MORE_ASLEEP 6000.0      /* the same where the workers must be woken */
 #define LEAST_CHUNK 2500.0
 #define USUAL_CHUNK 15000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
-#define EARNED 25               /* later a serial run is made after so many times its time in parallel, … */
-#define EARNED_AGAIN 100        /* … and after so many for the next one */
+#define EARNED 25               /* a longer region gets its first serial run when parallel runs have taken so many times its work, … */
+#define EARNED_AGAIN 100        /* … and each region a further one when they have taken so many times its work since the last one */
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
 #define LONG_PAUSE 200e6        /* a longer one is at most 40 times as long as what was lost */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
-#define WOKEN 1e6               /* of such regions, after which they should be awake; else that is not tried for long: */
-#define RARELY (-2000)
+#define WOKEN 1e6               /* if each of such regions has had to wake workers for so long, it is in vain to wake them early, … */
+#define RARELY (-2000)          /* … which is not done for the next 2000 regions in quick succession */
 #define LOOK_EVERY 50e6         /* how often the other processes are looked at */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
@@ -618,8 +618,8 @@ static int free_cpus(int awake)
 #endif
 }
 
-/* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed. The owner
- * asks (`tp_pool_run`), which has already run small regions serially. `h`: what is known of the region.
+/* How many threads the region gets, whose work takes `time` nanoseconds without threads; 1: it runs serially, and is timed. `h`: what
+ * is known of the region. `tp_pool_run` asks, once this thread owns the pool; not for a region known to be too small (CERTAIN).
  *
  * t threads need t (t - 1) times MORE_AWAKE of work if the workers spin, MORE_ASLEEP if they must be woken. With a limit of 8:
  *
@@ -644,15 +644,16 @@ static int choose_threads(const tp_region *r, history *h, double time)
         if (e->skip) e->skip--;
         return 1;
     }
-    /* A time to compare with: the first two runs of a short region are serial. After so much time in parallel another one is; what
-     * is known of parallel runs is forgotten then, and learnt again. */
+    /* Serial runs, whose time parallel ones are compared with: the first two of a short region (SAMPLED), and one more whenever its
+     * parallel runs have taken long enough (EARNED). With that one, what is known of parallel runs is forgotten, and learnt again. */
     if (h->serial_runs < 2 && time < SAMPLED) return 1;
     if (h->spent > time * (h->serial_runs < 2 ? EARNED : EARNED_AGAIN)) {
         *h = (history){.rate = h->rate, .size = h->size, .serial = h->serial, .serial_runs = 1};
         return 1;
     }
     if (e->most && e->most < most) most = e->most;          /* more were no faster (`settle`) */
-    /* Free CPUs are not counted for little work, which gets 1 below, nor for much, which a part of a busy CPU helps, too. */
+    /* No more threads than free CPUs. These are not counted below PAYS_AWAKE, where the result is 1 anyway, nor from SHARED on: to so
+     * much work a CPU that another process keeps busy for a part of the time is still a help. */
     int available = time < PAYS_AWAKE || time >= SHARED ? most : free_cpus(awake);
     if (available < most) most = available;
     if (most < 2) return 1;
@@ -664,8 +665,12 @@ static int choose_threads(const tp_region *r, history *h, double time)
     return spinning > asleep ? spinning : asleep;
 }
 
-/* Halves the threads of a region, t so far, that uses less than half of them, since memory is no faster, as long as that makes it
- * no slower. */
+/* Finds out whether half of the t threads of a region do as well, as where memory is the limit. `learn_parallel` calls it after each 8
+ * parallel runs, until the answer is final. The first that applies, with the speed-up serial / e->time:
+ *
+ * - the threads were halved the last time, which made the region more than 5 % slower: 2 t again, which is final;
+ * - the speed-up is less than t / 2: t / 2 threads for the next runs, then this decides again;
+ * - else t is final. */
 static void settle(experience *e, int t, double serial)
 {
     if (e->before && e->time > 1.05 * e->before) e->most = 2 * t, e->is_settled = 1;
@@ -678,8 +683,8 @@ static void settle(experience *e, int t, double serial)
  * - of the pool: once parallel runs have lost DEBT in all, it pauses (`pool.paused`), for 50 times as long, and for twice as long
  *   each further time, up to 800; for 50 times again after as much was saved. A pause longer than LONG_PAUSE is at most 40 times
  *   as long: where another process has taken a CPU for a moment, threads are used again soon after;
- * - of workers that are woken for the next regions: if that was still needed after regions for WOKEN, they do not stay awake, and
- *   it is not done for the next 2000 regions in quick succession (RARELY);
+ * - of workers that are woken for the next regions, which should then find them awake: if all regions in the last millisecond
+ *   (WOKEN) had to wake some, workers do not stay awake, and none are woken for later regions for a while (RARELY);
  * - of the region, unless workers were woken for the next ones: its time with threads. Where that is no less than 0.95 of the
  *   serial time, it runs serially for 8 calls, twice as many each further time, 1024 at most (`skip`). Else, once after 8
  *   runs, fewer threads are tried (`settle`). */

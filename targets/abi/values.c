@@ -302,7 +302,8 @@ static double slot_as_double(const slot *s, int64_t letter)
     return letter == 'd' ? s->f64 : letter == 'f' ? s->f32 : (double)slot_as_integer(s, letter);
 }
 
-/* The format letter of the elements of an array, one of those that `slot_as_integer` knows; 0 if it knows none. */
+/* The format letter of a dtype that `slot_as_integer` and `slot_as_double` can read: float64, float32, bool, the signed integers,
+ * uint8, uint16 or uint32 ("l" and "L", C's long, as the letter of that size). 0 for others: float16, uint64, complex numbers. */
 static int element_letter(const descr *d)
 {
     int letter = d->letter == 'l' ? (sizeof(long) == 8 ? 'q' : 'i') : d->letter == 'L' && sizeof(long) == 4 ? 'I' : d->letter;
@@ -310,8 +311,9 @@ static int element_letter(const descr *d)
     return 0;
 }
 
-/* A list of the elements along the last axes of an array, from number `axis` on, of which that has `count`, as Python's floats,
- * ints or bools by the format letter, or as NumPy's scalars if that is 0; a list of lists for several. NULL with an exception. */
+/* The part of an array that begins at `from` and has the axes from number `axis` on, as a list of `count` items along that axis; with
+ * further axes a list of lists. By the format letter of the dtype the elements are Python's floats, ints or bools; by letter 0 they
+ * are NumPy's scalars. NULL with an exception. */
 static object *list_of_elements(const ndarray *a, int axis, const char *from, int64_t count, int letter)
 {
     object *made = capi.list(count), *item;
@@ -378,8 +380,9 @@ static object *zip_lists(object *lists, int64_t count)
  *     CALLED function args        the result of a Python function; args: a row that makes a tuple
  *     TUPLE n parts..., LIST n parts...
  *     LISTED k slot letter weak other  a list of the elements of the array number k, as many as the slot says (-1: all), as Python's
- *                                 numbers if `weak`, else NumPy's; the row `other` if its elements are of another kind, or if its
- *                                 rows are arrays
+ *                                 numbers if `weak`, else NumPy's. With several axes and `weak` a list of lists; without `weak`
+ *                                 the items are arrays, which C does not make: the row `other`, a call of Python, which is also
+ *                                 for dtypes that `element_letter` does not know, such as float16
  *     ZIPPED lists                a list of tuples; lists: a row that makes a tuple of the lists of their first, second, … items
  *     SHRUNK k slot letter descr  the array number k, cut to as many rows as the slot says (-1: all); see `shrink`
  */

@@ -56,9 +56,9 @@ static int lists_are_distinct(const call_spec *w, object **given)
  *
  *     def f(v): v[0] = 1.0      v was converted to an array before the kernel (`compute_values`), whose items are now put into v
  *
- * Does nothing if the kernel writes no list (`stores_lists`). Returns 0 with an exception, else 1. The arrays stand in `given` after
- * the arguments and the captured values: one for each derived value but those of kind CHECKED, which have no value of their own. Of
- * kind ITEMS, with `number` 1, are those of lists that the kernel writes. */
+ * Returns 0 with an exception, else 1. Does nothing if the kernel writes no list (`stores_lists`). For each list that it
+ * writes there is a derived value of kind ITEMS with `number` 1: the value number `place` is the list, the derived value the array.
+ * Derived values stand in `given` after the arguments and the captured values, without those of kind CHECKED, which add no value. */
 static int store_lists(const call_spec *w, object **given)
 {
     object **next_value = given + w->parameters.count + w->captured_count;

@@ -17,11 +17,13 @@
   A short body is repeated, with the condition in between, so that it counts down in some iterations
   only (`copies_of_body`).
 
-Which loops poll, `_add_polls` decides: each loop, but for those that surely do little work, those
-of few iterations around other loops (the loops in them poll), and those inside another loop that
-go through an array: they have at most as many iterations as the array has elements
-(`_bounding_arrays`). For the latter the loop around them polls, after its first iteration already
-where the array is large.
+Which loops poll, `_add_polls` decides: each loop except
+
+- one that surely does little work;
+- one of few iterations around other loops, which poll;
+- one inside another loop that goes through an array, so that it has at most as many iterations as
+  the array has elements (`_bounding_arrays`). The loop around it polls; after its first iteration
+  already, if the array is large.
 
 How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
 milliseconds at most. A loop around others starts with `NEST` iterations; then its clock (`tp_clock`

@@ -102,8 +102,9 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
-    fit in registers. In a kernel that stops at a failing check, stores come after the checks
-    (`_checks_before_stores`); the guards then require to be disjoint what such a store has passed.
+    fit in registers. In a kernel that stops at a failing check, stores move behind the checks
+    (`_checks_before_stores`). An array whose store has so passed accesses of another one must not
+    be the same array: ``or_same`` is dropped from the guard of the two (`_pairs_to_keep_apart`).
     """
 
     read, apart = arrays_read((kernel,)), set[frozenset[str]]()

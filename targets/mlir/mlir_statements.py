@@ -30,14 +30,20 @@ __all__ = [
 def parallel_reductions(
     loop: ir.Loop, kernel: ir.Kernel, reassociate: bool
 ) -> tuple[Reduction, ...] | None:
-    """The accumulators of `loop` as reductions, if it can be an ``scf.parallel``, which has
-    reductions and no other accumulators; None if it has to be an ``scf.for``.
+    """The accumulators of `loop` as reductions, if it can be an ``scf.parallel``; None if it has to
+    be an ``scf.for``.
 
         for i: s += x[i] * y[i]        (the reduction of s by addition,), if `reassociate`
         for i: y[i] = x[i]             ()
         for i: y[i + 1] = y[i]         None
 
-    Its iterations must be independent but for the accumulators (`parallel_obstacle`).
+    All of this must hold:
+
+    - its range is an interval, and nothing ends it or the kernel early;
+    - each accumulator is a reduction that may take its terms in any order, and that no iteration
+      reads (`_reduction_of`): an ``scf.parallel`` has no other accumulators;
+    - else iterations are independent (`parallel_obstacle`), also without adding to elements of one
+      array (`array_reductions`), which would have to be atomic.
     """
     if not isinstance(loop.range, ir.Interval) or loop.until is not None:
         return None
@@ -50,7 +56,6 @@ def parallel_reductions(
     without_accs = replace(loop, body=(*loop.body, *terms), accs=())
     if parallel_obstacle(without_accs, kernel) is not None:
         return None
-    # elements to which several iterations add would have to be atomic
     return None if array_reductions(without_accs, kernel) else reductions
 
 

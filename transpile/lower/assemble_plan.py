@@ -76,6 +76,8 @@ def alias_guards(
       (``f(x, x)``): each loop nest accesses both at the same elements only (`_same_elements`). Not
       if one of them is a reshaped view or its array (`reshaped`, from view to array): NumPy may
       have made a copy for the view, so that an address does not tell whether they are one.
+    - ``or_same`` is dropped later where the code relies on two arrays after all: where a fusion
+      reorders accesses (`tighten` of `fuse_loops.py`), or stores move past checks (`legalize`).
     """
     reshaped_or_base = {*reshaped, *reshaped.values()}
     arrays = [p.name for p in params if p.rank is not None]

@@ -53,9 +53,10 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
     Up to there `CallSelection` may let Python serve calls: the answer is the same either way.
 
     A vectorised float sum adds in another order than Python's loop, so its last bits may differ.
-    But passes keep a copy in the order of the source for sums of few terms, as::
+    But `keep_fold_order` keeps a copy in the order of the source for sums of few terms (at most
+    `SHORT_FOLD`), as::
 
-        if n <= 16: the loop as it is; else: the loop in vector lanes    →   ExactSize(16, (1,))
+        if n <= 32: the loop as it is; else: the loop in vector lanes    →   ExactSize(32, (1,))
 
     for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
 

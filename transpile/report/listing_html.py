@@ -33,6 +33,8 @@ class Listed:
 
 
 _COLUMNS = (("Python", "26%"), ("Loop IR", "22%"), ("C", "28%"), ("assembly", "24%"))
+"""The heading and the width of each column; `_WORDS` and `_cells` have the columns in this order.
+"""
 
 _FONT = "font:12px/1.35 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 _TABLE = f"border-collapse:collapse;table-layout:fixed;width:100%;{_FONT}"
@@ -52,7 +54,7 @@ _IR_WORDS = (
     "for", "while", "if", "else", "def", "loop", "vec", "guard", "check", "disjoint", "give",
 )
 _WORDS = (keyword.kwlist, _IR_WORDS, _C_WORDS, ())
-"""The words of each column that are shown as keywords."""
+"""The words that are shown as keywords, for each of `_COLUMNS`."""
 
 _TOKEN = re.compile(
     r"(?P<comment>#.*|//.*|/\*.*?\*/)|(?P<string>\"[^\"\n]*\"|'[^'\n]*')"
@@ -99,7 +101,7 @@ def _row(line: Listed) -> str:
 
 
 def _cells(line: Listed) -> Iterator[str]:
-    """The table cells of one row."""
+    """The table cells of one row: the line number, then one for each of `_COLUMNS`."""
     yield f'<td style="{_CELL};opacity:.6">{line.number or ""}</td>'
     columns = ((line.python,), line.loopir, line.c, line.asm)
     for position, (texts, words) in enumerate(zip(columns, _WORDS, strict=True)):

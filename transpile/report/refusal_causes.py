@@ -166,7 +166,7 @@ _CLOSE = 0.75
 
 
 def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
-    """The rejection of a name that has no value."""
+    """The rejection of a name that has no value; it proposes the most similar one of `known`."""
     close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
     meant = f"; did you mean `{close[0]}`?" if close else ""
     help = f"define or import `{name}` before the function is called"
@@ -174,7 +174,9 @@ def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
 
 
 def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
-    """The rejection of an attribute that a module does not have."""
+    """The rejection of an attribute `name` that `module` does not have. It proposes the most
+    similar public one (`_CLOSE`): ``NumPy has no `cumsun`; did you mean `cumsum`?``
+    """
     public = [n for n in vars(module) if n[0] != "_"]
     close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
     meant = f"; did you mean `{close[0]}`?" if close else ""

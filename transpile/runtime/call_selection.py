@@ -13,9 +13,9 @@ Python is not tried where the compiled call is a long one: it could take a thous
 With one exception: a call that converts lists may be long only because of that. So its kernel is
 timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
 items of a long list. Nor is Python tried for calls larger than ``exact_up_to``, where its sums
-could have other last bits: the same call must not have two answers. For this size only the
-arguments count that determine how many terms a sum has; a long list of which few items are read
-does not.
+could have other last bits: the same call must not have two answers. The size that is compared with
+``exact_up_to`` is that of the arguments which determine how many terms a sum has (`exact_size`): a
+long list of which few items are read does not count.
 
 `Backoff` decides about calls that no compiled code could serve.
 """
@@ -117,11 +117,13 @@ def _may_try_python(
     ``compiled_time``, ``kernel_time``: nanoseconds of a compiled call, and of the kernel alone in
     it (None: not measured). One of these is enough:
 
-    - the kernel takes a small fraction of the call. The rest is conversions, which Python does not
-      need: so the trial takes about as long as the call, or a few times as long;
-    - the call is so short, after the time in which its lists are surely converted, that a much
-      longer one is not noticed either;
-    - the call takes so long for each item that conversions must be most of it.
+    - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
+      which Python does not need: so the trial takes about as long as the call, or a few times as
+      long;
+    - the call is so short (`_LONG_CALL`), after the time in which its lists are surely converted,
+      that a much longer one is not noticed either;
+    - the call takes so long for each item (`_PER_ITEM`) that conversions must be most of it, and
+      less than `_LONGEST_CALL` in all.
     """
     if kernel_time is not None:
         is_quite_short = compiled_time < _QUITE_SHORT_CALL
@@ -326,7 +328,9 @@ class CallSelection:
 
     @property
     def prefers_python(self) -> bool:
-        """Whether Python was the faster one for all sizes so far, and again at another look."""
+        """Whether all decisions so far are for Python, and one of them was looked at again
+        (`look_again`), which the allowance shows: it has grown by that.
+        """
         served = {r.served for r in self.ranges()}
         return served == {"python"} and self._allowance > FIRST_ALLOWANCE
 

@@ -106,8 +106,9 @@ class Variant:
         return self.selection
 
     def exact_size(self, values: Sequence[object]) -> int:
-        """The size of the arguments on which it depends whether a call with these `values` has
-        Python's bits, which `CallSelection` compares with ``exact_up_to``.
+        """The size of a call with these `values` that `CallSelection` compares with
+        ``exact_up_to``: of the arguments alone on which the number of terms of sums depends
+        (`exact_sizes.exact_size`).
         """
         part = self.interface.exact_arguments
         return size_of_call(values if part is None else [values[k] for k in part])
@@ -237,9 +238,9 @@ class Variant:
         not fit; `argument_mismatch` looks for it, and the report shows the text that is kept in
         ``mismatches``. `Dispatcher._on_miss` calls this.
 
-        Items of lists are looked at in the first such call only, as that takes longer than the
-        call. Later calls that no other argument explains get the code that was found first. If
-        there is none, an allocation has failed: GUARD_RAISES, as Python will raise.
+        Items of lists are looked at until some mismatch has been found and kept, not later, as that
+        takes longer than the call. If nothing is found, the call gets the code that was found
+        first; without any, an allocation has failed: GUARD_RAISES, as Python will raise.
         """
         found = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches

@@ -84,9 +84,7 @@ class Dispatcher(WrappedFunction):
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
-        """Each object has its own class, whose ``__call__`` is the installed call: no extra frame
-        per call.
-        """
+        """A class for each object: its ``__call__`` is the installed call, without a frame more."""
         namespace = {"__module__": cls.__module__, "__doc__": cls.__doc__}
         return object.__new__(type(cls.__name__, (cls,), namespace))
 
@@ -270,9 +268,7 @@ class Dispatcher(WrappedFunction):
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
         is_compiled = outlined is not None and not outlined.loops
-        callee = self._function
-        if not is_compiled:
-            callee = self._replaying_function(spec, code)
+        callee = self._function if is_compiled else self._replaying_function(spec, code)
         if outlined is not None:
             callee = outlined.function
         elif direct := self._direct_self_calls.function(self, self._specializations.values()):
@@ -550,9 +546,14 @@ class Dispatcher(WrappedFunction):
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
-        """The outlined function of a refused signature, without the regions that are refused, or
-        that Python was measured to run faster; None if there is none. Where `OutlinedSelection`
-        tries the original, none is dropped for its time: the loops of later calls may be longer.
+        """The outlined function of a refused signature (None: there is none), without the regions
+        that become Python for good: those that are refused, and those that run faster as Python, by
+        the times of their own calls (`regions_to_drop`).
+
+        No region is dropped for its time where the function is selected as a whole, outlined or
+        original, by the size of each call, since later calls may have longer loops. This is done by
+        `OutlinedSelection`, unless it `never_tries_original`, or by that of a function around this
+        one, if this is a region of it (`is_selected_with_caller`).
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
@@ -579,7 +580,6 @@ class Dispatcher(WrappedFunction):
                 raise
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
-
 
     def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
         """Warn of the rejection of `spec`, once of each cause (code and line; `should_warn`), if

@@ -271,18 +271,20 @@ def judge_recorded(
 def _recorded_verdict(
     interface: KernelInterface, function: FunctionType, status: int, order: Sequence[int]
 ) -> _Verdict:
-    """As `_verdict`; `order` has the numbers of the sources that raised, in a loop's order. In this
-    order:
+    """As `_verdict`, for a recording kernel. ``order``: the sources that raised, by number, in the
+    order in which the kernel met them. It may emit a warning for each, if Python would show them in
+    that order. Python evaluates ``1 / x + np.log(y)`` one operation after the other, each for all
+    elements; a fused loop does both operations for one element, then for the next. So the order is
+    certain if the sources raised in the order of the program, or if all are scalar operations. The
+    first that applies:
 
-    - a check failed, or the condition is strict: replay;
-    - some condition raises or calls back: replay (GUARD_ERRSTATE);
-    - a condition arose that no recorded source explains, or Python would not show one warning for
-      each source: replay (GUARD_FLOAT_STATUS);
+    - a check failed, or a condition arose that always replays (`Kernel.strict`): replay;
+    - ``np.errstate`` raises or calls back for some condition that arose: replay (GUARD_ERRSTATE);
+    - an active condition has no source in ``order``, or Python would not show exactly one warning
+      for each source: replay (GUARD_FLOAT_STATUS);
     - the warning filters ignore all warnings: the result stands;
-    - the order of the warnings is certain, or all were shown before and so show nothing: they are
-      emitted, and the result stands. It is certain for scalar operations, and if the sources raised
-      in the order of the program: array expressions go through all elements one operation after
-      the other, where a loop does all operations for one element after the other;
+    - the order is certain: the result stands, and the warnings are emitted;
+    - all warnings were shown before, so that they show nothing: the same, for this call only;
     - else replay (GUARD_FLOAT_STATUS).
     """
     if (code := _replay_code(interface, status)) is not None:

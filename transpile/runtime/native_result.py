@@ -1,11 +1,15 @@
 """Native result: a result specification compiled to rows of words, from which C builds the result.
 
 A row tells the kind of a result, and where its parts are: objects of the call, slots that the
-kernel has filled, other rows. `values.c` builds the result; what has no row of its own is made by a
-Python function of `result_source.py`, which a row calls. ::
+kernel has filled, other rows. `build_object` of `values.c` interprets the rows::
 
     TupleResult((ScalarResult("n"), ObjectResult("x")))
     →   TUPLE 2 a b;   a: SCALAR descr slot narrowed;   b: GIVEN x
+
+A result that C does not build itself, such as a view, has a row that calls a Python function of
+`result_source.py`: the call as a whole is still performed in C. A result that no row describes,
+such as a Python float from a slot of float16, raises `NotNative`: then the Python wrapper performs
+the call (`python_wrapper.py`).
 """
 from __future__ import annotations
 
@@ -75,18 +79,26 @@ class HasFramePlaces(Protocol):
 
 class ResultProgram:
     """Compiles the result specification of a kernel to the rows from which `build_object` of
-    `values.c` builds the result; `build_object` lists the kinds of rows, and the module's docstring
-    has an example. `native_call` makes it.
+    `values.c` builds the result (its comment lists the kinds of rows). `native_call` makes it.
 
-    All methods return the start of a row in the program, and raise NotNative for a result that only
-    the Python wrapper can make (`result_source`).
+    Methods that add a row return its start in the program. They raise NotNative where no row can
+    be made for a slot of that dtype; then the Python wrapper performs the call.
     """
 
     def __init__(self, places: HasFramePlaces, program: Program) -> None:
         self._places, self._words, self._row = places, program.words, program.row
 
     def add(self, returned: ResultSpec) -> int:
-        """Add the rows of `returned`; returns where they start."""
+        """Add the rows of `returned`; returns where they start. What makes the result:
+
+        - C alone: None, constants, objects of the call, real scalars, arrays cut to their length,
+          and tuples, lists and selections of results;
+        - C, with a row of Python for the rest: a list of the elements of an array. Only at run time
+          C sees whether it can make the items (LISTED); the row is for arrays where it cannot;
+        - a class or function that a row calls with the items (`TupleResult.display`);
+        - a function of `result_source`, which a row calls (`_by_python_helper`): views, complex
+          numbers, and lists of both Python's and NumPy's scalars (``flags``).
+        """
         match returned:
             case NoneResult():
                 return self._row(LITERAL, Pointer(None))
@@ -129,7 +141,9 @@ class ResultProgram:
         return self._by_python_helper(returned)
 
     def _by_python_helper(self, returned: ResultSpec) -> int:
-        """A row that calls a Python function which constructs the result."""
+        """A row that calls the function of `result_source` which makes the result: for what C
+        never makes, and of a list without ``flags`` for the arrays that C cannot list (`add`).
+        """
         match returned:
             case ViewResult(name, (1,), (0,), (0, str(stop))):
                 return self._call_row(head_view, ObjectResult(name), ScalarResult(stop, weak=True))

@@ -142,8 +142,10 @@ class OutlinedFunction:
         return all(region.fused.has_python_bits for region in self.regions)
 
     def regions_to_drop(self, *, by_time: bool) -> frozenset[str]:
-        """The helpers of regions that are refused in all calls so far; and, ``by_time``, of those
-        that Python was measured to run faster.
+        """The helpers of the regions that are to be Python again: those that are refused for every
+        signature that they were called with, and have no regions that compile; and, ``by_time``,
+        those that Python runs faster, for all signatures and sizes that they were called with. Each
+        region has measured that itself, in its calls from `function` (`Fused.prefers_python`).
         """
         return frozenset(
             r.helper for r in self.regions

@@ -103,13 +103,16 @@ class OutlinedSelection:
 
     @property
     def prefers_python(self) -> bool:
-        """Whether the original was the faster one for all sizes so far, and at another look."""
+        """Whether it decided for the original at all sizes so far, also after another look
+        (`CallSelection.prefers_python`).
+        """
         return self._by_time.prefers_python
 
     @property
     def never_tries_original(self) -> bool:
-        """Whether it has decided for some size, and never tried the original, which could take very
-        much longer.
+        """Whether it has decided for some size without a trial of the original, which could take
+        very much longer (`add_time`). Then it takes the outlined function for granted, so that
+        single regions may be dropped where Python is faster (`Dispatcher._without_slow_regions`).
         """
         return not self._has_tried_original and bool(self._by_time.ranges())
 

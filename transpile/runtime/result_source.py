@@ -1,8 +1,8 @@
 """Result construction: Python source of the result, from the arrays that the kernel filled.
 
-For calls by the Python wrapper. For one that is performed in C, `native_result` describes the same
-result in rows, which ``build_object`` of ``values.c`` interprets; what is made by Python there,
-such as a list, is made by the same functions (`ResultProgram._by_python_helper`).
+For calls by the Python wrapper. Where a call is performed in C, `build_object` of `values.c` makes
+the same result from rows (`native_result`). Of the functions in this module such a call uses only
+those for what C does not make, such as a view (`ResultProgram._by_python_helper`).
 """
 from __future__ import annotations
 

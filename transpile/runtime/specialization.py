@@ -63,7 +63,7 @@ _CALLS_PER_REBUILD = 100
 """After so many calls of compiled code one more variant may be compiled (`MAX_VARIANTS`)."""
 
 _MAX_REBUILDS = 64
-"""Limit on the variants besides the first, however many calls there are."""
+"""Limit on the variants of a signature besides the first, however many calls there are."""
 
 _FIRST_OUTLINED_CALLS = 16
 """Calls of the outlined function before it is timed: its regions are compiled in the first ones."""
@@ -164,8 +164,9 @@ class Specialization:
         constant. A number or array that the kernel only reads does not, as its value is passed at
         each call (`call_plan.Captured`).
 
-        A compilation takes as long as thousands of calls, and must have been worth it:
-        `MAX_VARIANTS` are free, and each `_CALLS_PER_REBUILD` calls of compiled code earn one more.
+        A compilation takes as long as thousands of calls, and must have been worth it. So besides
+        the first variant there may be `MAX_VARIANTS`, one more for each `_CALLS_PER_REBUILD` calls
+        of compiled code so far, and `_MAX_REBUILDS` in all.
         """
         limit = min(MAX_VARIANTS + self.compiled // _CALLS_PER_REBUILD, _MAX_REBUILDS)
         if self.rebuilds < limit:
@@ -309,9 +310,10 @@ class Specialization:
 
 
 MAX_SIGNATURES = 64
-"""Limit on the signatures that a function is compiled for. Each takes some tenths of a second, and
-a program that has more of them will have new ones without end. `Dispatcher` refuses all further
-ones with one rejection (RUN_SIGNATURES); compiled code still serves the calls of the others.
+"""Limit on the signatures that the compiler tries for a function; those that it refuses count, too.
+Each takes some tenths of a second, and a program that has more of them will have new ones without
+end. `Dispatcher` refuses all further ones with one rejection (RUN_SIGNATURES). The calls of those
+that were compiled are still served by compiled code.
 """
 
 MAX_VALUES = 3

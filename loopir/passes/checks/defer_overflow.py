@@ -48,9 +48,10 @@ def defer_overflow(kernel: Kernel) -> Kernel:
     """Run a checked integer sum in blocks that cannot overflow, with one check for each block.
 
     Which sums: unconditional, with a check each iteration, whose terms have a known bound and one
-    sign, or whose checks replay (`_term_bounds`). A block is summed in 32-bit lanes, twice as many
-    as 64-bit ones, if that many terms fit; the loads must not be wider than the lanes. A block that
-    would be shorter than `_SHORT_BLOCK` gains nothing. Before::
+    sign, or whose checks replay (`_term_bounds`). A block has as many iterations as surely fit the
+    type in which it is summed: i32, as a register has twice as many lanes of 32 bits as of 64; or
+    the type of the sum, if the loop loads anything wider, or nothing, or if fewer than
+    `_SHORT_BLOCK` terms fit 32 bits. If so few fit both, nothing changes. Before::
 
         def k(x: u8[::1], total: mut(i64[()])):
             disjoint(x, total)

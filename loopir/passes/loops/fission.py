@@ -87,7 +87,9 @@ _SUPPORTED = (Assign, Store, Loop, If)
 
 
 def _is_plain(n: Loop, memory: AliasInfo) -> bool:
-    """Whether `n` is a counted loop without accumulators or early exits whose range is invariant.
+    """Whether `n` is a loop that may be split: counted, without accumulators, over a range that it
+    does not change, with several statements. All statements in it, at any depth, are assignments,
+    stores, ifs, and loops that are not left early (`_SUPPORTED`).
     """
     statements = [s for b in n.body for s in walk_statements(b) if isinstance(s, Stmt)]
     has_supported_body = all(
@@ -105,10 +107,13 @@ def _separable_parts(
     """The statements of the loop `n` before and after the one at `position`, if three loops may
     take the place of `n`: over the first, over that one, and over the last; else None.
 
-    Names: no part may read a name that another binds. Only assignments of the first part that the
-    last one needs are computed in both, if nothing that they read changes. Memory: no dependence
-    may go backward, from a later part to an earlier one, since all iterations of the earlier part
-    then run first.
+        for i: t = x[i]; p[i] = t; NEST; y[i] = t        of the loop `n`, NEST at `position`
+        t = x[i]; p[i] = t     and     t = x[i]; y[i] = t        the two results
+
+    Names: no part may read a name that another binds. But assignments of the first part that the
+    last one needs are computed in both, such as ``t``, if nothing that they read changes. Memory:
+    no dependence may go backward, from a later part to an earlier one, since all iterations of the
+    earlier part then run first.
     """
     before, s, after = n.body[:position], n.body[position], n.body[position + 1 :]
     unchanging = (b for b in before if not memory.overlap(arrays_read((b,)), arrays_written((n,))))

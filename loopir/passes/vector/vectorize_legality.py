@@ -290,7 +290,14 @@ def _check_order(case: _Candidate) -> Rejection | None:
 
 
 def _check_subscripts(case: _Candidate) -> Rejection | None:
-    """Each access must advance along one axis with a constant step; a load may be invariant."""
+    """Each access must advance along one axis with a constant step; a load may be invariant.
+
+        x[2 * i], X[i, 3], v[0] as a load     fit
+        x[at[i]], X[i, i], v[0] as a store    do not: the loop stays scalar
+
+    This is for innermost loops. For one around others `can_run_in_lockstep` asks the same of its
+    lanes (`Uniformity.lane_axis_and_stride`).
+    """
     subscripts = LoopSubscripts(case.loop)
     body_accesses = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
     step_loads = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))

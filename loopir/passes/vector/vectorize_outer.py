@@ -167,16 +167,25 @@ def can_run_in_lockstep(loop: Loop, kernel: Kernel, min_trips: int = MIN_TRIPS) 
                 s = step(s + a[i, k] * v[k])          same k, since the range of the inner loop does
             y[i] = s                                  not depend on i
 
-    It must be a counted loop without accumulators, of at least `min_trips` iterations unless their
-    number is unknown. The conditions are in `_is_lockstep_legal`.
+    All of this must hold:
+
+    - it is a counted loop without accumulators, of at least `min_trips` iterations or of an unknown
+      number;
+    - no check in it stops the kernel: other lanes would have stored what Python has not yet;
+    - all lanes execute the same statements: the ranges of inner loops are uniform, that is, the
+      same in all lanes, and so are branches, except for those that only select a value
+      (`_is_uniform_flow`);
+    - the elements that the lanes access lie along one axis, a constant stride apart; or all lanes
+      load the same one. Two lanes never store to one element;
+    - no iteration depends on another.
     """
     return _is_lockstep_legal(loop, kernel_header(kernel), min_trips)
 
 
 @memoized_by
 def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
-    """As `can_run_in_lockstep`, given the kernel's header only, so that the answer is kept across
-    passes.
+    """As `can_run_in_lockstep`, which has the conditions; given the kernel's header only, so that
+    the answer is kept across passes.
     """
     counted = counted_range(loop)
     if counted is None or loop.accs:
@@ -184,20 +193,16 @@ def _is_lockstep_legal(loop: Loop, kernel: Kernel, min_trips: int) -> bool:
     trip_count = constant_trip_count(counted)
     if trip_count is not None and trip_count < min_trips:
         return False
-    # a check that stops the kernel: other lanes would have stored what Python has not yet
     if kernel.stops and any(isinstance(n, Check) for n in walk(loop)):
         return False
-    # all lanes execute the same statements
     varying = Uniformity(loop)
     if not all(_is_uniform_flow(s, varying) for s in loop.body):
         return False
-    # lanes are a constant stride apart in memory, and no two store to one element. A stride of
     # None: not affine, or along several axes; (0, 0): all lanes touch one element
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
     strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
     if any(m is None or (m == (0, 0) and isinstance(n, Store)) for n, m in strides):
         return False
-    # no iteration depends on another
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 

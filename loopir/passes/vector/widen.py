@@ -2,8 +2,9 @@
 
     y[i] = x[i] * 2.0 + b     →     y[i:W] = x[i:W] * broadcast(2.0, W) + broadcast(b, W)
 
-A load that advances with the vector loop becomes a vector load (a gather, if its step is not 1),
-the loop variable a ramp, and an operation with a vector operand a vector operation. What is uniform
+A load that advances with the vector loop becomes a vector load, whose lanes lie a step apart (in C:
+contiguous, reversed or gathered: `_lanes_from` of `targets.c.c_expressions`), the loop variable a
+ramp, and an operation with a vector operand a vector operation. What is uniform
 stays scalar, and is broadcast where a vector needs it. The caller has made sure that this is legal:
 `vectorize`, `vectorize_outer` and `vectorize_divergent`.
 """

@@ -1,7 +1,8 @@
 /* Vector operations that are neither operators of C nor instruction rows of a target; valid on every target.
  *
- * A template file, read by vector_ops.py: a kernel contains the sections that it uses. A comment that begins with dtype
- * kinds (`m`: a mask of bits) is the heading of a section for those kinds; prose follows a colon. Words in it are conditions.
+ * A template file, read by vector_ops.py: a kernel contains the sections that it uses. The comment above a section is its heading:
+ * dtypes (f32) or kinds of them (iuf; `m`: a mask of bits), one of which the lanes must have; then conditions, all of which must
+ * hold; prose follows a colon. Of several sections for one function the first that fits is taken. The conditions:
  * `lanes`, `bits`: the target's masks are lanes of 0 or -1, or bits. `narrow`, `wide`: vectors below 128 bits, or not below.
  * `fused`: the target has a fused multiply-add. `fits`, `split`: a Q fits a register, or does not. `permutes`: the target
  * permutes the bytes of a register. `power`: NUMBER is a power of two. 128, 256, 512: the bits of the vector.
@@ -117,7 +118,7 @@ static inline V tp_every4_V(const T *p)
     return TP_SHUFFLE(I, ab, cd, EACH(k < L / 2 ? k : k + L));
 }
 
-/* i8 u8 i16 u16 permutes 512: elements with a stride of s bytes; in two halves, whose permutations stay in registers */
+/* i8 u8 i16 u16 permutes 512: lanes from elements s bytes apart; in two halves, whose permutations stay in registers */
 static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
 /* i8 u8 i16 u16 permutes 256 */
 static inline V tp_gather_V(const char *p, int64_t s) { return tp_join_V(tp_gather_H(p, s), tp_gather_H(p + L / 2 * s, s)); }
@@ -145,7 +146,7 @@ static inline V tp_gather_V(const char *p, int64_t s)
     if (s == 4 * sizeof(T)) return tp_every4_V((const T *)p);
     return (V){EACH(*(const T *)(p + k * s))};
 }
-/* iuf */
+/* iuf: a scalar load for each lane; neither this nor the other sections use gather instructions */
 static inline V tp_gather_V(const char *p, int64_t s) { return (V){EACH(*(const T *)(p + k * s))}; }
 /* i8 u8 i16 u16 permutes wide: the first n elements; small strides from a copy with padding. Long, thus not inlined */
 __attribute__((noinline)) static V tp_gatherpart_V(const char *p, int64_t s, int64_t n)

@@ -289,7 +289,7 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
     3. No ``return`` in a loop: the result is bound where the ``return`` stands, as above. Not if a
        later statement then had to test a flag (`bind_in_place` gives None).
     4. Each ``return`` sets a flag, which ends the loops around it, and the result is bound after
-       the body, by the flags (`bind_at_end`).
+       the body, by the flags (`bind_at_end`, with an example).
 
     If each ``return`` has a tuple of n items, the result is a display of n names; if all have None,
     it is None. Raises NotStructured for a ``return`` in a ``with`` or ``try`` that stays.
@@ -362,7 +362,16 @@ class _ReturnStructurer(ExitStructurer):
         return _without_assignments(flag, lines)
 
     def bind_at_end(self, body: Body) -> Body:
-        """`body` with flags, then an ``if`` chain over the flags that binds the result."""
+        """`body` with a flag for each ``return``, which ends the loops around that
+        (`ExitStructurer`), and then an ``if`` chain over the flags, which binds the result::
+
+            for i in range(n):           _returned = False
+                if x[i] == v:            for i in range(n):
+                    return 2 * i     →       if x[i] == v: _returned = True
+            return -1                        if _returned: break
+                                         if _returned: _r = 2 * i
+                                         else: _r = -1
+        """
         *lines, last = self.function(body)
         assert isinstance(last, ast.Return)
         chain = self._bind_result(last)

@@ -82,7 +82,7 @@ _PLAIN_EXCEPTIONS = frozenset((
 """Classes of exceptions that take any arguments, and do nothing with them."""
 
 _MAX_TESTS = 6
-"""Tests of one ``try``: each has a copy of a handler."""
+"""How many tests `_TryRewriter.rewrite` makes of one ``try``: each has a copy of a handler."""
 
 
 @fires_on(ast.Try)
@@ -162,7 +162,8 @@ class _TryRewriter:
 
     def rewrite(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """`body` and the ``else`` block, with the tests before each statement; what follows a test
-        is its ``else`` branch.
+        is its ``else`` branch. Raises _Unsupported for more than `_MAX_TESTS` tests, where `_risks`
+        does, and for an ``if`` before other statements, unless it ends by leaving and has no else.
         """
         if not body:
             return [copy_tree(s) for s in self.orelse]

@@ -193,8 +193,12 @@ class _Lifter:
         self, slots: Sequence[_Slot], parts: Sequence[LiftedExpression]
     ) -> list[ast.stmt]:
         """Puts the values of `parts` into `slots`, which are in the order of evaluation; returns
-        the statements before. An operand whose value a later operand's statements could change is
-        bound to a name.
+        the statements before. An operand is bound to a name if a later one has statements, unless
+        these cannot change it (`_bind`): it must be evaluated before they run::
+
+            f(i) + g(x)    where g(x) becomes statements    →    t = f(i); …; t + _g
+
+        The function of a call (``func``) stays: by it macros and lowering find what is called.
         """
         last_lifted = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
@@ -213,8 +217,14 @@ class _Lifter:
 
     def _bind(self, e: ast.expr, before: list[ast.stmt], rebound: set[str]) -> ast.expr:
         """An expression that has the current value of `e` after statements that bind the names
-        ``rebound``: `e` itself where nothing can change it, else a fresh name, which a statement
-        added to `before` binds.
+        ``rebound``. `e` itself, if it is
+
+        - a constant, a lambda, or a name that is not in ``rebound``;
+        - an attribute that resolves to an object of the program, such as ``np.pi``;
+        - a call of one of `RESULT_FUNCTIONS`: it stands for its lists, also if their items change.
+
+        The shape or dtype of an array, slices and displays are bound part by part. Anything else
+        becomes a fresh name, which a statement added to `before` binds.
         """
         match e:
             case ast.Constant() | ast.Lambda():
@@ -222,7 +232,7 @@ class _Lifter:
             case ast.Name(id=name) if name not in rebound:
                 return e
             case ast.Attribute(array, "shape" | "dtype") if self._is_array(array):
-                # a tuple or a dtype, for which no name can stand
+                # compiled code has no name for a tuple or a dtype
                 return copy_location(
                     ast.Attribute(self._bind(array, before, rebound), e.attr, ast.Load()), e
                 )
@@ -234,7 +244,7 @@ class _Lifter:
             case ast.Attribute() if self.cx.resolve(e) is not None:
                 return e
             case ast.Call(func=func) if any(self.cx.resolve(func) is f for f in RESULT_FUNCTIONS):
-                return e  # an alias of its lists, also if their items change
+                return e
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)
         return ast.Name(name, ast.Load())

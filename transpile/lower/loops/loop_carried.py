@@ -410,24 +410,25 @@ def growth_of(ctx: Lowering, end: Num, var: Var) -> tuple[int, int] | None:
 def trips_within_range(
     ctx: Lowering, step: tuple[int, int], init: Num, frame: LoopFrame
 ) -> int | None:
-    """A trip count up to which an int accumulator provably stays in `SAFE_RANGE`; None if it may
-    leave the range within each trip count that is tried.
+    """A trip count up to which an int accumulator provably stays in `SAFE_RANGE`, so that its steps
+    need no overflow check; None if no trip count that is tried is one.
 
         s = 0
         for i in range(n):         an iteration adds 0 or 1, so that 0 <= s <= n <= 2**47:
             if x[i] > 0:           the result is 2**47, the largest trip count that is possible,
                 s += 1             and ``s += 1`` needs no overflow check
 
-    `step`: the interval of what one iteration adds; `init`: the value before the loop. Tried are:
+    `step`: the interval of what one iteration adds; `init`: the value before the loop. The trip
+    counts that are tried, with M for the largest one that the loop may have:
 
-    - for a ``while``, its largest possible trip count alone: how often it runs is not known before
-      it ends, so that no guard could bound it;
-    - inside another loop, the smaller one of the largest and `_SAFE_TRIPS` alone: the less this
-      loop adds in all, the more iterations the enclosing loop may have;
-    - else the largest, then `_SAFE_TRIPS`.
+    - of a ``while``: M. How often it runs is not known before it ends, so that nothing could
+      require a smaller one beforehand;
+    - of a loop in another loop: the smaller one of M and `_SAFE_TRIPS`. The less this loop adds in
+      all, the more iterations the other one may have;
+    - else M, then `_SAFE_TRIPS`.
 
-    `refine_carried` asks whether there is a result; `_with_final_range`, after the loop is lowered,
-    guards that the trip count does not exceed it, where it may.
+    `refine_carried` asks whether there is a result. Where the loop may have more iterations than
+    the result, `_with_final_range` requires that it has not.
     """
     lo, hi = min(0, step[0]), max(0, step[1])
     start = init.interval if init.linear is not None else INT64

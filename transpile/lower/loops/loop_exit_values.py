@@ -260,8 +260,10 @@ def _with_final_range(
     form, if it is an int64; any other `n` is returned as it is.
 
     If the growth in an iteration is bounded, the accumulator stays in the safe range up to some
-    trip count. A guard on the trip count is added where that may be exceeded. Then the value is
-    related to `init` (None: unknown): its distance from it, or its interval if `init` is constant.
+    trip count (`trips_within_range`). Where the loop may have more iterations, it is required to
+    have no more (`require`: by a guard, or by a check where only the kernel knows the trip count).
+    Then the value is related to `init` (None: unknown): its distance from it, or its interval if
+    `init` is constant.
     """
     if carry.var.dtype != "i64":
         return n

@@ -188,9 +188,11 @@ def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num
 
 
 def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``_core.key(x)``: the int `x` as the key of a dict or a set.
+    """``_core.key(x)``: the integer or bool `x` as an int, the key of a dict or a set; so True
+    and 1 are one key, as in Python.
 
-    Raises Refused for a float, since 1.0 and 1 are the same key.
+    Raises Refused for a float, although 1.0 and 1 are one key, too: it need not be an integer. And
+    for a 0-d array, which has no hash, so that Python raises.
     """
     (x,) = require_argument_count(args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:

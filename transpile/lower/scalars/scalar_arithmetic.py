@@ -125,8 +125,8 @@ def binary_operation(
     3. a power: what it is lowered to depends on the exponent (`power_operation`);
     4. a shift of Python ints (`_python_int_shift`), whose exact result may need more than 64 bits;
     5. any other: both operands are converted to the result type, which the operator has for samples
-       of their types (`result_type`). On bools the operation is another one (`_ON_BOOLS`: ``+`` is
-       *or*). Floats and integers: `_float_operation`, `integer_operation`.
+       of their types (`scalar_operands.result_type`). On bools the operation is another one
+       (`_ON_BOOLS`: ``+`` is *or*). Floats and integers: `_float_operation`, `integer_operation`.
 
     Raises Refused if the operator has no result type for these operands, as ``<<`` of floats; if
     the type depends on the data, after case 2; and for a result of bool that is not in `_ON_BOOLS`.

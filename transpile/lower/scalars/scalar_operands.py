@@ -211,9 +211,14 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def result_type(
     ctx: Lowering, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
 ) -> ScalarType:
-    """The type of ``function(*operands)``. If operands are Python's or NumPy's, depending on the
-    data, and the dtype is the same in all cases, it is the Python type that the result has where
-    all are Python's. Raises Refused where the dtype depends on the data, or there is no result.
+    """The type of ``function(*operands)``. An operand may be Python's or NumPy's, depending on the
+    data, as ``s`` after ``s = 0.0; for v in x: s = s + v``, which is a float if ``x`` is empty.
+    Where the result has the same dtype in all cases, Python's type stands for all of them::
+
+        s * 2.0, ``x`` of float64    Python's float, also where it is NumPy's float64
+        s * 2.0, ``x`` of float32    refused: Python's float (64 bits), or NumPy's float32
+
+    Raises Refused where the dtype depends on the data, or there is no result.
     """
     ty = probe_result(function, *operands)
     if ty is not None:
