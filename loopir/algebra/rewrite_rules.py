@@ -138,7 +138,8 @@ def divide_by_one(e: Call) -> Expr | None:
 
 def expand_power(e: Call) -> Expr | None:
     """Strength reduction of a power with a small constant exponent: ``x ** 1`` → ``x``, ``x ** 2``
-    → ``x * x``, ``x ** 5`` → ``(x * x) * (x * x) * x``, up to 6; ``x ** -1`` → ``1 / x``.
+    → ``x * x``, ``x ** 5`` → ``(x * x) * (x * x) * x``, up to 6; ``x ** -1`` → ``1 / x``;
+    ``x ** 0`` → ``1``, of NaN too, unless computing `x` may raise a flag.
 
     The value may have other bits, within the error that the table promises for ``pow``: n factors
     are rounded n - 1 times, an error of less than ``n / 2`` units of the last place. The flags are
@@ -148,6 +149,8 @@ def expand_power(e: Call) -> Expr | None:
     may have `_MAX_PRODUCT_NODES` nodes, so that nested powers do not grow without bound.
     """
     x, exponent = e.args
+    if is_constant(exponent, 0):
+        return None if may_raise_flags(x) else Const(1.0, e.dtype)
     if is_constant(exponent, -1):
         return Call("div", (Const(1.0, e.dtype), x), e.dtype)
     nodes_of_x = sum(1 for _ in walk(x))

@@ -28,8 +28,8 @@ def vectorize_search(kernel: Kernel) -> Kernel:
     """Skip, in vectors, the blocks of a search in which its exit condition is never true; the
     original loop starts at the block with the hit, if there is one.
 
-    For searches that carry another value, such as the index of the hit, of which `vectorize` takes
-    none. At least one iteration is left to the original loop, whose last iteration binds the names
+    For searches that carry another value, such as the index of the hit, and for those whose exit
+    does not read itself (``return True`` in a loop): `vectorize` takes none of them. At least one iteration is left to the original loop, whose last iteration binds the names
     that are read after it. `search_condition` says which loops are searches. Before::
 
         def k(x: f64[::1], t: f64, at: mut(i64[()])):
@@ -68,12 +68,12 @@ def search_condition(loop: Loop) -> Expr | None:
     """The exit condition of a pure search, over its loop variable and names bound outside; None for
     any other loop.
 
-    A pure search has an exit on an accumulator and at least one other accumulator, only assignments
-    and branches, and reads no accumulator, but to keep its value where there is no hit
-    (``if x[i] > t: k = i; break``); its condition raises no flag.
+    A pure search has an exit on an accumulator, only assignments and branches, and reads no
+    accumulator, but to keep its value where there is no hit (``if x[i] > t: k = i; break``); its
+    condition raises no flag. One with ``r = step(r | x[i] > t); until(r)`` is left to `vectorize`.
     """
     accs = {a.name: a for a in loop.accs}
-    if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)) or len(accs) < 2:
+    if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)):
         return None
     if loop.until.name not in accs:
         return None
