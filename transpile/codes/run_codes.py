@@ -37,9 +37,9 @@ def contains(xs, v):
             return True
     return False
 
-numbers = np.arange(100_000)
+numbers = np.arange(1_000_000)
 for _ in range(20):
-    contains(numbers, 99_999)
+    contains(numbers, 999_999)
 """,
     ),
     Code(
