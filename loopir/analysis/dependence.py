@@ -271,7 +271,12 @@ def _axis_distance(first: Affine, second: Affine, var: str, trips: Affine | None
 def _fixed_iterations(
     first: Affine, second: Affine, var: str
 ) -> tuple[Affine | None, Affine | None]:
-    """The one iteration in which `first` can equal a loop-invariant `second`, and vice versa."""
+    """The one iteration in which `first` can equal a loop-invariant `second`, and the one in which
+    `second` can equal a loop-invariant `first`; None where there is no such iteration, or it is not
+    known, since the step is not 1 or -1.
+
+        x[i - 1], x[k]    (k + 1, None)
+    """
     first_step, second_step = first.coefficient(var), second.coefficient(var)
     difference = second.without((var,)) - first.without((var,))
     if abs(first_step) == 1 and second_step == 0:
@@ -301,7 +306,7 @@ def _never_equal(first: Access, second: Access, axis: int, var: str) -> bool:
 @memoized_by
 def _subscript_range(access: Access, axis: int, var: str) -> tuple[Affine | None, Affine | None]:
     """The least and the highest value of a subscript over the loop over `var` and the loops inside
-    it; kept, since an access is compared with many.
+    it; None where it is not known. Kept, since an access is compared with many.
     """
     form = access.index[axis]
     if form is None:

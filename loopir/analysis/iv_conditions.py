@@ -182,8 +182,9 @@ class _TestFinder:
         return None if first is None or end is None else (first, end - _ONE)
 
     def _equality_test(self, call: Call, difference: Affine) -> PositionTest | None:
-        """The test ``difference == 0`` (or ``!=``), true in one certain iteration: the first, the
-        last or another.
+        """The test ``difference == 0`` (or ``!=``), true (or false) in one certain iteration: the
+        first, the last or another. None if the step of `difference` is not 1 or -1, or if it
+        depends on an inner loop.
         """
         coefficient = difference.coefficient(self._loop.var)
         if abs(coefficient) != 1 or difference.variables != {self._loop.var}:

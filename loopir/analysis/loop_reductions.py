@@ -165,7 +165,10 @@ def _allows_ties(acc: Accum, test: Call, value: Expr) -> bool:
 
 
 def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reduction | None:
-    """``op(operand, value)``, of the accumulator or of a chain of the same reduction on it."""
+    """The reduction that ``op(operand, value)`` is, if `operand` is the accumulator, or itself a
+    step of the same reduction: ``(s + a) + b`` adds ``a + b``. Else None, also for a chain of float
+    ``min`` or ``max``, whose result a NaN would change (`_associates`).
+    """
     if _is_accumulator(acc, operand):
         return Reduction(acc, op, value, takes_last=op in ("minimum", "maximum"))
     inner = match_reduction(acc, operand)
@@ -260,7 +263,7 @@ def _product_of_pair(acc: Accum, e: Expr) -> FactorTerm | None:
 def _select_of_pairs(
     acc: Accum, cond: Expr, a: FactorTerm | None, b: FactorTerm | None
 ) -> FactorTerm | None:
-    """The pair `a` where `cond` is true, else `b`."""
+    """The pair `a` where `cond` is true, else `b`; None if either is None."""
     if a is None or b is None:
         return None
     factor, term = (

@@ -6,8 +6,8 @@ side: in the lanes of a vector (`vectorize`, `vectorize_outer`, `vectorize_diver
 `version_short_reductions`), where uniform values stay scalar, or in rows of registers or packed
 memory (`jam`, `jam_rows`, `block_cache`, `pack_operands`), where they are loaded once.
 
-The latter passes see nests that have vectors already. `first_lane_code` gives the scalar code of
-one lane of such a nest, to which this analysis and those of other modules apply.
+The passes for rows and packed memory see nests that have vectors already. `first_lane_code` gives
+the scalar code of one lane of such a nest, to which this analysis and those of other modules apply.
 """
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ class WhileBounds:
                 return None
 
     def _carried(self, a: Accum) -> GrowthBound | None:
-        """The bound of an accumulator that starts bounded and is then incremented or reassigned."""
+        """The bound of an accumulator that starts bounded, if each of its steps leaves it as it is,
+        adds or subtracts a value with a constant bound, or assigns a bounded value; else None.
+        """
         bounds, growth = [self.of(a.init)], 0
         for e in self._choices(a.step):
             match e:

@@ -156,8 +156,8 @@ class CacheRow:
 def inline_cache(
     name: str, parameters: ParameterList, rows: Sequence[CacheRow], miss: Callable[..., Any]
 ) -> Callable[..., Any] | None:
-    """The builtin for these rows, which are tried in order; None if the native path is not
-    available.
+    """The builtin for these rows, which are tried in order. None if C cannot perform calls on this
+    machine (`opened_trampoline`), or the function has more than `_MAX_PARAMETERS` parameters.
     """
     opened = opened_trampoline()
     if opened is None or len(parameters.names) > _MAX_PARAMETERS:

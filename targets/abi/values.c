@@ -226,7 +226,8 @@ static int guarded_names_hold(const call_spec *w)
     return names_hold(w, other, first + w->guarded_count, 0);
 }
 
-/* The length that the row at `at` describes; 0 where it cannot be computed here. */
+/* The length that the row at `at` describes goes to `out`; gives 1, or 0 where the Python wrapper has to serve the call instead: a
+ * value is no int or array of the expected kind, or a result does not fit. */
 static int evaluate_length(const call_spec *w, int64_t at, object *const *given, int64_t *out)
 {
     const int64_t *r = &w->program[at];
@@ -265,7 +266,8 @@ static int evaluate_length(const call_spec *w, int64_t at, object *const *given,
     }
 }
 
-/* A new array by the row `r`: kind, dtype (0: that of another array), its number, rank, rows of lengths. NULL: not here. */
+/* A new array by the row `r`: kind, dtype (0: that of another array), number of that array, rank, rows of lengths. NULL where the
+ * Python wrapper has to serve the call instead (`evaluate_length`), or with an exception. */
 static object *allocate(const call_spec *w, const int64_t *r, object *const *given)
 {
     int64_t dims[MAX_RANK];
@@ -345,8 +347,8 @@ static object *shrink(ndarray *a, int64_t count, object *descr)
     return capi.hold((object *)a), (object *)a;
 }
 
-/* The lists of a tuple, of which it holds the only references and takes the items, as one list of tuples, as Python's ``zip``
- * gives them; NULL with an exception. */
+/* The list of the tuples that Python's ``zip`` makes of `count` lists, which are the items of the tuple `lists`; NULL with an
+ * exception. Items are moved, not copied: nothing but the tuple may refer to the lists, which are left with NULL for items. */
 static object *zip_lists(object *lists, int64_t count)
 {
     int64_t length = ((list *)capi.item(lists, 0))->count;

@@ -13,11 +13,12 @@ import sys
 
 __all__ = ["fault_of_object"]
 
+# The constants and structs of <elf.h>, for 64-bit little-endian files.
 _ET_DYN, _PT_LOAD, _PT_DYNAMIC, _SHT_NOBITS = 3, 1, 2, 8
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_DYNAMIC = struct.Struct("<qQ")
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
+_SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr: type, flags, offset, 2 addresses, size, …
+_SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr: name, type, flags, address, offset, size, …
+_DYNAMIC = struct.Struct("<qQ")  # Elf64_Dyn: tag, value
 _LITTLE_64 = b"\x7fELF\x02\x01\x01"
 _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
@@ -29,9 +30,9 @@ def fault_of_object(data: bytes) -> str | None:
         the first half of an object    →    "a segment reaches beyond its end"
         an empty file                  →    "it is no ELF file of this machine"
 
-    The header, and that all segments, sections and the dynamic table are inside the file, is looked
-    at (`_fault_of_elf`). On systems whose objects are no 64-bit little-endian ELF files, it is only
-    the first bytes.
+    Of a 64-bit little-endian ELF file it looks at the header, and whether all segments, sections
+    and the dynamic table are inside the file (`_fault_of_elf`). On systems with other objects it
+    looks at the first bytes only.
     """
     if sys.platform == "darwin":
         return None if data.startswith(_MACH_O) else "it is no Mach-O file"

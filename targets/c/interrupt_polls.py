@@ -275,8 +275,8 @@ def _counters(loop: ir.While) -> Iterator[str]:
 def _without_blocks(
     around: Mapping[str, _Counted], loop: _Loop, values: _Values
 ) -> Mapping[str, _Counted]:
-    """The loops `around`, but for those over blocks of which `loop` runs over one: it starts where
-    their variables say, and has no more iterations than their steps leave room for.
+    """The loops `around` without those over blocks, if `loop` runs over one block of theirs: it
+    starts where their variables say, and has no more iterations than their steps leave room for.
     """
     trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     if trips is None or isinstance(loop, ir.While):

@@ -157,9 +157,9 @@ def _order(name: str, form: _Form) -> list[tuple[_Section, _Form]]:
         //: expreduce needs base ln2             →    mask, select, bits, fma, base, ln2, expreduce
         //: base needs mask select bits fma           (for SSE2)
 
-    Each comes with the vector type that it is to be printed for. That is `form`, but for a need
-    that is written ``D:name`` (a float32 function that computes in double): vectors of doubles with
-    half as many lanes, and so the same size.
+    Each comes with the vector type that it is to be printed for: `form`, or for a need written
+    ``D:name`` (of a float32 function that computes in double) vectors of doubles with half as many
+    lanes, and so the same size.
     """
     section = _find(name, form)
     needed = list[tuple[_Section, _Form]]()

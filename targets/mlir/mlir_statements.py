@@ -65,7 +65,9 @@ def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:
 
 
 def _reduction_of(acc: ir.Accum, loop: ir.Loop, reassociate: bool) -> Reduction | None:
-    """The reduction of `acc`, if no iteration reads its partial results and any order may be used.
+    """The reduction of `acc`, if no iteration reads its partial results and any order may be used:
+    of integers, or a sum or product of floats under `reassociate`. None else, and for one that
+    leaves out terms by a condition.
     """
     reduction = reduction_of(acc, loop)
     if reduction is None or reduction.cond is not None:

@@ -165,7 +165,7 @@ class AliasAnalysis:
 
 
 def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets that `n` binds, each with the expression of which it gets the value or a part."""
+    """The targets that `n` binds, each with an expression: it gets its value, or a part of that."""
     yield from binding_pairs(n)
     match n:
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(

@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError; of an option without its argument, with what that may be."""
+        """Raise UsageError. If the argument of an option is missing, it says what that may be."""
         missing = re.fullmatch(r"argument (-[\w-]+).*: expected one argument", message)
         action = missing and self._option_string_actions.get(missing[1])
         if action:

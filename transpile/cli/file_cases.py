@@ -245,7 +245,9 @@ class Case:
         )
 
     def _unknown_name(self, rejection: Rejection) -> str | None:
-        """The first name in what was refused that is not known before the file runs."""
+        """The first name in what was refused that is not known before the file runs; None if there
+        is none, or the place is not known.
+        """
         span = rejection.span
         if span is None or not self.unknown:
             return None

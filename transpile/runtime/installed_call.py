@@ -78,8 +78,8 @@ class InstalledCall:
         The latest rows are tried first. There are at most `_MAX_KEYS` keys; the oldest are dropped.
         A function that is called with more kinds of arguments than that comes to the dispatcher at
         nearly each call, and to make a callable each time would take longer than the call. So once
-        keys are dropped, a callable is made more and more rarely: when n have been made, the next
-        one is made at the n-th decision from then on.
+        keys are dropped, a callable is made more and more rarely: after the n-th one, the next is
+        made at the n-th decision that follows.
         """
         others = {k: r for k, r in self._rows.items() if k != keys}
         kept = [*others][-(_MAX_KEYS - 1) :]

@@ -63,8 +63,8 @@ _MAX_POOL_BYTES = 1 << 24  # larger copies are allocated separately
 
 
 class CopyPool:
-    """Reused memory for snapshots. ``state``: its address, its bytes, and whether it is in use, all
-    of which C reads and the last of which it sets.
+    """Reused memory for snapshots. ``state``: its address, its bytes, and whether it is in use. C
+    reads all three, and sets the last one.
 
     The memory at the address in ``state`` is alive at any time, and is not exchanged while it is in
     use: another thread, or a signal handler, may make a call between any two steps in Python.

@@ -195,7 +195,7 @@ def _view(address: int, dtype: type, count: int) -> np.ndarray:
 
 @cache
 def _memory_type(dtype: type, count: int) -> tuple[Any, np.dtype]:
-    """The ctypes array class of that many elements, and the dtype."""
+    """The ctypes class of an array of `count` elements of `dtype`, and the dtype for NumPy."""
     import ctypes
 
     kind = np.dtype(dtype)

@@ -139,6 +139,8 @@ def while_to_counted_loop(s: While, fresh: FreshNames) -> While | Loop:
 
 def _known_trip_count(s: While) -> int | None:
     """The trip count of `s`, found by evaluating its condition iteration by iteration on constants.
+    None if that depends on anything else, if `s` may be left early, or if it is greater than
+    `MAX_KNOWN_TRIPS`.
     """
     constants = {a.name: a.init for a in s.accs if isinstance(a.init, Const)}
     if not constants or _may_exit_early(s):

@@ -1,8 +1,8 @@
 """Deferred overflow checks: sums of small integers run in blocks that cannot overflow.
 
-If each term is at most t in magnitude, a block of 2**(bits - 2) / t terms fits in an integer of
-that many bits. The block is summed without checks, and its sum is added to the total with one
-check.
+If each term is at most t in magnitude, the sum of 2**(bits - 2) / t terms, a block, fits in an
+integer of ``bits`` bits. The block is summed without checks, and its sum is added to the total with
+one check.
 
 The check comes later than in Python, but the call has the same result. If all terms have one sign,
 the total only grows in magnitude, so that an overflow within the block is still there at its end.

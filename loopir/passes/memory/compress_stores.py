@@ -60,7 +60,15 @@ def compress_stores(kernel: Kernel) -> Kernel:
 def _as_compress_store(
     loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
 ) -> Loop | None:
-    """`loop` with appends, if `acc` only counts the stores of one branch; else None."""
+    """`loop` with appends, if `acc` only counts the stores of one branch, as ``k`` in the example
+    of `compress_stores`; else None. That is:
+
+    - a branch of the body increments it on one side, where the stores are, and keeps it on the
+      other (`_is_counting_branch`). Nothing else reads it, not even what is stored;
+    - each array that is stored to is a parameter of rank 1, and gets no other store in the loop.
+      Of several arrays each has a counter of its own then;
+    - the loop does not end at a condition (``until``).
+    """
     position = next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None)
     if position is None or acc.init.dtype != INDEX or loop.until is not None:
         return None

@@ -6,10 +6,10 @@ the order does not matter. For the others `exact_extremum_result` corrects the v
 in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
 NaN the scalar reduction runs again.
 
-The latter only for a reduction that restarts (`Reduction.restarts`), as Python's ``min(value,
-acc)``: it returns a NaN, and then the next value, whatever that is. All others keep a NaN to the
-end (np.maximum), or never take one (``if x > m``); lanes do the same. `Reduction.takes_last`: of
-equal values the last one is kept.
+The scalar reduction runs again only if it is one that restarts (`Reduction.restarts`), as Python's
+``min(value, acc)``: it returns a NaN, and then the next value, whatever that is. All others keep a
+NaN to the end (np.maximum), or never take one (``if x > m``); lanes do the same.
+`Reduction.takes_last`: of equal values the last one is kept.
 """
 from __future__ import annotations
 

@@ -273,7 +273,9 @@ def _draws_member(name: str) -> HostExpr:
 
 
 def _attribute_root(e: HostExpr) -> str | None:
-    """The name that `e` is, or an attribute of which it reads first; None for others."""
+    """The name at the root of `e`, if `e` is a name or first reads an attribute of it: ``p`` of
+    ``p.x[0]``. None else, as of ``p[0].x``.
+    """
     read: HostExpr | None = None
     while isinstance(e, (HostAttribute, HostItem)):
         e, read = e.of, e

@@ -320,7 +320,7 @@ def ambiguous_read(ctx: Lowering, stmt: ast.stmt) -> UnionValue | None:
 
 def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
     """The value of the first name that `node` reads and that is one of several arrays; None where
-    there is none. A name of which it reads the shape only does not count, if all arrays that it may
+    there is none. A name does not count if `node` reads only its shape, and all arrays that it may
     be have the same shape.
     """
     if not any(map(_is_ambiguous_array, ctx.b.env.values())):

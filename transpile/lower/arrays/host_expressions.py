@@ -210,7 +210,7 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
 
 
 def _layout_operands(n: ast.AST) -> list[ast.expr]:
-    """The operands of `n` of which it reads the shape or the dtype, but no elements."""
+    """The arrays whose shape or dtype `n` reads, but no elements: ``x`` of ``x.shape``."""
     match n:
         case ast.Attribute(value=array, attr="shape" | "size" | "ndim" | "dtype"):
             return [array]

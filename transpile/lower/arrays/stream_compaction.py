@@ -91,8 +91,13 @@ def match_compaction(block: Sequence[ast.stmt]) -> Compaction | None:
 
 
 def _appends_at_most_once(compaction: Compaction, capacity: ast.expr) -> bool:
-    """Whether the nest has `capacity` iterations (the product of the lengths of its ranges), and
-    its innermost statement is an ``if`` that appends one element and changes nothing else.
+    """Whether the nest has `capacity` iterations and each appends one element at most, so that the
+    array has room for all of them::
+
+        for i in range(n):                capacity: ``n * m``, the product of the lengths in this
+            for j in range(m):            order. The lengths and the test do not read the array or
+                if TEST:                  its counter, and the nest binds nothing but its variables
+                    a[k] = E; k += 1      and the counter
     """
     lengths: list[ast.expr] = []
     inner: ast.stmt = compaction.nest

@@ -62,8 +62,8 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
-    """The type of an argument, or of the attribute of one, that `node` is, or of which it calls a
-    method; None for others.
+    """The type of the argument that `node` is about: ``x``, a method call ``x.items()``, or an
+    attribute, ``x.rows``, whose type it is then. None for other nodes.
     """
     match node:
         case ast.Name(id=name):
