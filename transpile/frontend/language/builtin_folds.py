@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 
 import numpy as np
 
+from ...analysis.tuple_types import unscalarizable_names
 from ...types.value_types import ScalarType
 from ..ast_names import bound_names, rename_names
 from ..macros.macro_context import Context, Part
@@ -177,16 +179,19 @@ def _is_number(e: ast.expr) -> bool:
 
 
 def _message_for_empty(function: Callable[[tuple[()]], object]) -> str:
-    """The message of the ValueError that `function` raises for an empty iterable."""
+    """The message of the exception that `function` raises for an empty iterable."""
     try:
         function(())
-    except ValueError as e:
+    except (ValueError, TypeError) as e:
         return str(e)
     raise AssertionError(function)
 
 
 EMPTY = {"min": _message_for_empty(min), "max": _message_for_empty(max)}
 """What ``min`` and ``max`` say of an empty iterable; each version of Python has other words."""
+
+_EMPTY_REDUCE = _message_for_empty(functools.partial(functools.reduce, operator.add))
+"""The same of ``functools.reduce``."""
 
 
 def fold_items(argument: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
@@ -449,37 +454,120 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
     """``reduce`` becomes a loop that applies the function to the accumulator and each item.
 
         s = reduce(lambda a, b: a * b, x)
+        t = reduce(lambda a, b: a + b[0] * b[1], zip(x, y), 0.0)
     →
         if len(x) < 1:
             "Python's to answer"
             _acc = reduce(lambda a, b: a * b, x)
         else:
-            _acc = x[0]
-            for _i in range(len(x) - 1):
-                _v = x[_i + 1]
-                _acc = _acc * _v
+            _v_1 = x[0]
+            _acc = _v_1
+            for _i in range(1, len(x)):
+                _v_1 = x[_i]
+                _acc = _acc * _v_1
         s = _acc
+        _acc_1 = 0.0
+        for _i_1 in range(min(len(x), len(y))):
+            _v_2_1_0 = x[_i_1]
+            _v_2_1_1 = y[_i_1]
+            _acc_1 = _acc_1 + _v_2_1_0 * _v_2_1_1
+        t = _acc_1
+
+    Items are what a loop may iterate over, or what a generator gives. A list comprehension becomes
+    a named list first, by `list_comprehension`.
     """
     match node:
-        case ast.Call(func=func, args=[function, items, *start], keywords=[]) if (
+        case ast.Call(func=func, args=[function, argument, *start], keywords=[]) if (
             cx.resolve(func) is functools.reduce and len(start) < 2
         ):
             pass
         case _:
             return None
-    acc, v = cx.fresh("acc"), cx.fresh("v")
-    step = _applied_to_pair(function, acc, v, cx)
-    fact = cx.fact(items)
-    is_numbers = isinstance(items, ast.Name) and fact.rank == 1 and not fact.list_depth
-    if step is None or not is_numbers or bound_names(*start):
+    if isinstance(argument, ast.ListComp) or is_suspending(argument):
         return None
-    parts: dict[str, Part] = {"ACC": acc, "V": v, "X": items, "STEP": step}
-    if start:
-        cx.before(*cx.code("ACC = FIRST\nfor V in X: ACC = STEP", FIRST=start[0], **parts))
+    if bound_names(argument, *start) or not all(_may_precede(e, argument, cx) for e in start):
+        return None
+    items = argument
+    if not isinstance(argument, ast.GeneratorExp):
+        items = cx.expr("(V for V in X)", V=cx.fresh("v"), X=argument)
+    assert isinstance(items, ast.GeneratorExp)
+    items = with_fresh_variables(items, cx)
+    value = items.elt
+    is_variable = isinstance(value, ast.Name) and value.id in bound_names(
+        *(g.target for g in items.generators)
+    )
+    v, acc = value if is_variable else ast.Name(cx.fresh("v"), ast.Load()), cx.fresh("acc")
+    assert isinstance(v, ast.Name)
+    step = _applied_to_pair(function, acc, v.id, cx)
+    if step is None:
+        return None
+    cx.facts.scalarizable |= {acc, v.id}
+    cx.facts.scalarizable -= {acc, v.id} & unscalarizable_names(step)
+    take = [] if is_variable else cx.code("V = E", V=v, E=value)
+    lines = [*take, *cx.code("ACC = STEP", ACC=acc, STEP=step)]
+    if not start:
+        return _reduced_from_first(node, items, acc, lines, cx)
+    cx.before(*cx.code("ACC = FIRST", ACC=acc, FIRST=start[0]))
+    cx.before(*nested_loops(items.generators, lines, cx))
+    return cx.expr(acc)
+
+
+def _may_precede(start: ast.expr, argument: ast.expr, cx: Context) -> bool:
+    """Whether `start` may be evaluated before `argument`: that is a name, or `start` calls nothing
+    but types of numbers.
+    """
+    calls = (cx.resolve(n.func) for n in ast.walk(start) if isinstance(n, ast.Call))
+    numbers = int, float, complex, np.number
+    return isinstance(argument, ast.Name) or all(
+        isinstance(callee, type) and issubclass(callee, numbers) for callee in calls
+    )
+
+
+def _reduced_from_first(
+    call: ast.Call, items: ast.GeneratorExp, acc: str, step: list[ast.stmt], cx: Context
+) -> ast.expr | None:
+    """The loop of the `call` of ``reduce`` without a start, given to ``cx.before``, and its result
+    `acc`, which `step` updates. If the first of the `items` is at a known place, the loop goes on
+    from there, else a flag tells whether there was one. Without any, Python raises TypeError.
+    """
+    s: Stream | None = None
+    first, rest, index = None, None, cx.fresh("i")
+    match items.generators:
+        case [ast.comprehension(target=target, iter=it, ifs=[])] if (
+            cx.fact(it).rank in (None, 1) and not cx.fact(it).list_depth
+        ):
+            s = stream_of(it, cx, ())
+            first = paired_targets(target, s.at(ast.Constant(0))) if s else None
+            rest = paired_targets(target, s.at(ast.Name(index, ast.Load()))) if s else None
+    parts: dict[str, Part] = {"ACC": acc, "E": items.elt, "STEP": step}
+    if s is not None and first is not None and rest is not None:
+        parts |= {"FIRST": _assignments(first, cx), "REST": _assignments(rest, cx)}
+        text = """
+            FIRST
+            ACC = E
+            for I in range(1, N):
+                REST
+                STEP
+        """
+        lines = cx.code(text, I=index, N=s.length, **parts)
+        (original,) = cx.code("ACC = E", ACC=acc, E=call)
+        is_empty = cx.expr("N < 1", N=s.length)
+        cx.before(*s.setup, *guarded([is_empty, *s.checks], original, lines, cx))
         return cx.expr(acc)
-    (original,) = cx.code("ACC = E", ACC=acc, E=node)
-    lines = cx.code("ACC = X[0]\nfor V in X[1:]: ACC = STEP", **parts)
-    cx.before(*guarded([cx.expr("len(X) < 1", X=items)], original, lines, cx))
+    if not cx.is_builtin("TypeError") or not isinstance(call.args[1], ast.GeneratorExp):
+        return None
+    text = """
+        if SEEN:
+            STEP
+        else:
+            ACC = E
+            SEEN = True
+    """
+    seen = cx.fresh("seen")
+    lines = nested_loops(items.generators, cx.code(text, SEEN=seen, **parts), cx)
+    cx.before(*cx.code("SEEN = False; ACC = 0", SEEN=seen, ACC=acc), *lines)
+    empty = ast.Constant(_EMPTY_REDUCE)
+    cx.before(*cx.code("if not SEEN: raise TypeError(EMPTY)", SEEN=seen, EMPTY=empty))
     return cx.expr(acc)
 
 

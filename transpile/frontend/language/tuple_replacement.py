@@ -12,11 +12,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...analysis.liveness import upward_exposed
 from ...analysis.tuple_types import MOST, is_repeatable, tuple_display
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
-from ..core_nodes import copy_location
+from ..core_nodes import ReplayIf, copy_location
 from ..integer_constants import integer_constant
 from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.firing_conditions import (
@@ -88,13 +89,28 @@ def _bind_items(
 
 def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
     """Removes from `body`, in place, the bindings of those tuples of `names` that nothing reads."""
-    loads = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
-    dead = names - {n.id for n in loads if isinstance(n.ctx, ast.Load)}
+    dead = names - _names_read(body)
     for s in body:
         for node in ast.walk(s):
             for block in child_blocks(node):
                 _drop_bindings(block, dead)
     _drop_bindings(body, dead)
+
+
+def _names_read(body: list[ast.stmt]) -> set[str]:
+    """The names that `body` reads; of code that is replayed, those that it does not bind before."""
+    names: set[str] = set()
+    rest: list[ast.AST] = [*body]
+    while rest:
+        match rest.pop():
+            case ReplayIf(test=test, body=replayed, orelse=compiled):
+                names |= upward_exposed(replayed)
+                rest += [test, *compiled]
+            case ast.Name(id=name, ctx=ast.Load()):
+                names.add(name)
+            case node:
+                rest += ast.iter_child_nodes(node)
+    return names
 
 
 def _drop_bindings(block: list[ast.stmt], dead: set[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from traps.trap import seen
 from written import written
 
@@ -54,3 +55,64 @@ def test_folds(fold: str, element: str, tmp_path: Path) -> None:
                 assert seen(fused, given, mood, names) == wanted, (text, mood)
         checks = {"GUARD_RAISES", "GUARD_INT_RANGE", "GUARD_DIVISION"}
         assert fused.stats.compiled or checks & fused.stats.replays.keys(), fused.stats
+
+
+REDUCED = {
+    "zip(x, y)": "s + p[0] * p[1]", "zip(x, reversed(y), strict=True)": "s - p[0] * p[1]",
+    "zip(x, y, range(3))": "s + p[2]", "enumerate(x, 2)": "s + p[0] * p[1]",
+    "(v * v for v in x)": "s * 2 - p", "(v * v for v in x if v > 0)": "s * 2 - p",
+    "(v * u for v in x for u in y)": "s * 2 - p", "((v, u) for v, u in zip(x, y))": "s + p[0]",
+    "(2 * v for v in (u * u for u in x))": "s - p", "map(lambda v: v * v, x)": "p - s",
+    "map(operator.mul, x, y)": "s - p", "filter(lambda v: v > 0, x)": "max(s, p)",
+    "reversed(x)": "s * k + p", "range(len(x), 0, -2)": "s * k + x[p - 1]", "x[1:]": "s - p",
+    "x[:-2]": "max(s, p)", "x": "s * k + p", "[v * v for v in x]": "s * k + p",
+}
+
+
+@pytest.mark.share(9)
+@pytest.mark.parametrize("items", REDUCED)
+def test_functools_reduce(items: str, tmp_path: Path) -> None:
+    """Every iterable that a loop takes, with a start and without; no items and no start: Python's
+    TypeError.
+    """
+    calls = [f"functools.reduce(lambda s, p: {REDUCED[items]}, {items}{s})" for s in ("", ", k")]
+    if "p[" in REDUCED[items]:  # the first item would be the start: a tuple
+        calls = calls[1:]
+    for call in calls:
+        text = f"import functools, operator\n\ndef f(x, y, k):\n    return {call}\n"
+        plain = written(tmp_path, text).f
+        fused = fuse(plain, on_reject="raise", reassociate=False)
+        for values in ([], [1.5], [2.0, -0.0, 3.25], [np.nan, 1.0, -2.0, 7.0], [*range(9)]):
+            x, y = np.array(values), np.arange(len(values)) - 0.5
+            ints = np.nan_to_num(x).astype("i4")
+            for args in ((x, y, 3.0), (x.tolist(), y.tolist(), 3), (ints, y.astype("i4"), 2)):
+                with np.errstate(all="ignore"):
+                    assert_same(outcome(fused, args), outcome(plain, args), call)
+        assert fused.stats.compiled >= 8, fused.stats
+
+
+@pytest.mark.parametrize("call", [
+    "functools.reduce(lambda s, p: (s[0] + p, s[1] + p * p), x, (0.0, 0.0))",
+    "functools.reduce(lambda s, p: s - p, x, x[0])",
+    "functools.reduce(lambda s, p: s + max(p), rows, 0.0)",
+    "functools.reduce(lambda s, p: s + p[0], rows, 0.0)",
+])
+def test_functools_reduce_of_tuples_and_rows(call: str, tmp_path: Path) -> None:
+    plain = written(tmp_path, f"import functools\n\ndef f(x, rows):\n    return {call}\n").f
+    fused = fuse(plain, on_reject="raise", reassociate=False)
+    for args in ((np.arange(4.0), np.eye(3)), ([3.0, 4.0], [[1.0, 5.0], [2.0, -1.0]])):
+        assert_same(outcome(fused, args), outcome(plain, args), call)
+    assert fused.stats.compiled == 2, fused.stats
+
+
+@pytest.mark.parametrize("body", [
+    "return functools.reduce(lambda s, p: s * 2 + p, x[1:], x.pop(0))",
+    "return functools.reduce(lambda s, p: s * 2 + p, (v for v in x), x.pop(0))",
+    "rows = [[v, v] for v in x]\n    return functools.reduce(lambda s, p: p, rows)",
+])
+def test_functools_reduce_of_changing_lists(body: str, tmp_path: Path) -> None:
+    """The start is evaluated after the iterable, and the items after both."""
+    plain = written(tmp_path, f"import functools\n\ndef f(x):\n    {body}\n").f
+    fused = fuse(plain, on_reject="silent", reassociate=False)
+    for values in ([1.0], [3.0, 1.0, 2.0], [float(v) for v in range(9)], []):
+        assert_same(outcome(fused, (values[:],)), outcome(plain, (values[:],)), body)

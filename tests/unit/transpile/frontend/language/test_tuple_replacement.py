@@ -120,3 +120,14 @@ def test_tuples_that_start_with_nothing(start: str, tmp_path: Path) -> None:
         x = np.array(x)
         assert_same(outcome(g, (x,)), outcome(f, (x,)), f"{x}")
     assert g.stats.compiled or "'" in start, g.stats
+
+
+def test_of_a_checked_loop(tmp_path: Path) -> None:
+    """The code that replays where lengths differ reads the tuple; what is compiled does not."""
+    loop = "for p in zip(x, y, strict=True): s += p[0] * p[1]"
+    text = f"def f(x, y):\n    s = 0.0\n    {loop}\n    return s\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="raise", reassociate=False)
+    for args in ((np.arange(4), np.arange(4) / 3), (np.arange(3), np.arange(4.0))):
+        assert_same(outcome(g, args), outcome(f, args), f"{args}")
+    assert g.stats.compiled == 1
