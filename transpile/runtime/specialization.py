@@ -165,8 +165,8 @@ class Specialization:
         each call (`call_plan.Captured`).
 
         A compilation takes as long as thousands of calls, and must have been worth it. So besides
-        the first variant there may be `MAX_VARIANTS`, one more for each `_CALLS_PER_REBUILD` calls
-        of compiled code so far, and `_MAX_REBUILDS` in all.
+        the first variant there may be `MAX_VARIANTS`, and one more for each `_CALLS_PER_REBUILD`
+        calls of compiled code so far; but never more than `_MAX_REBUILDS` besides the first.
         """
         limit = min(MAX_VARIANTS + self.compiled // _CALLS_PER_REBUILD, _MAX_REBUILDS)
         if self.rebuilds < limit:

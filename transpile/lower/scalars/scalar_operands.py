@@ -216,9 +216,10 @@ def result_type(
     Where the result has the same dtype in all cases, Python's type stands for all of them::
 
         s * 2.0, ``x`` of float64    Python's float, also where it is NumPy's float64
-        s * 2.0, ``x`` of float32    refused: Python's float (64 bits), or NumPy's float32
+        s * 2.0, ``x`` of float32    raises: Python's float (64 bits), or NumPy's float32
 
-    Raises Refused where the dtype depends on the data, or there is no result.
+    Raises Refused where the dtype depends on the data, for which `binary_operation` first tries
+    other ways, or where there is no result.
     """
     ty = probe_result(function, *operands)
     if ty is not None:
