@@ -355,6 +355,8 @@ def _slots(node: ast.AST) -> list[_Slot]:
                     slots.append(_Slot(field, v, "value"))
     if isinstance(node, ast.Assign):
         slots.sort(key=lambda s: s.field != "value")
+    elif isinstance(node, ast.Dict):  # each key before its value
+        slots.sort(key=lambda s: s.key)
     return slots
 
 

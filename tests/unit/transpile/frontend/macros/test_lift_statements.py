@@ -1,0 +1,61 @@
+"""Lifting keeps Python's order of evaluation: what stands before an operand that needs statements
+is evaluated before these.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+from worlds import World
+
+from transpile.frontend.macros.lift_statements import LiftedExpression, lift_statement
+from transpile.frontend.macros.macro_context import Context
+
+STATEMENTS = (
+    "y = g(1) + f(2) + g(3) + f(4)",
+    "y = [g(1), f(2), (g(3), f(4))]",
+    "y = {g(1): f(2), f(3): g(4), g(5): f(6)}",
+    "y = {g(1): g(2), **{f(3): g(4)}, f(5): f(6)}",
+    "y = g(0) and f(1) or g(2) + f(3)",
+    "y = f(1) if g(0) else g(2) + f(3)",
+    "y = call(g(1), f(2), k=g(3), j=f(4))",
+    "y = g(1) < f(2)",
+    "z[g(1)] = f(2)",
+    "y = z[g(1) : f(2)], f(3)",
+)
+
+
+def rewritten(e: ast.expr) -> LiftedExpression | None:
+    """``f(k)`` as statements that note `k` and bind a name."""
+    match e:
+        case ast.Call(func=ast.Name(id="f"), args=[ast.Constant(value=k)]):
+            return LiftedExpression(ast.parse(f"f(-{k})\nr{k} = {k}").body, ast.Name(f"r{k}", ast.Load()))
+    return None
+
+
+def noted(statements: list[ast.stmt]) -> tuple[list[int], Any]:
+    """The calls in their order, and what is bound in the end."""
+    log: list[int] = []
+
+    def note(k: int) -> int:
+        log.append(abs(k))
+        return abs(k)
+
+    names: dict[str, Any] = {
+        "f": note, "g": note, "z": list(range(9)), "y": None, "call": lambda *a, **k: (a, k),
+    }
+    module = ast.fix_missing_locations(ast.Module(statements, []))
+    exec(compile(module, "lifted", "exec"), names)
+    return log, (names["y"], names["z"])
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_the_order_is_pythons(text: str) -> None:
+    tree = ast.parse("def k(x, s): pass").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    cx = Context(tree, World(lambda x, s: None, (np.zeros(3), 0.0)), {})
+    lifted = lift_statement(ast.parse(text).body[0], cx, rewritten)
+    assert lifted is not None
+    assert noted(lifted) == noted(ast.parse(text).body)
