@@ -1,15 +1,15 @@
 """Counted ``while`` loops → ``for`` over a range.
 
 A ``while`` is counted if its test compares an int with a limit that no iteration changes, and the
-last statement of its body is the only one that changes the int, by a constant. Python evaluates the
-limit before each iteration; here once, so it must not be observable how often.
+last or the first statement of its body is the only one that changes the int, by a constant. Python
+evaluates the limit before each iteration; here once, so it must not be observable how often.
 """
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 
-from ..ast_names import bound_names
+from ..ast_names import bound_names, names_used
 from ..ast_walk import is_name, walk_nodes
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
@@ -30,16 +30,16 @@ _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 @fires_on(ast.While, test=ast.Compare)
 def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A ``while`` over a Python int that only its last statement changes, by a constant, up to a
-    limit that stays the same, becomes a ``for`` over a range.
+    """A ``while`` over a Python int that only its last or its first statement changes, by a
+    constant, up to a limit that stays the same, becomes a ``for`` over a range.
 
         j = 1
         while j < n:
             s = s + x[j]
             j += 2
         while j > 0:
-            s = s - x[j - 1]
             j = j - 1
+            s = s - x[j]
     →
         j = 1
         for _i in range(j, n, 2):
@@ -47,26 +47,27 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             s = s + x[j]
             j = _i + 2
         for _i_1 in range(j, 0, -1):
-            j = _i_1
-            s = s - x[j - 1]
             j = _i_1 - 1
+            s = s - x[j]
 
     The counter stays a name of its own, which has its last value after the loop. A loop over a
     range can be fused and vectorised, since its number of iterations is known. The step must lead
-    to the limit, else the loop is endless, and no ``continue`` may skip the step
+    to the limit, else the loop is endless, and no ``continue`` may skip the step at the end
     (`_may_skip_step`).
     """
     match node:
         case ast.While(
-            test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[*body, last],
+            test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[first, *inside, last],
             orelse=[],
-        ) if body and type(op) in _RANGE_OF_TEST:
-            counter_and_step = _counter_step(last)
+        ) if type(op) in _RANGE_OF_TEST:
+            counted = ((s, _counter_step(s)) for s in (last, first))
+            found = ((s, *c) for s, c in counted if c and {c[0]} & names_used(node.test))
+            step, name, by = next(found, (None, "", 0))
         case _:
             return None
-    if counter_and_step is None:
+    if step is None:
         return None
-    name, by = counter_and_step
+    is_first, body = step is first, [*inside, last] if step is first else [first, *inside]
     counter, limit, kind = left, right, type(op)  # of `counter op limit`
     if not is_name(counter, name):  # `limit op counter`
         counter, limit, kind = right, left, _MIRRORED[type(op)]
@@ -74,24 +75,23 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     changed = bound_names(*body)
     if not is_name(counter, name) or name in changed or by * sign <= 0:
         return None
-    if _may_skip_step(body) or not (cx.fact(counter).is_int and cx.is_builtin("range")):
+    if _rebinds(body) or (not is_first and _may_skip_step(body)):
+        return None
+    if not (cx.fact(counter).is_int and cx.is_builtin("range")):
         return None
     if not _is_invariant(limit, {name, *changed}, body, cx):
         return None
     steps = "" if by == 1 else f", {by}"
     sign_of, size = ("+", by) if by > 0 else ("-", -by)
-    text = f"""
-        for I in range(J, {end}{steps}):
-            J = I
-            BODY
-            J = I {sign_of} {size}
-    """
+    after = f"J = I {sign_of} {size}"
+    lines = [after, "BODY"] if is_first else ["J = I", "BODY", after]
+    text = "\n    ".join([f"for I in range(J, {end}{steps}):", *lines])
     return cx.code(text, I=cx.fresh("i"), J=name, LIMIT=limit, BODY=body)
 
 
-def _counter_step(last: ast.stmt) -> tuple[str, int] | None:
+def _counter_step(s: ast.stmt) -> tuple[str, int] | None:
     """The name and the constant of ``name += constant`` or an equivalent; None for others."""
-    match last:
+    match s:
         case ast.AugAssign(ast.Name(id=name), op, ast.Constant(int(by))):
             pass
         case ast.Assign(
@@ -105,15 +105,15 @@ def _counter_step(last: ast.stmt) -> tuple[str, int] | None:
     return name, by if isinstance(op, ast.Add) else -by
 
 
+def _rebinds(body: Sequence[ast.stmt]) -> bool:
+    """Whether ``del``, ``global`` or ``nonlocal`` may change the names in `body`."""
+    return any(isinstance(n, (ast.Delete, ast.Global, ast.Nonlocal)) for n in walk_nodes(*body))
+
+
 def _may_skip_step(body: Sequence[ast.stmt]) -> bool:
-    """Whether an iteration may end before its last statement, by ``continue``; True also where
-    ``del``, ``global`` or ``nonlocal`` may change the names.
-    """
-    rebinding = (ast.Delete, ast.Global, ast.Nonlocal)
+    """Whether an iteration may end before its last statement, by ``continue``."""
     try:
-        return "continue" in exits_of_block(body) or any(
-            isinstance(n, rebinding) for n in walk_nodes(*body)
-        )
+        return "continue" in exits_of_block(body)
     except NotStructured:
         return True
 

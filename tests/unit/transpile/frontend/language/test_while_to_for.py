@@ -46,11 +46,13 @@ KEPT = {
 }
 
 
-def function(start: str, test: str, step: str, body: list[str], folder: Path) -> Any:
+def function(
+    start: str, test: str, step: str, body: list[str], folder: Path, *, step_first: bool = False
+) -> Any:
     lines = ["s = 0.0", "w = [0.0, 1.0, 2.0, 3.0, 4.0]"]
     lines += ["v = w"] if any("v.append" in x for x in body) else []
     lines += [start, f"while {test}:"]
-    lines += [f"    {x}" for x in [*body, step]]
+    lines += [f"    {x}" for x in ([step, *body] if step_first else [*body, step])]
     text = "\n".join(f"    {x}" for x in [*lines, "return s, j, n, len(w)"])
     return written(folder, f"def f(x, out, k, n):\n{text}\n").f
 
@@ -59,17 +61,18 @@ def cases() -> list[tuple[Any, ...]]:
     return [(np.arange(size) % 5.0, np.zeros(9), k, n) for size, k, n in ((8, 1, 7), (8, 3, 2))]
 
 
-@pytest.mark.share(44)
+@pytest.mark.share(88)
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("limits", LIMITS)
-def test_counted(head: str, limits: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step_first", [False, True])
+def test_counted(head: str, limits: str, step_first: bool, tmp_path: Path) -> None:
     start, test, sign = HEADS[head]
     a, b = LIMITS[limits]
     start, test = (t.replace("{a}", a).replace("{b}", f"{b} - 1" * (sign < 0) or b)
                    for t in (start, test))
     for size, body in product((1, 3), BODIES):
         by = f"j {'+' if sign > 0 else '-'}= {size}"
-        f = function(start, test, by, BODIES[body], tmp_path)
+        f = function(start, test, by, BODIES[body], tmp_path, step_first=step_first)
         types = dict(zip(inspect.signature(f).parameters, map(type_of, cases()[0]), strict=True))
         python = ast.unparse(compile_stages(f, types, Options()).python)
         assert "while" not in python, python
@@ -81,8 +84,9 @@ def test_counted(head: str, limits: str, tmp_path: Path) -> None:
 @pytest.mark.share(10)
 @pytest.mark.parametrize("body", KEPT)
 @pytest.mark.parametrize("test", ["j < n", "j < len(x)", "j < len(w)"])
-def test_what_does_not_count(body: str, test: str, tmp_path: Path) -> None:
-    f = function("j = 0", test, "j += 1", KEPT[body], tmp_path)
+@pytest.mark.parametrize("step_first", [False, True])
+def test_what_does_not_count(body: str, test: str, step_first: bool, tmp_path: Path) -> None:
+    f = function("j = 0", test, "j += 1", KEPT[body], tmp_path, step_first=step_first)
     fused = fuse(f, on_reject="silent")
     for case in (0, 1):
         assert_same(outcome(fused, cases()[case]), outcome(f, cases()[case]), body, 4)

@@ -31,7 +31,8 @@ def rewritten(e: ast.expr) -> LiftedExpression | None:
     """``f(k)`` as statements that note `k` and bind a name."""
     match e:
         case ast.Call(func=ast.Name(id="f"), args=[ast.Constant(value=k)]):
-            return LiftedExpression(ast.parse(f"f(-{k})\nr{k} = {k}").body, ast.Name(f"r{k}", ast.Load()))
+            before = ast.parse(f"f(-{k})\nr{k} = {k}").body
+            return LiftedExpression(before, ast.Name(f"r{k}", ast.Load()))
     return None
 
 
