@@ -8,13 +8,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...algebra.may_raise import may_raise_flags
+from ...analysis.access import accesses, has_unit_stride
 from ...analysis.dependence import dependences
 from ...analysis.loop_reductions import reduction_of
 from ...analysis.loop_set import loop_set
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import names_read
 from ...ir_traversal import map_children, walk
 from ...lazy_dataclass import record, replace
-from ...nodes import Assign, If, Interval, Kernel, Load, Loop, LoopLike, Stmt, Store, While, Zip
+from ...nodes import (
+    Assign,
+    Call,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Stmt,
+    Store,
+    While,
+    Zip,
+)
+from ...op_table import OPS
 from ..canonical.simplify import simplify
 from ..memory.promote import promote
 from ..vector.vectorize_legality import vectorization_obstacle
@@ -29,7 +46,8 @@ def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     A loop that only accumulates into what the others select goes innermost, where the sum is kept
     in a register; each element is still summed in Python's order, except where only the terms of a
     sum are contiguous in memory: these become its lanes. The loop with unit stride goes innermost
-    in a map, and outermost around sums, whose loads it shares. Before::
+    in a map, and outermost around sums, whose loads it shares. Sums that share no loads, as in a
+    matrix times a vector, go innermost only if their loads are then contiguous. Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -53,7 +71,7 @@ def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     def visit(n: Any, outside: frozenset[str]) -> Any:
         """`n` with its perfect nests reordered; `outside` has the variables of the loops around it.
         """
-        if isinstance(n, Loop) and (nest := _match_perfect_nest(n)) is not None:
+        if isinstance(n, Loop) and (nest := _match_perfect_nest(n, kernel)) is not None:
             order = _best_order(nest, kernel, outside, reassociate)
             if order is not None and [*order] != [*nest.loops]:
                 return nest.in_order(order)
@@ -72,17 +90,19 @@ def has_better_order(
     loop: Loop, kernel: Kernel, outside: frozenset[str], reassociate: bool
 ) -> bool:
     """Whether `permute_loops` would put another loop outermost in the nest of `loop`."""
-    nest = _match_perfect_nest(loop)
+    nest = _match_perfect_nest(loop, kernel)
     order = _best_order(nest, kernel, outside, reassociate) if nest is not None else None
     return order is not None and order[0] is not loop
 
 
 @record(frozen=True, slots=True)
 class _PerfectNest:
-    """Loops each of which is the whole body of the one before, and the body of the last one."""
+    """Loops each of which is the last statement of the one before, after assignments that may be
+    moved into it, and the body of the last one.
+    """
 
     loops: tuple[Loop, ...]  # outermost first
-    body: tuple[Stmt, ...]  # of the innermost of `loops`
+    body: tuple[Stmt, ...]  # of the innermost of `loops`, after the assignments of those around it
 
     def in_order(self, order: Sequence[Loop]) -> Loop:
         """The nest with its loops in `order`, outermost first."""
@@ -104,14 +124,23 @@ class _PerfectNest:
         return [n for s in self.body for n in walk(s) if isinstance(n, Load)]
 
 
-def _match_perfect_nest(outer: Loop) -> _PerfectNest | None:
+def _match_perfect_nest(outer: Loop, kernel: Kernel) -> _PerfectNest | None:
     """`outer` as a _PerfectNest of at least two counted loops with invariant ranges, no
     accumulators or exits, and only assignments, stores and loops inside; None if it is none.
+
+    Assignments before an inner loop count as part of its body, if they are cheap and raise no flag,
+    no range reads them, and the nest does not store what they load:
+
+        for j: t = x[j]; for i: y[i] += a[i, j] * t    →    j i: t = x[j]; y[i] += a[i, j] * t
     """
     loops, body = [outer], outer.body
-    while len(body) == 1 and isinstance(body[0], Loop) and not (body[0].accs or body[0].until):
-        loops.append(body[0])
-        body = body[0].body
+    sunk: tuple[Stmt, ...] = ()
+    while body and isinstance(inner := body[-1], Loop) and not (inner.accs or inner.until):
+        before = (*sunk, *body[:-1])
+        if before and not _can_sink(before, inner, kernel):
+            break
+        loops.append(inner)
+        sunk, body = before, inner.body
     variables = {s.var for s in loops}
     is_plain = not (outer.accs or outer.until) and len(variables) == len(loops) > 1
     has_invariant_ranges = all(
@@ -122,9 +151,28 @@ def _match_perfect_nest(outer: Loop) -> _PerfectNest | None:
         isinstance(s, supported) for b in body for s in walk(b) if isinstance(s, Stmt)
     )
     return (
-        _PerfectNest(tuple(loops), body)
+        _PerfectNest(tuple(loops), (*sunk, *body))
         if is_plain and has_invariant_ranges and has_simple_body
         else None
+    )
+
+
+_MAX_SUNK_WEIGHT = 1.0  # limit on the weight of an operation that each inner iteration may repeat
+
+
+def _can_sink(before: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
+    """Whether the statements `before`, all those of the loops around `loop`, may be computed in
+    every iteration of it, or in none.
+    """
+    assigned = {s.name for s in before if isinstance(s, Assign)}
+    values = [s.value for s in before if isinstance(s, Assign)]
+    calls = [n for e in values for n in walk(e) if isinstance(n, Call)]
+    return (
+        len(values) == len(before)
+        and not assigned & names_read(loop.range)
+        and all(OPS[n.op].weight <= _MAX_SUNK_WEIGHT for n in calls)
+        and not any(may_raise_flags(e) for e in values)
+        and not AliasInfo(kernel).overlap(arrays_read(before), arrays_written((loop,)))
     )
 
 
@@ -144,19 +192,19 @@ def _best_order(
     sequential = [s for s in nest.loops if s not in parallel]
     if sequential and (len(sequential) > 1 or not _only_adds(nest, sequential[0])):
         return None  # the order of iterations that depend on each other must stay
-    if sequential and len(parallel) < 2 and not _shares_loads(nest, outside):
-        return None  # such as a matrix times a vector: nothing is loaded again
     is_map = not sequential and not nest.has_loops
     if is_map:
         return _contiguous_loop_last(nest, kernel)
-    vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
-    if vector_loop is not None:
-        others = [s for s in parallel if s is not vector_loop]
-        return [*_moved_outward(nest, vector_loop, others), *sequential]
-    # vectors of neighbouring sums do not pay; the terms of each sum may become lanes
-    if reassociate and sequential and _is_best_summed(nest, parallel, sequential[0], kernel):
-        return [*parallel, *sequential]
-    return None
+    if len(parallel) > 1 or not sequential or _shares_loads(nest, outside):
+        vector_loop = _best_vector_loop(nest, parallel, sequential, kernel)
+        if vector_loop is not None:
+            others = [s for s in parallel if s is not vector_loop]
+            return [*_moved_outward(nest, vector_loop, others), *sequential]
+        # vectors of neighbouring sums do not pay; the terms of each sum may become lanes
+        if reassociate and sequential and _is_best_summed(nest, parallel, sequential[0], kernel):
+            return [*parallel, *sequential]
+    # such as a matrix times a vector: nothing is loaded again, and only the strides count
+    return _contiguous_sum_last(nest, parallel, sequential, kernel) if sequential else None
 
 
 def _is_parallel(loop: Loop, kernel: Kernel) -> bool:
@@ -198,6 +246,35 @@ def _contiguous_loop_last(nest: _PerfectNest, kernel: Kernel) -> list[Loop] | No
     return [*(s for s in nest.loops if s is not best), best]
 
 
+def _contiguous_sum_last(
+    nest: _PerfectNest, parallel: list[Loop], sequential: list[Loop], kernel: Kernel
+) -> list[Loop] | None:
+    """The loop of the sums moved innermost, if fewer accesses have a stride along it than along the
+    innermost loop; else None. Of recurrences that are no reductions the order stays: each step
+    waits for the one before, and those of neighbours, which are independent, fill the time.
+
+        for j: for i: y[i] += a[i, j] * x[j]          j i → i j: a is contiguous along j
+        for i: for j: y[j] += a[i, j]                 as it is: along i, a would have a stride
+        for j: for i: y[i] = y[i] * 0.5 + a[i, j]     as it is
+    """
+    params = {p.name: p for p in kernel.params}
+    of_body = accesses(nest.body, [s.var for s in nest.loops])
+
+    def strided(loop: Loop) -> int:
+        """How many accesses vary along `loop` without unit stride."""
+        return sum(
+            any(f is None or f.coefficient(loop.var) != 0 for f in a.index)
+            and not has_unit_stride(a, params[a.array], loop.var)
+            for a in of_body
+        )
+
+    [sum_loop] = sequential
+    order = [*parallel, sum_loop]
+    if strided(sum_loop) >= strided(nest.loops[-1]):
+        return None
+    return order if _with_sums_in_registers(nest, order, kernel) is not None else None
+
+
 def _best_vector_loop(
     nest: _PerfectNest, parallel: list[Loop], sequential: list[Loop], kernel: Kernel
 ) -> Loop | None:
@@ -221,16 +298,23 @@ def _is_best_summed(
         for candidate_order in (nest.loops, order)
         for s in parallel
     ]
+    loops = _with_sums_in_registers(nest, order, kernel)
+    if loops is None or vectorization_obstacle(loops[-1], kernel) is not None:
+        return False
+    return loop_set(loops[0], kernel).cost({sum_loop.var}) < min(other_costs)
+
+
+def _with_sums_in_registers(
+    nest: _PerfectNest, order: Sequence[Loop], kernel: Kernel
+) -> list[Loop] | None:
+    """The loops of the nest in this order as `promote` will make them; None if what its innermost
+    loop then carries are not all reductions.
+    """
     promoted = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
     loops = [n for n in walk(promoted) if isinstance(n, Loop)]
     if len(loops) != len(order) or not (accs := loops[-1].accs):
-        return False
-    if (
-        not all(reduction_of(a, loops[-1]) for a in accs)
-        or vectorization_obstacle(loops[-1], kernel) is not None
-    ):
-        return False
-    return loop_set(loops[0], kernel).cost({sum_loop.var}) < min(other_costs)
+        return None
+    return loops if all(reduction_of(a, loops[-1]) for a in accs) else None
 
 
 def _moved_outward(nest: _PerfectNest, vector_loop: Loop, others: list[Loop]) -> list[Loop]:

@@ -262,3 +262,31 @@ def every_column_falls(x):
         if s > 0:
             return False
     return True
+
+
+@program(
+    f64=shaped((TALL, WIDE), (WIDE,), (TALL,)),
+    f32=shaped((TALL, WIDE), (WIDE,), (TALL,), dtype=F32),
+    i32=shaped((TALL, WIDE), (WIDE,), (TALL,), dtype=np.int32),
+)
+def columns_added_to_rows(a, x, y):
+    for j in range(x.shape[0]):
+        for i in range(y.shape[0]):
+            y[i] += a[i, j] * x[j]
+
+
+@program(f64=shaped((LARGEST, LARGEST), (LARGEST,)))
+def columns_times_what_changes(a, y):
+    for j in range(y.shape[0]):
+        t = y[j]
+        for i in range(y.shape[0]):
+            y[i] -= a[i, j] * t
+
+
+@program(f64=shaped(*PRODUCT))
+def product_by_rows_of_one_factor(a, b, c):
+    for i in range(c.shape[0]):
+        for k in range(a.shape[1]):
+            t = a[i, k]
+            for j in range(c.shape[1]):
+                c[i, j] += t * b[k, j]
