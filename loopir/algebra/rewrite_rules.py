@@ -17,11 +17,11 @@ from .constant_folding import fold_constants, is_constant, is_lossless_cast, neu
 from .may_raise import may_raise_flags
 
 __all__ = [
-    "absorbing_constant", "divide_by_one", "drop_equal_operand", "compare_with_itself",
-    "subtract_zero", "narrow_comparison", "push_negation", "drop_neutral_operand",
-    "combine_offsets", "expand_power", "fold_negation", "cancel_involution",
-    "push_cast_into_select", "simplify_cast", "simplify_select", "select_to_extremum",
-    "merge_nested_selects", "rewrite",
+    "absorb_negation", "absorbing_constant", "divide_by_one", "drop_equal_operand",
+    "compare_with_itself", "subtract_zero", "narrow_comparison", "push_negation",
+    "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
+    "cancel_involution", "push_cast_into_select", "simplify_cast", "simplify_select",
+    "select_to_extremum", "merge_nested_selects", "rewrite",
 ]
 
 _MAX_EXPANDED_POWER = 6  # the largest exponent that becomes products
@@ -181,13 +181,32 @@ def cancel_involution(e: Call) -> Expr | None:
 
 
 def push_negation(e: Call) -> Expr | None:
-    """``not a == b`` → ``a != b``; for integers ``not a < b`` → ``a >= b`` too."""
+    """``not a == b`` → ``a != b``; for integers ``not a < b`` → ``a >= b`` too; ``not (a | not b)``
+    → ``not a & b``, and the same for ``&``.
+    """
     (x,) = e.args
+    if isinstance(x, Call) and x.op in _DUAL and any(_calls(a, "not") for a in x.args):
+        a, b = (_args(y)[0] if _calls(y, "not") else Call("not", (y,), "bool") for y in x.args)
+        return Call(_DUAL[x.op], (a, b), "bool")
     if not isinstance(x, Call) or x.op not in NEGATED_COMPARISON:
         return None
     if _is_float(x.args[0].dtype) and x.op not in ("eq", "ne"):
         return None
     return Call(NEGATED_COMPARISON[x.op], x.args, "bool")
+
+
+_DUAL = {"and": "or", "or": "and"}
+
+
+def absorb_negation(e: Call) -> Expr | None:
+    """``a | (not a & b)`` → ``a | b``, and ``a & (not a | b)`` → ``a & b``."""
+    for a, other in (e.args, e.args[::-1]):
+        if not isinstance(other, Call) or other.op != _DUAL[e.op]:
+            continue
+        for negated, b in (other.args, other.args[::-1]):
+            if _calls(negated, "not") and _args(negated) == (a,):
+                return Call(e.op, (a, b), "bool")
+    return None
 
 
 def compare_with_itself(e: Call) -> Expr | None:
@@ -275,9 +294,17 @@ def merge_nested_selects(e: Call) -> Expr | None:
 
 
 def select_to_extremum(e: Call) -> Expr | None:
-    """``select(x < a, x, a)`` → ``min(a, x)``, which also returns `a` on a NaN or a tie."""
+    """``select(x < a, x, a)`` → ``min(a, x)``, which also returns `a` on a NaN or a tie; and
+    ``select(m & (x < a), x, a)`` → ``select(m, min(a, x), a)``.
+    """
     c, x, a = e.args
     if not isinstance(c, Call) or e.dtype == "bool":
+        return None
+    if c.op == "and":
+        for m, comparison in (c.args, c.args[::-1]):
+            extremum = select_to_extremum(Call("select", (comparison, x, a), e.dtype))
+            if extremum is not None:
+                return Call("select", (m, extremum, a), e.dtype)
         return None
     order = _STRICT.get(c.op, c.op) if _is_int(e.dtype) else c.op
     for position in (0, 1):
@@ -373,6 +400,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "add": (*_REDUCING, fold_negation, combine_offsets),
     "sub": (subtract_zero, fold_negation, combine_offsets),
     "pow": (expand_power,),
+    **{op: (*_REDUCING, absorb_negation) for op in _DUAL},
     "not": (cancel_involution, push_negation),
     "select": (simplify_select, merge_nested_selects, select_to_extremum),
     "cast": (simplify_cast, push_cast_into_select),

@@ -1,8 +1,9 @@
-"""Loop splitting on a flag: once it is true it stays true, and a second loop runs without it.
+"""Loop splitting on a flag: once it has changed it stays so, and a second loop runs without it.
 
-Such a flag says that some iteration has had an effect, for instance that a first element was found.
-The first loop, which is scalar, ends with the iteration that sets it; in the second the flag is a
-constant, so that the rest can be vectorised. The pass splits only where that is so.
+Such a flag says that some iteration has had an effect, for instance that a first element was found
+(``seen``), or that none was yet (``best is None``). The first loop, which is scalar, ends with the
+iteration that changes it; in the second the flag is a constant, so that the rest can be vectorised.
+The pass splits only where that is so.
 """
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ __all__ = ["split_on_flag"]
 
 
 def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Split a loop with a sticky flag, a bool accumulator that stays true once it is true: a scalar
-    loop until then, and the rest, in which the flag is the constant True.
+    """Split a loop with a sticky flag, a bool accumulator that stays true once it is true, or false
+    once it is false: a scalar loop until then, and the rest, in which the flag is a constant.
 
     Only if the loop cannot be vectorised as it is, and the rest can be. Accumulators that are
-    constant once the flag is true keep their values. Before::
+    constant once the flag has changed keep their values. Before::
 
         def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
             disjoint(x, out)
@@ -62,13 +63,14 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     fresh = FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        """`s` split, if it is not vectorisable but is so after its flag is true."""
+        """`s` split, if it is not vectorisable but is so after its flag has changed."""
         if not isinstance(s, Loop) or counted_range(s) is None:
             return s
         if not any(a.init.dtype == "bool" for a in s.accs):
             return s
         flat = flatten_loop(s, kernel, fresh) or s
-        flag = next((f for a in flat.accs if (f := _flag(a, flat)) is not None), None)
+        flags = (_flag(a, flat) for a in flat.accs if a.init.dtype == "bool")
+        flag = next((f for f in flags if f is not None), None)
         if flag is None or vectorization_obstacle(flat, kernel, reassociate=reassociate) is None:
             return s
         rest, settled = _loop_after_flag(flat, flag, kernel)
@@ -81,34 +83,55 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 @record(frozen=True, slots=True)
 class _Flag:
-    """A bool accumulator that starts as False and stays True once it is."""
+    """A bool accumulator that starts as the opposite of ``value``, and keeps that once it has it.
+    """
 
     name: str
-    cond: Expr  # the condition that sets it
+    value: bool
+    cond: Expr
+    """The condition under which an iteration changes it; the constant True: the first one does."""
 
 
 def _flag(acc: Accum, loop: Loop) -> _Flag | None:
-    """`acc` as a flag that the loop reads; None if it is none."""
+    """`acc`, a bool, as a flag that the loop reads; None if it is none. ::
+
+        seen = step(seen | c), at first False   →   True under c
+        none = step(none & c), at first True    →   False under not c
+        none = step(False), at first True       →   False after the first iteration
+    """
     match acc:
-        case Accum(init=Const(value=False, dtype="bool"), step=Call(op="or", args=(a, b))):
-            flag = Var(acc.name, "bool")
-            cond = b if a == flag else a if b == flag else None
+        case Accum(init=Const(value=False as first), step=Call(op="or", args=args)):
+            cond = _other_operand(acc.name, args)
+        case Accum(init=Const(value=True as first), step=Call(op="and", args=args)):
+            kept = _other_operand(acc.name, args)
+            cond = kept and Call("not", (kept,), "bool")
+        case Accum(init=Const(value=bool(first)), step=Const(value=bool(then))) if (
+            first is not then
+        ):
+            cond = literal(True, "bool")
         case _:
             return None
     readers = (*loop.body, *(a.step for a in loop.accs if a is not acc))
     if cond is None or acc.name in names_read(cond) or acc.name not in names_read(*readers):
         return None
-    return _Flag(acc.name, cond)
+    return _Flag(acc.name, not first, cond)
+
+
+def _other_operand(name: str, operands: tuple[Expr, ...]) -> Expr | None:
+    """Of two operands the one that is not the variable `name`; None if neither is it."""
+    a, b = operands
+    variable = Var(name, "bool")
+    return b if a == variable else a if b == variable else None
 
 
 def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, frozenset[str]]:
-    """`loop` with the flag assumed True, and the accumulators that are constant then.
+    """`loop` with the flag assumed to have changed, and the accumulators that are constant then.
 
-    An accumulator is assumed to be constant if the iteration that sets the flag gives it a
+    An accumulator is assumed to be constant if the iteration that changes the flag gives it a
     constant; those that do not keep it are removed until all do.
     """
-    settled: dict[str, Expr] = {flag.name: literal(True, "bool")}
-    before_flag = {flag.name: literal(False, "bool")}
+    settled: dict[str, Expr] = {flag.name: literal(flag.value, "bool")}
+    before_flag = {flag.name: literal(not flag.value, "bool")}
     for a in loop.accs:
         step = _simplest_form(_assume_true(substitute(a.step, before_flag), flag.cond))
         if isinstance(step, Const) and a.name != flag.name:
@@ -147,14 +170,18 @@ def _simplest_form(e: Expr) -> Expr:
 def _split_loop(
     loop: Loop, flag: _Flag, rest: Loop, settled: frozenset[str], fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """The loop until the flag is true, the rest, and copies of the accumulators that are constant.
+    """The loop until the flag has changed, the rest, and copies of the accumulators that are
+    constant.
     """
     assert isinstance(loop.range, Interval)
     first_remaining = Var(fresh.name("next"), INDEX)
     next_index = Call("add", (Var(loop.var, INDEX), index_const(1)), INDEX)
     accs = (*loop.accs, Accum(first_remaining.name, loop.range.lo, next_index))
     names = {n: fresh.name(n) for n in sorted(bound_names(loop))}
-    search = replace(loop, accs=accs, until=Var(flag.name, "bool"))
+    changed: Expr = Var(flag.name, "bool")
+    if not flag.value:
+        changed = Call("not", (changed,), "bool")
+    search = replace(loop, accs=accs, until=changed)
     search = rename_names(search, names)
     carried = tuple(
         replace(a, init=Var(names[a.name], a.init.dtype)) for a in rest.accs
