@@ -53,12 +53,13 @@ from .containers.ragged_lists import (
     ragged_list_comprehension,
     ragged_list_read,
 )
-from .containers.rectangular_lists import columns_of_rows, copy_rows, row_lists_to_tuples, swap_rows
+from .containers.rectangular_lists import copy_rows, row_lists_to_tuples, swap_rows
 from .containers.split_webs import split_list_webs
 from .containers.table_inference import infer_tables
 from .containers.table_iteration import table_iteration, unnamed_table
 from .containers.table_kinds import TABLE_TYPES, TABLES
 from .containers.table_methods import table_lookup, table_update
+from .containers.zipped_rows import columns_of_rows, loop_over_columns
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
@@ -433,6 +434,7 @@ MACROS: tuple[Macro, ...] = (
     copy_rows,                  # [row[:] for row in M]
     # before list_comprehension, whose loop over zip(*M) is not compiled
     columns_of_rows,            # [sum(c) for c in zip(*M)]
+    loop_over_columns,          # for c in zip(*M)
     array_list_start,           # u = [x.copy()]
     array_list_append,          # u.append(x)
     array_list_stack,           # np.array(u)

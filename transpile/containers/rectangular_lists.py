@@ -1,9 +1,9 @@
-"""Rectangular lists of lists: row copies, row swaps, columns; constant rows → tuples.
+"""Rectangular lists of lists: row copies, row swaps; constant rows → tuples.
 
 Macros for lists of lists whose items are assigned, which lowering keeps as arrays: `copy_rows`
-(``[row[:] for row in rows]``), `swap_rows` (``a[i], a[j] = a[j], a[i]``) and `columns_of_rows`
-(``zip(*rows)``). `row_lists_to_tuples` runs before macros: rows that are short displays and only
-read become tuples, which scalar replacement takes apart.
+(``[row[:] for row in rows]``) and `swap_rows` (``a[i], a[j] = a[j], a[i]``). `row_lists_to_tuples`
+runs before macros: rows that are short displays and only read become tuples, which scalar
+replacement takes apart.
 """
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
 
-__all__ = ["columns_of_rows", "copy_rows", "swap_rows", "row_lists_to_tuples"]
-
-_ITERABLE_BUILTINS = frozenset({
-    "all", "any", "enumerate", "len", "list", "max", "min", "sorted", "sum", "zip",
-})
-"""Builtins that give the same result for a list as for a tuple."""
-
+__all__ = ["copy_rows", "swap_rows", "row_lists_to_tuples"]
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp)
@@ -159,84 +153,6 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
     allowed = set(allowed_uses())
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
-
-
-@fires_on(ast.ListComp, ast.GeneratorExp)
-def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``[f(v) for v in zip(*rows)]`` → loops over the columns. Only where each column is an
-    argument of a builtin that gives the same result for a list as for a tuple (``sum``, ``max`` …).
-
-        u = [sum(v) for v in zip(*X)]
-    →
-        if len(X) < 1:
-            "Python's to answer"
-            _list = [sum(v) for v in zip(*X)]
-        else:
-            _list_1 = []
-            for _j_1 in range(len(X[0])):
-                _sum = 0
-                for _i_1 in range(len(X)):
-                    _sum = _sum + X[_i_1, _j_1]
-                _list_1.append(_sum)
-            _list = _list_1
-        u = _list
-    """
-    match node:
-        case ast.ListComp(generators=[first, *_]) | ast.GeneratorExp(generators=[first, *_]):
-            pass
-        case _:
-            return None
-    match first:
-        case ast.comprehension(
-            target=ast.Name(id=column), iter=ast.Call(args=[ast.Starred(value=ast.Name() as rows)])
-        ) if cx.builtin(first.iter) == "zip" and cx.is_builtin("len", "range"):
-            pass
-        case _:
-            return None
-    array = cx.fact(rows).array
-    if not is_list_of_lists(rows, cx) and (array is None or array.rank != 2):
-        return None
-    replacement = copy_tree(node)
-    assert isinstance(replacement, (ast.ListComp, ast.GeneratorExp))
-    column_index, row_index = cx.fresh("j"), cx.fresh("i")
-    items = cx.expr("[X[I][J] for I in range(len(X))]", X=rows, I=row_index, J=column_index)
-    generator = replacement.generators[0]
-    generator.target = ast.Name(column_index, ast.Store())
-    generator.iter = cx.expr("range(len(X[0]))", X=rows)
-    substitution = _Column(column, items, cx)
-    substitution.visit(replacement)
-    if substitution.escapes:
-        return None
-    name, no_rows = cx.fresh("list"), cx.expr("len(X) < 1", X=rows)
-    (original,) = cx.code("NAME = E", NAME=name, E=node)
-    lines = cx.code("NAME = E", NAME=name, E=replacement)
-    return cx.bound_name(name, lambda: guarded([no_rows], original, lines, cx))
-
-
-class _Column(ast.NodeTransformer):
-    """Replaces the name of a column by the list `items`, as an argument of `_ITERABLE_BUILTINS`.
-    ``escapes`` tells whether the name is used in another way.
-    """
-
-    def __init__(self, name: str, items: ast.expr, cx: Context) -> None:
-        self.name, self.items, self.cx, self.escapes = name, items, cx, False
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node:
-            case ast.Call(args=[ast.Name(id=name)]) if name == self.name and (
-                self.cx.builtin(node) == "list"
-            ):
-                return copy_tree(self.items)
-        if self.cx.builtin(node) in _ITERABLE_BUILTINS:
-            node.args = [
-                copy_tree(self.items) if isinstance(a, ast.Name) and a.id == self.name else a
-                for a in node.args
-            ]
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        self.escapes = self.escapes or node.id == self.name
-        return node
 
 
 def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:

@@ -14,7 +14,7 @@ from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
-from .iterables import Element, Stream, arange_as_range, stream_of
+from .iterables import Element, Stream, arange_as_range, is_iterator, stream_of
 
 __all__ = ["for_loop", "loop_over_changing_list", "paired_targets", "resized_names"]
 
@@ -72,7 +72,7 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     backward = isinstance(node.iter, ast.Call) and cx.builtin(node.iter) == "reversed"
     # a reversed loop counts down, so that lowering sees a range with step -1
     iterable = _only_argument(node.iter) if backward else node.iter
-    if iterable is None or (backward and cx.builtin(iterable) in ("zip", "enumerate", "reversed")):
+    if iterable is None or (backward and is_iterator(iterable, cx)):
         return None
     s = stream_of(iterable, cx, changed | bound_names(node.target))
     return None if s is None else _over_stream(node, s, backward, cx)

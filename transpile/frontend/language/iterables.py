@@ -10,7 +10,7 @@ Loops (`for_loops`), reductions (`builtin_folds`) and comprehensions use streams
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
-from ..ast_names import mentions_none_of
+from ..ast_names import mentions_none_of, rename_names
 from ..ast_walk import tree_key
 from ..integer_constants import integer_constant
 from ..macros.firing_conditions import is_constant_tuple
@@ -29,7 +29,7 @@ from .tuple_replacement import constant_tuple, indexable_tuple
 
 __all__ = [
     "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",
-    "Element", "Stream", "clamped_length", "stream_of",
+    "Element", "Stream", "clamped_length", "is_iterator", "stream_of",
 ]
 
 Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
@@ -196,8 +196,9 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
 
         enumerate(zip(x, y))   →   Stream(length=<min(len(x), len(y))>, at(i)=(i, (x[i], y[i])))
 
-    Arguments of ``zip``, ``enumerate``, ``reversed`` and ``iter`` are streams themselves; the
-    leaves are ranges, displays, arrays, lists, and lists of tuples.
+    Arguments of ``zip``, ``enumerate``, ``reversed`` and ``iter`` are streams themselves, as is
+    what a generator iterates over; the leaves are ranges, displays, arrays, lists, and lists of
+    tuples.
 
     ``rebound``: names that the loop binds. Python evaluates the iterable once, before the loop, but
     its length and elements are computed in each iteration. So an expression that reads one of these
@@ -223,6 +224,8 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
             return stream_of(a, cx, rebound)
         case "reversed", ast.Call(args=[a], keywords=[]):
             return _reversed(a, cx, rebound)
+        case _, ast.GeneratorExp():
+            return _generator(it, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
             return _slice(it, cx, rebound) or _array(it, cx, rebound)
         case _, ast.Attribute(value=ast.Name() as x, attr="flat") if (
@@ -365,11 +368,13 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
 
 
 def _zip(
-    args: Iterable[ast.expr], strict: bool, cx: Context, rebound: Collection[str]
+    args: list[ast.expr], strict: bool, cx: Context, rebound: Collection[str]
 ) -> Stream | None:
     """``zip(s, t)`` → element ``(s[i], t[i])`` of ``min(len(s), len(t))``. With ``strict=True``,
     that the lengths are equal is checked.
     """
+    if any(isinstance(n, ast.GeneratorExp) for a in args[:-1] for n in ast.walk(a)):
+        return None  # zip may evaluate one more of its items, which may raise
     streams = [stream_of(a, cx, rebound) for a in args]
     known = [s for s in streams if s is not None]
     if len(known) < len(streams):
@@ -386,9 +391,47 @@ def _zip(
     return Stream(setup, length, lambda i: tuple(s.at(i) for s in known), checks)
 
 
+def _generator(
+    it: ast.GeneratorExp, cx: Context, rebound: Collection[str]
+) -> Stream | None:
+    """``(v * 2 for v in s)`` → element ``s[i] * 2`` of ``len(s)``. None for a generator with a
+    condition, or a second ``for``, or whose value binds names or reads one that is `rebound`.
+    """
+    match it.generators:
+        case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
+            pass
+        case _:
+            return None
+    parts = [n for e in (it.elt, source) for n in ast.walk(e)]
+    if not mentions_none_of(it.elt, rebound) or any(isinstance(n, _SCOPES) for n in parts):
+        return None  # an item of an inner generator may raise where the value does not read it
+    s = stream_of(source, cx, rebound)
+    if s is None or not isinstance(s.at(ast.Constant(0)), ast.expr):
+        return None
+
+    def at(i: ast.expr) -> ast.expr:
+        item = s.at(i)
+        assert isinstance(item, ast.expr)
+        return rename_names(it.elt, {name: item})
+
+    return Stream(s.setup, s.length, at, s.checks)
+
+
+_SCOPES = (
+    ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await,
+    ast.Yield, ast.YieldFrom,
+)
+
+
+def is_iterator(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` makes an iterator, of which Python's ``reversed`` raises TypeError."""
+    makers = ("zip", "enumerate", "reversed", "iter")
+    return isinstance(e, ast.GeneratorExp) or cx.builtin(e) in makers
+
+
 def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
     """``reversed(s)`` → element ``s[n - 1 - i]``. None for iterators, of which Python raises."""
-    if cx.builtin(a) in ("zip", "enumerate", "reversed"):
+    if is_iterator(a, cx):
         return None
     s = stream_of(a, cx, rebound)
     if s is None:

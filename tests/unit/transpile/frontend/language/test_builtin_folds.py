@@ -116,3 +116,32 @@ def test_functools_reduce_of_changing_lists(body: str, tmp_path: Path) -> None:
     fused = fuse(plain, on_reject="silent", reassociate=False)
     for values in ([1.0], [3.0, 1.0, 2.0], [float(v) for v in range(9)], []):
         assert_same(outcome(fused, (values[:],)), outcome(plain, (values[:],)), body)
+
+
+LAZY = {
+    "for a, c in zip(x, (v * v - k for v in y)): s = s * 0.5 + a * c": True,
+    "for i, c in enumerate(1.0 / (v + k) for v in y): s = s * 0.5 + i * c": True,
+    "for c in (v + k for v in y):\n        s = s * 0.5 + c\n        k = k + 1": True,
+    "for a, c in zip(x, (k * v for v in y)):\n        s = s * 0.5 + c\n        k = k + a": None,
+    "for a, c in zip((1.0 / v for v in x), y): s = s * 0.5 + a * c": False,
+    "a = 2.0\n    for a, c in zip(x, (v * a for v in y)): s = s * 0.5 + c": False,
+    "for c in reversed(v for v in x): s = s * 0.5 + c": False,
+    "for a, c in zip(zip((10 // v for v in k), x), y): s = s * 0.5 + a[0] * c": False,
+    "s = min(abs(v - w) for v, w in zip(x, (u * u for u in y)))": True,
+}
+
+
+@pytest.mark.parametrize("loop", LAZY)
+def test_loops_over_generators(loop: str, tmp_path: Path) -> None:
+    """An item of a generator is evaluated when the loop gets to it, and none that zip drops."""
+    text = f"def f(x, y, k):\n    s = 0.5\n    {loop}\n    return s\n"
+    plain = written(tmp_path, text).f
+    fused = fuse(plain, on_reject="silent", reassociate=False)
+    for n in range(4):
+        for m in range(4):
+            x, y = np.arange(float(n))[::-1].copy(), np.arange(m) + 0.5
+            k: Any = np.arange(n)[::-1].copy() if "v in k" in loop else 1.5
+            for args in ((x, y, k), (x.tolist(), y.tolist(), k)):
+                assert_same(outcome(fused, args), outcome(plain, args), f"{loop} {n} {m}")
+    if LAZY[loop] is not None:
+        assert fused.report(np.ones(2), np.ones(2), 1.5).accepted == LAZY[loop]
