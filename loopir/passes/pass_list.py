@@ -12,10 +12,21 @@ from typing import Any
 
 from ..algebra.constant_folding import constant_trip_count
 from ..dtypes import DTYPES
+from ..ir_names import names_read
 from ..ir_traversal import contains, contains_nest, memoized_per_node, ops_within, walk
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
-from ..nodes import Check, If, Interval, Kernel, Loop, Store, VecLoop, While
+from ..nodes import (
+    Call,
+    Check,
+    If,
+    Interval,
+    Kernel,
+    Loop,
+    Store,
+    VecLoop,
+    While,
+)
 from .canonical.canonicalize_loops import canonicalize_loops
 from .canonical.promote_f16 import promote_f16
 from .canonical.simplify import simplify
@@ -40,6 +51,7 @@ from .loops.unroll import unroll
 from .memory.carry_indexed import carry_indexed
 from .memory.compress_stores import compress_stores
 from .memory.dead_stores import dead_stores
+from .memory.fixed_order_recurrences import fixed_order_recurrences
 from .memory.load_elimination import load_elimination
 from .memory.pack_bools import pack_bools
 from .memory.pack_gathers import pack_gathers
@@ -98,6 +110,16 @@ def _carries_bools(kernel: Kernel) -> bool:
 def _carries_indices(kernel: Kernel) -> bool:
     """Whether a loop has an int as an accumulator, which may be the index of an element."""
     return any(DTYPES[a.init.dtype].kind in "iu" for loop in _loops(kernel) for a in loop.accs)
+
+
+def _carries_values(kernel: Kernel) -> bool:
+    """Whether a loop has an accumulator that may step to a value of the iteration, such as an
+    element: its step is no expression of the accumulator itself, or selects.
+    """
+    return any(
+        a.name not in names_read(a.step) or (isinstance(a.step, Call) and a.step.op == "select")
+        for loop in _loops(kernel) for a in loop.accs
+    )
 
 
 def _chooses(kernel: Kernel) -> bool:
@@ -245,6 +267,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=split_at_pivot, when=_stores_in_loops,
         reason="an element that a loop may overwrite would block vectorisation",
+    ),
+    Pass(
+        run=fixed_order_recurrences, when=_carries_values, reorders=True,
+        reason="after exit_values; before if_convert, which leaves loops that cannot be vectorised",
     ),
     Pass(run=if_convert, needs=(Loop, If), reason="vector loops have no branches", reorders=True),
     Pass(
