@@ -49,11 +49,15 @@ class RegisterTile:
 
 
 def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
-    """How many vectors side by side fit in registers, in a loop with `rows` accumulators for each.
+    """How many vectors side by side (columns) a loop gets that has `rows` accumulators for each: a
+    power of two.
 
-    Each column needs one more register for its load; all columns share one for a broadcast and one
-    for a temporary. At most as many columns as the latency of an addition are used; without loads,
-    as many for each pipe.
+    At first the largest one up to ``latency``, so that while one addition is waited for, those of
+    the other columns are issued, one a cycle; without loads up to ``latency * pipes``, as many as
+    are issued on all pipes. This is halved until the registers suffice: `rows` and one for the load
+    for each column, and two that all columns share, for a broadcast and for a temporary.
+
+        16 registers, latency 4, 2 pipes: 4 columns for 2 rows (4 * 3 + 2 = 14 registers); 2 for 6
     """
     limit = machine.latency if loads else machine.latency * machine.pipes
     vectors = 1 << (limit.bit_length() - 1)
@@ -63,9 +67,15 @@ def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
 
 
 def interleave_count(machine: Machine, weight: float) -> int:
-    """How many vectors to interleave in a body without sums that costs `weight` additions.
+    """How many vectors to interleave in a body without sums that costs `weight` additions: enough
+    to fill the pipes while an operation waits for another one.
 
-    Enough to fill the pipes while a dependence chain waits for its latency.
+    At first as many as `max_tile_columns` has for no accumulators. Halved until the additions of
+    the group, ``vectors * weight``, are no more than all pipes issue in ``latency**2`` cycles, the
+    time of a chain of ``latency`` dependent additions (a rule of thumb): a longer body has enough
+    work of its own.
+
+        latency 4, 2 pipes: 4 vectors up to weight 8, 2 up to weight 16, else 1
     """
     vectors = max_tile_columns(machine, 0)
     while vectors > 1 and vectors * weight > machine.latency**2 * machine.pipes:

@@ -278,13 +278,14 @@ class Plan:
     after the kernel if these are restored.
     """
     snapshot: bool = False
-    """Whether the kernel may fail after it has written, so that ``writes`` are copied before each
-    call, and restored.
+    """Whether ``writes`` are copied before each call, to be put back before Python replays it: the
+    kernel may fail after it has written and Python cannot write the same again, or it may have to
+    show a warning whose message only Python knows.
     """
     copied_up_to: int = 0
-    """With several ``sources``, arrays that the kernel overwrites and reads are copied before a
-    call if they have at most this many bytes: only a run as Python shows which operation warns
-    first.
+    """Where only a replay shows which operation warns, ``writes`` are copied before a call if they
+    have at most this many bytes, and the kernel also reads one of them (``rewrites``, or two
+    arguments are one array). One of 0 (never), `CHEAP_COPY_BYTES` and `NO_COPY_LIMIT`.
     """
     temporaries: frozenset[str] = frozenset()
     """Arrays that the function makes, and that do not escape: they need not exist."""

@@ -18,7 +18,8 @@ class NoCompiler(Exception):
 
 
 class BuildError(Exception):
-    """The C compiler or the loader failed: the message has the first lines, ``output`` all of it.
+    """The C compiler or the loader failed. The message has the first lines of what the compiler
+    said, ``output`` the first `c_compiler.OUTPUT_BYTES` of it (empty if it did not fail itself).
 
     ``is_fault``: it is about the state of the system (memory, disk, processes), and may be gone
     when it is tried again.

@@ -488,8 +488,15 @@ class _VectorLoop:
     # -- the remainder
 
     def _remainder(self, s: Scope) -> Iterator[str]:
-        """The remainder, register by register; many accumulators, and all of a large kernel, are
-        put into an array, to be indexed.
+        """The remainder, register by register. Each register adds to its own part of the vector
+        accumulators, so that the order of a sum stays. Three forms, the first that applies:
+
+        - a loop in which all use part 0 (`_registers_until`): the group is one register, or has
+          neither vector accumulators nor scans;
+        - the body once for each register (`_unrolled_remainder`): the group is unrolled, masks are
+          bits, it has at most `_FEW` registers and no scan, and the kernel is not large;
+        - else a loop with a counter ``r`` of registers: accumulators that are C variables are
+          copied to an array, which is indexed by ``r``, and copied back after the loop.
         """
         if self.count == 1 or not (self.vectors or self.s.running):
             yield from self._registers_until(self.end, 0, s)
@@ -534,7 +541,8 @@ class _VectorLoop:
             if (i < stop) { live = tp_first(stop - i); … }   the partial one, under a mask
 
         Where masks are bits (AVX-512), a full mask costs nothing: one loop runs all registers under
-        a mask. `r`: the register of each accumulator to use, a number, or a C name that counts.
+        a mask. Of width 1 there are only whole registers. `r`: the register of each accumulator to
+        use, a number, or a C name that counts.
         """
         advance = f"{self.i} += {self.width}" + (f", {r}++" if isinstance(r, str) else "")
         has_bit_masks = s.target.masks == "bits"

@@ -60,7 +60,12 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     """How many registers a group has in a loop without reductions: how often the vector loop is
     unrolled, which LLVM calls its interleave count. A loop with a reduction has a group of as many
     lanes as `passes.vector.vectorize._group_lanes` says, on every target, and so of ``group //
-    width`` registers. `legalize._legalize_loop` distinguishes them.
+    width`` registers. `legalize._legalize_loop` distinguishes them. In this order:
+
+    - 1 if the target has no vector registers, or the loop appends, which has to stay in order;
+    - if registers can share its inner loops (`can_jam_inner_loops`), as many as fit beside what
+      these carry (`_registers_that_share_loops`);
+    - else as many as fill the pipes, fewer for a body of more work (`interleave_count`).
 
         y[i:8] = x[i:8] * 2.0                     4: the products of four registers overlap in time
         the loop over columns of a @ b, 6 rows    2: 12 sums, 2 loads and 2 operands make up 16

@@ -1,7 +1,6 @@
 """The ``transpile`` command: argument parsing and its tasks.
 
-Exit status: 0 success; 1 a loop left to Python under --check, or an operation that has no form in
-MLIR; 2 bad usage or an unreadable file.
+`main` returns the exit status, and its docstring says what each one means.
 """
 from __future__ import annotations
 
@@ -142,13 +141,19 @@ def _contradiction(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these words (those of the process if None); returns the exit status:
+    """Run the command with these words (those of the process if None); returns the exit status (of
+    several files and functions the greatest):
 
-    - 0: done, and ``--check`` has found nothing;
-    - 1: ``--check`` has found a loop that is left to Python, or ``--emit mlir`` an operation that
-      has no form in MLIR (`_run_task`);
+    - 0: done, and ``--check`` has found nothing; or the reader of the output has exited before the
+      end, whatever was found;
+    - 1: ``--check`` has found a loop that is left to Python, or with ``--select`` one of its codes
+      (`CheckRules.fails`); with ``--check`` and a stage to print, a refused function (without
+      ``--check`` only one that compiles and has no such form, as in MLIR: `_write_stages`);
+    - under ``--run`` the status of the script: 1 if it raised, 130 if it was interrupted;
     - 2: bad usage, a file that cannot be read, or output that cannot be written;
     - 130: interrupted, by the convention of shells.
+
+    ``transpile bisect`` and ``transpile reduce`` have statuses of their own (`run_command`).
     """
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
@@ -299,7 +304,12 @@ def _load(
 def _report_functions(
     functions: Sequence[AnyFused], rules: CheckRules, options: argparse.Namespace
 ) -> int:
-    """Report on each function, or print one of its stages. Returns the exit status."""
+    """Report on each function, or print one of its stages. Returns the exit status: of stages that
+    of `_write_stages`; else 1 if ``--check`` fails for some function (`CheckRules.fails`), or 0.
+
+    Under ``--check`` the reports are only those of functions that fail, and of those about which a
+    rejection is not known before the file runs (`Case.counts`).
+    """
     from .file_cases import cases_of
 
     _replace_unencodable()

@@ -55,10 +55,10 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
     - ``np.array(list(d))``, also of a view: ``np.array`` of the list;
     - ``max(d, key=d.get)``, ``min``: a loop over the values before the statement.
 
-    The lists are in the order of insertion. `table_inference` has collected the places where that
-    is Python's order, or no matter (``HashTable.iterated_at``). For a name in another place the
-    macro returns None: it is a use by key, such as ``d[k]``, which `table_lookup` expands, or one
-    that lowering refuses.
+    The lists are in the order of insertion. `table_inference._uses_in_known_order` has found where
+    that is Python's order, or does not matter (``HashTable.iterated_at``): ``sorted(s)`` of a set,
+    for example, but not a loop over a set. In any other place the macro returns None: that is a use
+    by key, such as ``d[k]``, which `table_lookup` expands, or one that lowering refuses.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in cx.facts.tables:

@@ -11,10 +11,11 @@ The last step of lowering, called by `lower_function.py`. `assemble_plan` decide
 - when the caller's arrays that the kernel writes are copied (the first row that applies):
 
   ==================== ===========================================================================
-  never                the kernel writes none, or cannot fail after it has written and has no
-                       operation that may raise a float condition (`Plan.sources`)
-  always               it may fail after it has written, or may have to show a warning whose
-                       message only Python knows (`Plan.snapshot`)
+  never                the kernel writes none of them
+  always               it may fail after it has written and Python cannot write the same again, or
+                       it may have to show a warning whose message only Python knows
+                       (`Plan.snapshot`)
+  never                it has no operation that may raise a float condition (`Plan.sources`)
   errstate observable  a float condition may raise, call back, or warn each time, as the error state
                        and the warning filters are at the call (`errors_observable`)
   small enough         it overwrites what it reads (`Plan.rewrites`, or two arguments are one

@@ -19,14 +19,15 @@ def with_copies_decided(plan: Plan, kernel: Kernel, fused: Kernel) -> Plan:
     in `assemble_plan`, whose table of cases has these fields, too. `python_wrapper._snapshot` makes
     the condition of a call from them, and `Variant._judge_and_restore` puts the copies back.
 
-    - ``rewrites``: False if no array is both read and written any more, so that Python can run on
-      what the kernel has written;
+    - ``rewrites``: False if the kernel reads none of ``plan.writes`` any more, so that Python can
+      run on what it has written;
     - ``snapshot``: False if all checks come before the first write (`checks_before_writing`),
       unless a warning has a message that only Python knows;
-    - ``copied_up_to``: with several sources of warnings, only a replay shows which of them warns
-      first. Arrays of any size are copied if that costs little compared with the work of the
-      kernel (of `fused`, whose scalar loops show the work), and for a recording kernel, which only
-      runs in calls that warn; else arrays of up to `CHEAP_COPY_BYTES`.
+    - ``copied_up_to``: raised if several operations may warn (``plan.sources``), since only a
+      replay shows which of them warns first. It becomes `NO_COPY_LIMIT` if copies cost little
+      compared with the work of the kernel (`copies_are_cheap` of `fused`, whose scalar loops show
+      the work), and for a recording kernel, which only runs in calls that warn; else
+      `CHEAP_COPY_BYTES`. A call obeys it only if the kernel reads what it writes (`_snapshot`).
     """
     rewrites = plan.rewrites and not arrays_read(kernel.body).isdisjoint(plan.writes)
     snapshot = plan.snapshot and (plan.has_unknown_messages or not checks_before_writing(kernel))

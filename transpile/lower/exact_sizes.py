@@ -61,12 +61,15 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
     for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
 
     - an operation has other bits, though no op of the kernel shows it, as ``x ** 3`` by products
-      (`Plan.rounds_otherwise`): none;
-    - the kernel has a copy of itself for small calls (`with_small_calls`): the size that is for;
-    - it has no sum or function whose bits may differ: any size; it has some that differ for every
-      size, as a vectorised ``exp``: none;
-    - else the largest size for which all conditions of such copies hold (`exact_up_to`). Arguments
-      without which that size is the same do not count: above, the length of ``x``.
+      (`Plan.rounds_otherwise`): no size;
+    - the whole kernel has a copy for small calls (`with_small_calls`): `LARGEST_SMALL_CALL`;
+    - no sum or function of it may have other bits: any size;
+    - one may at every size, as a vectorised ``exp``: no size;
+    - else its sums have copies for few terms, each under a condition (above, ``n <= 32``): the
+      largest size of a call for which all these conditions hold (`exact_up_to`).
+
+    In the last case only arguments count on which that size depends: above ``n``, and not the
+    length of ``x``.
 
     ``kernel``: the result of all passes on that of `plan`; ``types``: of the function's parameters,
     in their order. The stage ``load`` puts the answer into the `KernelInterface`.

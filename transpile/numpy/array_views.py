@@ -39,7 +39,7 @@ __all__ = [
     "View", "broadcast_views", "element_at", "broadcast_subscripts", "is_unit_length",
     "is_viewable", "named_array_view", "materialized_view", "scalar_overflow_checks",
     "may_read_array", "scalar_view", "length_mismatches", "view_of", "operands_by_index",
-    "recomputed_operands",
+    "operands_to_materialize",
 ]
 
 
@@ -267,9 +267,10 @@ def operands_by_index(
     return views
 
 
-def recomputed_operands(operands: Sequence[ast.expr], cx: Context) -> set[int]:
-    """The positions of operands of an elementwise operation that are computed once, into an array
-    before the operation. `elementwise_ops` passes them to `operands_by_index`.
+def operands_to_materialize(operands: Sequence[ast.expr], cx: Context) -> set[int]:
+    """The positions of operands of an elementwise operation that are computed into an array before
+    the operation, since as a part of its loop nest they would be computed again for each row.
+    `elementwise_ops` and `elementwise_formulas` pass them to `operands_by_index`.
 
         X / np.exp(y)     of a matrix and a vector: {1}, so that there is one exp for each column
     →
@@ -285,13 +286,13 @@ def recomputed_operands(operands: Sequence[ast.expr], cx: Context) -> set[int]:
     """
     rank = max(cx.fact(e).rank or 0 for e in operands)
 
-    def is_recomputed(e: ast.expr) -> bool:
+    def is_worth_an_array(e: ast.expr) -> bool:
         operand_rank, shape = cx.fact(e).rank or 0, cx.fact(e).shape
         unit_first = operand_rank > 1 and shape is not None and shape[0] == UNIT_LENGTH
         stretched = operand_rank < rank or unit_first
         return operand_rank > 0 and stretched and any(_is_expensive(n, cx) for n in ast.walk(e))
 
-    return {k for k, e in enumerate(operands) if is_recomputed(e)}
+    return {k for k, e in enumerate(operands) if is_worth_an_array(e)}
 
 
 def _is_expensive(n: ast.AST, cx: Context) -> bool:

@@ -46,13 +46,15 @@ _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
-"""Nanoseconds of a compiled call: from ``_LONG_CALL`` on Python is not tried, unless the call takes
-more than `_PER_ITEM` an item and so is spent on conversions; then from ``_LONGEST_CALL`` on.
+"""Nanoseconds of a compiled call, below which Python may be tried: ``_LONG_CALL``, without the time
+for conversions of lists (`_CONVERSION`); ``_LONGEST_CALL`` if the call takes more than `_PER_ITEM`
+for each item. Of longer calls the share of the kernel decides (`_KERNEL_SHARE`).
 """
 
 _PER_ITEM = 300
-"""Nanoseconds for an item of the arguments, more than a loop over them takes in compiled code: the
-call converts them, or builds its result of nested lists.
+"""Nanoseconds of a compiled call for each item of its arguments (its size), from which on most of
+it must be conversions: of the arguments, or to a result of nested lists. A compiled loop takes less
+for an item. This is a high estimate and `_CONVERSION` a low one: both then allow fewer trials.
 """
 
 _KERNEL_SHARE, _KERNEL_SHARE_OF_SHORT, _QUITE_SHORT_CALL = 200, 20, 10_000_000
@@ -63,7 +65,7 @@ nanoseconds, whose trial may take some five times as long.
 """
 
 _CONVERSION = 10
-"""Nanoseconds in which an item of a list is surely converted."""
+"""Nanoseconds that the conversion of an item of a list takes at least."""
 
 _SHORT_CALL = 250
 """Nanoseconds of a compiled call that is short enough for smaller calls too, whatever Python takes.
@@ -120,8 +122,8 @@ def _may_try_python(
     - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
       which Python does not need: so the trial takes about as long as the call, or a few times as
       long;
-    - the call is so short (`_LONG_CALL`), after the time in which its lists are surely converted,
-      that a much longer one is not noticed either;
+    - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
+      lists (`_CONVERSION`): a hundred times as long is not noticed either;
     - the call takes so long for each item (`_PER_ITEM`) that conversions must be most of it, and
       less than `_LONGEST_CALL` in all.
     """

@@ -471,8 +471,11 @@ class _WrapperSource(PrologueSource):
             1. never                    ()
             2. always                   copy_arrays((out, ))
             3. errstate observable,     copy_arrays((out, )) if state != quiet_state and
-               or small enough              errors_observable() or total_bytes((out, )) <= 4096
+               or small enough              errors_observable() or total_bytes((out, )) <= 32768
                                             else ()
+
+        The number is `Plan.copied_up_to`. If that is 0, or the kernel surely reads nothing that it
+        writes, the condition is the error state alone.
         """
         interface = self.interface
         if not interface.writes or not (interface.snapshot or interface.sources):

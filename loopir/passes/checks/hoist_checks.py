@@ -118,10 +118,14 @@ def assume_checks_hold(loop: Loop) -> Stmt:
 
 
 def checks_before_writing(kernel: Kernel) -> bool:
-    """Whether every check of `kernel` is made before its first visible store.
+    """Whether Python can replay a failed call of `kernel` without copies of the arrays, for
+    `transpile.lower.decide_copies`. True if
 
-    Then a replay in Python needs no copies of the arrays: `transpile.pipeline` takes no snapshots.
-    Of a kernel that is one branch, either side has to be so.
+    - nothing leads to a replay: there is no check that does, and no ``strict`` float condition; or
+    - the kernel ends at the first failed check (``stops``; else it would go on and store), and the
+      statements up to the last one with a check store only to private arrays.
+
+    Of a kernel that is a single ``if``, both sides have to be so.
     """
     match kernel.body:
         case (If(then=then, orelse=orelse),):

@@ -68,10 +68,15 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     order of the blocks. So a sum has the same bits whoever computed its blocks. A search goes by
     rounds of parts (`split_search`), the first of which is run alone.
 
-    In a kernel that stops at a failed check, a loop that checks may write to ``private`` arrays,
-    those that the call has made: of others the caller would see, when Python has raised at the
-    first failure, what later iterations have written. If the elements that it stores are known
-    before it runs, they are put back then (``undoes``). Before::
+    A failed check may end the kernel in such a loop (`Kernel.stops`), and Python then raises at
+    that iteration; but other threads may have stored for later iterations. So a loop with checks is
+    parallel only if the caller cannot see these stores:
+
+    - they are to ``private`` arrays, which the call has made; or
+    - the elements are known before the loop runs (`undo_obstacle`). The loop is marked ``undoes``,
+      and its code puts them back if a check fails.
+
+    Before::
 
         def k(x: f64[::1], total: mut(f64[()])):
             for i in loop(range(0, min(x.shape[0], 262144), 4096), s=0.0):
@@ -114,10 +119,15 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
 def loops_left_serial(
     kernel: Kernel, private: Collection[str] = ()
 ) -> Iterator[tuple[Splittable, str]]:
-    """The outermost loops of the final `kernel` in which no loop is parallel, each with the reason
-    (`_obstacle`), for the report. Left out are loops that are too brief to matter, and versions of
-    a parallel loop, such as the one with checks: loops of the same loop of the source that write to
-    the same arrays. ``private``: as for `parallelize`.
+    """The outermost loops of the final `kernel` that one thread runs, each with the reason
+    (`_obstacle`), for the report: loops that are not parallel, and have no parallel loop inside.
+    Left out are
+
+    - loops that are too brief to matter (`_is_brief`);
+    - other versions of a parallel loop, such as the one with checks. A version comes from the same
+      loop of the source and writes to the same arrays (`_origin`).
+
+    ``private``: as for `parallelize`.
     """
     parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
 

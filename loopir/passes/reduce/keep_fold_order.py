@@ -68,10 +68,11 @@ def keep_fold_order(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
-    """Whether the loop would be vectorised, folds floats, and may have few terms.
+    """Whether `keep_fold_order` makes a copy of `loop` for few terms: it would be vectorised, which
+    reorders a fold of floats; it may have few terms; and its length is not bounded already.
 
-    Loops with appends are left alone, and those that read bools which the kernel has stored:
-    `pack_bools` packs arrays that only vector loops read.
+    Not of a loop with appends, nor of one that loads from a temporary array of bools: the copy is
+    scalar, and because of its scalar loads `pack_bools` would not store the array as bits.
     """
     counted = counted_range(loop)
     if counted is None or is_short_fold(loop):

@@ -27,7 +27,7 @@ SHORT_LIMIT = 32
 """Folds with fewer terms (exclusive: so many are not short) run in one lane each. `SHORT_FOLD` of
 `vectorize`, the limit for folds that are in no other loop, is inclusive.
 """
-UNSHARED_LIMIT = 12  # the limit if no outer loop shares what the lanes gather
+UNSHARED_LIMIT = 12  # the limit (exclusive, too) if no other loop reuses what the lanes gather
 
 
 def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -93,9 +93,13 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
 
         for i: for j: for k in loop(0, x.shape[1], s=0.0): …     →    x.shape[1] < 32
 
-    The limit is `SHORT_LIMIT` terms; `UNSHARED_LIMIT` if what the lanes load changes in every loop
-    of the nest, so that these loads, which are gathers, are shared by no other iterations. It is
-    the same on every machine, as the version decides the order of the terms. No version where
+    Lanes that run along `j` load ``y[j, k]`` by a gather. The limit depends on whether another loop
+    of the nest needs the same elements again (`_shares_loads`), since a gather is then worth more::
+
+        for i: for j: for k: s += x[i, k] * y[j, k]     `SHORT_LIMIT`: each i needs the same y[j, k]
+        for j: for k: s += y[j, k]                      `UNSHARED_LIMIT`: none does
+
+    It is the same on every machine, as the version decides the order of the terms. No version where
 
     - `nest` is more than loops in loops down to folds, or its outermost loop has accumulators;
     - the folds have different lengths, are never short, or a length is known only in the nest;
@@ -141,7 +145,9 @@ def _is_pure_reduction(loop: Loop) -> bool:
 
 
 def _shares_loads(path: list[Loop]) -> bool:
-    """Whether what the lanes load is invariant in another loop of the path."""
+    """Whether another loop of the path than the one that becomes lanes changes no subscript of what
+    the lanes load: each of its iterations then loads the same elements.
+    """
     parallel = _parallel_loop(path)
     uniformity = Uniformity(parallel)
     loads = [n for fold in inner_loops(path[-1]) for n in walk(fold) if isinstance(n, Load)]

@@ -76,8 +76,9 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
 
 
 def _computes_twice(b: Block) -> bool:
-    """Whether an operand that the block computes is found once more, in it or in blocks in it. Only
-    then can two values be equal, whatever is stored in between.
+    """Whether a call or load that the block computes occurs once more, in it or in blocks nested in
+    it. A quick test, so that `_Naming` walks few blocks: it ignores stores in between, after which
+    the second load may have another value.
     """
     computed: set[Node] = set()
     in_subscripts: list[Node] = []
@@ -94,8 +95,10 @@ def _computes_twice(b: Block) -> bool:
 
 
 def _operands(e: Any) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """The calls and loads in `e`, with `e` itself: those outside subscripts of loads, and operands
-    within them. A whole subscript is left as it is, so it does not count.
+    """The calls and loads in `e`, with `e` itself, as two tuples: those outside of subscripts, and
+    those that are parts of a subscript. A whole subscript is in neither: it is left as it is.
+
+        x[2 * i + 1] + y    →    (x[2 * i + 1] + y, x[2 * i + 1]), (2 * i,)
     """
     return _NONE if type(e) in (Var, Const, Dim) else _operands_of_tree(e)
 

@@ -200,7 +200,14 @@ class _IntegerNarrowing:
                 return None
 
     def narrower(self, e: Call) -> Expr:
-        """`e` in the narrowest dtype that represents it, where all its wide operands were widened.
+        """`e` in the narrowest dtype that has all values of its 64-bit operands and of its result
+        (not of a comparison), cast back to 64 bits; of `u8` elements::
+
+            i64(x[i]) * 77    →    i64(i16(x[i]) * i16(77))
+
+        `e` itself if a 64-bit operand is neither a widened narrow value nor a constant, if none is
+        a widened value, if no narrower dtype has all values, or if a shift may move by as many bits
+        as the dtype has.
         """
         wide = [x for x in e.args if x.dtype == INDEX]
         narrow = [_before_widening(x) for x in wide]

@@ -36,8 +36,10 @@ def take_list_items(
 
         for i in range(len(x)): s += x[i]     →    for i in range(x_items.shape[0]): s += x_items[i]
 
-    Raises Refused where the list escapes, or no loop goes through it (`_new_list_items`): to
-    convert a long list takes longer than to read a few of its items.
+    Raises Refused where the list escapes, or no loop goes through it (`_names_read_in_loops`): to
+    convert a long list takes longer than to read a few of its items. A loop that may stop at an
+    early item counts as going through it, so the list is converted; if Python is then faster,
+    `CallSelection` finds that out by measured time.
     """
     b = ctx.b
     known = (k for k in b.bindings.values() if isinstance(k, ListItems) and k.of == name)

@@ -3,7 +3,7 @@
 This is where views (`array_views`) become loops. The macros, by the statement::
 
     y = a + b               array_assignment: a new array, and a nest that fills it
-    … (a + b) …             array_temporary: the same, before the statement
+    s = len(a + b)          array_temporary: the same, before the statement, under a new name
     x[i:j] = a, x[...] = a  array_store: a nest of stores
     x += a, x[i:j] += a     array_inplace: a nest of updates
     x = a + b in a loop     reuse_array_storage: ``x[:] = a + b``, if no other name has the array
@@ -91,6 +91,9 @@ def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
         for _i in range(x.shape[0]):
             _a[_i] = np.add(x[_i], 1.0)
         s = len(_a)
+
+    Only an outermost elementwise expression gets an array, as outer expressions are rewritten
+    first: ``len((x + y) * z)`` makes one, and none for ``x + y``.
     """
     if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store):
         return None

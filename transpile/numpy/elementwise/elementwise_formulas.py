@@ -28,7 +28,13 @@ from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...types.value_types import ELEMENTS, PARTS, ScalarType
 from ..array_nests import dtype_expr
-from ..array_views import View, broadcast_views, is_viewable, operands_by_index, recomputed_operands
+from ..array_views import (
+    View,
+    broadcast_views,
+    is_viewable,
+    operands_by_index,
+    operands_to_materialize,
+)
 from ..call_arguments import BoundArguments, bind_arguments, constant_flag
 from ..function_table import FUNCTIONS, expansion_rule, signatures
 
@@ -447,7 +453,7 @@ def formula_view(e: ast.expr, cx: Context) -> View | None:
     used = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)]
     pairs = enumerate(zip(_HOLES, operands, strict=False))
     repeated = {k for k, (hole, x) in pairs if used.count(hole) > 1 and _is_computed(x)}
-    views = operands_by_index(operands, cx, repeated | recomputed_operands(operands, cx))
+    views = operands_by_index(operands, cx, repeated | operands_to_materialize(operands, cx))
 
     def combine(elements: list[ast.expr]) -> ast.expr:
         holes = dict(zip(_HOLES, elements, strict=False))

@@ -29,7 +29,7 @@ from ..array_views import (
     is_unit_length,
     is_viewable,
     operands_by_index,
-    recomputed_operands,
+    operands_to_materialize,
     scalar_overflow_checks,
     view_of,
 )
@@ -232,10 +232,13 @@ def elementwise_view(e: ast.expr, cx: Context) -> View | None:
 
         x * 2 + y   →   shape (x.shape[0],), at(i) = np.add(np.multiply(x[i], 2), y[i])
 
-    In this order: an operator or ufunc call, whose operands are broadcast; a copy, ``x.copy()``,
-    whose elements are those of `x`; a formula (``np.clip``: `formula_view`); data movement
-    (``np.roll``); a reshaped vector. A Python scalar that does not fit in the dtype of the result
-    is checked: NumPy raises, even if there are no elements.
+    - An operator or ufunc call: its operands are views, too, which are broadcast; so no part of a
+      nested expression is an array. Only the operands of `operands_to_materialize` are computed
+      into arrays before the statement. A Python scalar that does not fit in the dtype of the result
+      is checked: NumPy raises, even if there are no elements.
+    - A copy, ``x.copy()``: the view of `x`.
+    - Else the first that applies: a formula (``np.clip``: `formula_view`), data movement
+      (``np.roll``), a reshaped vector.
     """
     operation = _elementwise_operands(e, cx)
     if operation is None:
@@ -245,7 +248,7 @@ def elementwise_view(e: ast.expr, cx: Context) -> View | None:
         source = view_of(operands[0], cx)
         is_method = isinstance(e, ast.Call) and len(e.args) == 0  # x.copy() is in C order
         return replace(source, order="C") if source and is_method else source
-    views = operands_by_index(operands, cx, recomputed_operands(operands, cx))
+    views = operands_by_index(operands, cx, operands_to_materialize(operands, cx))
     result = broadcast_views(views, lambda elements: _ufunc_call(function, elements, e, cx), cx)
     ty = cx.fact(e).array
     if ty is None or cx.resolve(function) is np.where:

@@ -110,8 +110,10 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
         p = _max_1
 
     `reduction_of` reads the arguments, `_reduction_loops` decides what is left to NumPy, and
-    `_ReductionNests` makes the loops, in the order in which the array lies in memory. A sum,
-    product or mean of floats is marked as a fold (`Context.mark_folds`): NumPy adds pairwise.
+    `_ReductionNests` makes the loops: outside those over the axes that stay, inside those over the
+    reduced axes, both in the order of memory. So above, ``axis=0`` goes down each column; the pass
+    `interchange_reductions` may make that a sweep over rows. A sum, product or mean of floats is
+    marked as a fold (`Context.mark_folds`): NumPy adds pairwise.
     """
     reduction = reduction_of(node, cx)
     if reduction is None or reduction.name not in REDUCTIONS or not isinstance(node, ast.expr):
