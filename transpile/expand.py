@@ -53,7 +53,12 @@ from .containers.ragged_lists import (
     ragged_list_comprehension,
     ragged_list_read,
 )
-from .containers.rectangular_lists import copy_rows, row_lists_to_tuples, swap_rows
+from .containers.rectangular_lists import (
+    copy_rows,
+    row_lists_to_tuples,
+    swap_rows,
+    table_to_array,
+)
 from .containers.split_webs import split_list_webs
 from .containers.table_inference import infer_tables
 from .containers.table_iteration import table_iteration, unnamed_table
@@ -445,6 +450,7 @@ MACROS: tuple[Macro, ...] = (
     list_operand,               # x * w
     list_store,                 # x[:2] = w
     tuple_list_to_array,        # np.array(w)
+    table_to_array,             # np.array(M)
     tuple_list_comprehension,   # w = [(v, i) for …]
     new_list,                   # a = xs[1:], list(range(n)), [s] + xs
     list_extend,                # a += [v * 2 for v in x]

@@ -352,6 +352,7 @@ class Facts(CallFacts, SubscriptFacts):
         self.scalarizable = self.local_names - self.unscalarizable
         # lists of numbers that the function makes, and the types of their items
         self.number_lists: dict[str, Types] = {}
+        self.number_tables: dict[str, Types] = {}  # the same of lists of rows of one length
         # lists of arrays that the function makes
         self.array_lists: dict[str, ArrayList] = {}
         # lists of lists that are flat lists: the names of the list of items and of that of the ends
@@ -457,9 +458,9 @@ class Facts(CallFacts, SubscriptFacts):
     def _premises(self) -> tuple[object, ...]:
         """All that facts depend on, besides the expression; sets that only grow by their size."""
         return (
-            self.known, tuple(self.number_lists.items()), len(self.local_names), len(self.rebound),
-            len(self.scalarizable), len(self.unit_slices), len(self._constant_tuples),
-            len(self.lengths),
+            self.known, (*self.number_lists.items(), *self.number_tables.items()),
+            len(self.local_names), len(self.rebound), len(self.scalarizable),
+            len(self.unit_slices), len(self._constant_tuples), len(self.lengths),
         )
 
     def _cached_fact(self, e: ast.expr) -> Fact:
@@ -511,6 +512,8 @@ class Facts(CallFacts, SubscriptFacts):
                 name in self.number_lists and not isinstance(index, ast.Slice)
             ):
                 return fact_of_types(self.number_lists[name])
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(t))) if t in self.number_tables:
+                return fact_of_types(self.number_tables[t])
             case ast.Subscript(value=ast.Name() as base) if (item := self.item(base, e.slice)):
                 return self.of(item)
             case ast.Subscript():

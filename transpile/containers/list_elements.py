@@ -4,6 +4,8 @@
 
 - ``number_lists``: lists of numbers of one dtype that NumPy takes (`numpy_list_operands` expands
   these);
+- ``number_tables``: lists of rows of one length, of numbers of one dtype, of which arrays are made
+  (`rectangular_lists` expands these calls);
 - ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
 - ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
   (`array_lists` expands these).
@@ -75,16 +77,17 @@ def infer_list_items(
     if not cx.is_builtin("list", "sorted"):
         return
     local_lists = list_escapes(tree, cx).non_escaping_names(lambda e: _displayed(e) is not None)
-    names = local_lists | {*cx.facts.tuple_lists}
+    tables = _converted_tables(tree, cx)
+    names = (local_lists | {*cx.facts.tuple_lists}) - tables
     numbers = {name for name in names if _is_numpy_operand(name, tree, cx.resolve)}
     arrays = {name for name in names if _is_stacked(name, tree, cx.resolve)}
-    if not numbers | arrays:
+    if not numbers | arrays | tables:
         return
-    item_facts = _item_facts(numbers | arrays, visit, {})
+    item_facts = _item_facts(numbers | arrays, tables, visit, {})
     assumed = {name: _numbers({f for f in facts if f.types}) for name, facts in item_facts.items()}
     if any(assumed[name] and not _numbers(facts) for name, facts in item_facts.items()):
         # Some items are computed from items of a list: infer again with the types found so far.
-        item_facts = _item_facts(numbers | arrays, visit, assumed)
+        item_facts = _item_facts(numbers | arrays, tables, visit, assumed)
     aliases = AliasAnalysis(tree, cx.resolve) if arrays else None
     for name, facts in item_facts.items():
         if name in cx.facts.tuple_lists:
@@ -92,6 +95,8 @@ def infer_list_items(
                 cx.facts.tuple_types[name] = dtype
         elif name in numbers and (types := _numbers(facts)):
             cx.facts.number_lists[name] = types
+        elif name in tables and (types := _numbers(facts)):
+            cx.facts.number_tables[name] = types
         if name in arrays and aliases is not None:
             array_list = _array_list(name, facts, aliases, tree, cx)
             if array_list is not None:
@@ -117,17 +122,25 @@ def _array_list(
 
 
 def _item_facts(
-    names: Collection[str], visit: Callable[[Visitor], object], assumed: dict[str, Types]
+    lists: set[str],
+    tables: set[str],
+    visit: Callable[[Visitor], object],
+    assumed: dict[str, Types],
 ) -> dict[str, set[Fact]]:
-    """For each list the facts about the items that it is given, or about the items of these where
-    they are tuples. `assumed` are the types of items that a read of a list gives.
+    """For each of the `lists` the facts about the items that it is given, or about the items of
+    these where they are tuples; for each of the `tables` about the items that its rows are given.
+    `assumed` are the types of items that a read of one of them gives.
     """
-    item_facts: dict[str, set[Fact]] = {name: set() for name in names}
+    item_facts: dict[str, set[Fact]] = {name: set() for name in lists | tables}
+    of_tables = {name: types for name, types in assumed.items() if name in tables}
+    of_lists = {name: types for name, types in assumed.items() if name in lists}
 
     def collect(node: ast.AST, cx: Context) -> None:
-        cx.facts.number_lists = assumed
-        for name, items in _added_by(node):
-            for e in items if name in item_facts else ():
+        cx.facts.number_lists, cx.facts.number_tables = of_lists, of_tables
+        given = [(name, items) for name, items in _added_by(node) if name in lists]
+        given += [(name, items) for name, items in _stored_in_table(node) if name in tables]
+        for name, items in given:
+            for e in items:
                 item = e.elt if isinstance(e, ast.ListComp) else e
                 for part in item.elts if isinstance(item, ast.Tuple) else [item]:
                     if isinstance(e, ast.ListComp):
@@ -190,6 +203,94 @@ def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))
         ):
             yield name, list(appended_items(node, name))
+
+
+def _stored_in_table(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The names of tables (lists of rows) to which the statement `node` gives items, with these."""
+    for to, value in binding_pairs(node):
+        if isinstance(to, ast.Name) and (item := _repeated_item(value)) is not None:
+            yield to.id, [item]
+        if (table := _table_of_item(to)) is not None:
+            yield table.id, [value]
+    match node:
+        case ast.AugAssign(target=ast.Subscript(value=row, slice=place) as to, op=op, value=value):
+            if (table := _table_of_item(to)) is not None:
+                yield table.id, [ast.BinOp(ast.Subscript(row, place, ast.Load()), op, value)]
+
+
+def _table_of_item(e: ast.AST) -> ast.Name | None:
+    """The name ``t`` of the item ``t[i][j]``; None for other expressions."""
+    match e:
+        case ast.Subscript(value=ast.Subscript(value=ast.Name() as table, slice=i), slice=j) if (
+            not isinstance(i, (ast.Slice, ast.Tuple)) and not isinstance(j, (ast.Slice, ast.Tuple))
+        ):
+            return table
+    return None
+
+
+def _repeated_item(e: ast.expr) -> ast.Constant | None:
+    """The constant c of a table ``[[c] * m for _ in range(n)]``, of which all rows have the length
+    m; None for other expressions.
+    """
+    match e:
+        case ast.ListComp(
+            elt=row, generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])]
+        ):
+            calls = (n.func for n in walk_nodes(row) if isinstance(n, ast.Call))
+            same_length = all(isinstance(f, ast.Name) and f.id in ("len", "range") for f in calls)
+            reads = (n for n in walk_nodes(row) if isinstance(n, ast.Name) and n.id == name)
+            if not same_length or any(isinstance(n.ctx, ast.Load) for n in reads):
+                return None
+        case _:
+            return None
+    match row, over:
+        case (
+            ast.BinOp(left=ast.List(elts=[ast.Constant() as item]), op=ast.Mult())
+            | ast.ListComp(
+                elt=ast.Constant() as item, generators=[ast.comprehension(iter=ast.Call(), ifs=[])]
+            ),
+            ast.Call(func=ast.Name(id="range")),
+        ):
+            return item
+    return None
+
+
+def _converted_tables(tree: ast.FunctionDef, cx: Context) -> set[str]:
+    """The names of tables of which ``np.array`` is called, and which are otherwise read and stored
+    to item by item, asked for their lengths, and returned: so no row has another name.
+    """
+    bound = {t.id for n in walk_nodes(*tree.body) for t, e in binding_pairs(n)
+             if isinstance(t, ast.Name) and _repeated_item(e) is not None}
+    if not bound:
+        return set()
+    understood: set[ast.expr] = set()
+    converted: set[str] = set()
+    for n in walk_nodes(*tree.body):
+        for to, value in binding_pairs(n):
+            if isinstance(to, ast.Name) and _repeated_item(value) is not None:
+                understood.add(to)
+            if (table := _table_of_item(to)) is not None:
+                understood.add(table)
+        match n:
+            case ast.AugAssign(target=item) | (ast.Subscript(ctx=ast.Load()) as item):
+                if (table := _table_of_item(item)) is not None:
+                    understood.add(table)
+            case ast.Return(value=ast.Tuple(elts=results)):
+                understood.update(results)
+            case ast.Return(value=ast.Name() as result):
+                understood.add(result)
+            case ast.Call(func=ast.Name(id="len"), args=[
+                ast.Subscript(value=of, slice=ast.Name() | ast.Constant()) | of
+            ]):
+                understood.add(of)
+            case ast.Call(func=func, args=[ast.Name() as table, *_]) if (
+                cx.resolve(func) in (np.array, np.asarray)
+            ):
+                understood.add(table)
+                converted.add(table.id)
+    names = (n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n not in understood)
+    parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
+    return bound & converted - {n.id for n in names} - parameters
 
 
 def _is_numpy_operand(name: str, tree: ast.FunctionDef, resolve: Resolve) -> bool:

@@ -1,9 +1,9 @@
-"""Rectangular lists of lists: row copies, row swaps; constant rows → tuples.
+"""Rectangular lists of lists: row copies, row swaps, arrays of them; constant rows → tuples.
 
 Macros for lists of lists whose items are assigned, which lowering keeps as arrays: `copy_rows`
-(``[row[:] for row in rows]``) and `swap_rows` (``a[i], a[j] = a[j], a[i]``). `row_lists_to_tuples`
-runs before macros: rows that are short displays and only read become tuples, which scalar
-replacement takes apart.
+(``[row[:] for row in rows]``), `swap_rows` (``a[i], a[j] = a[j], a[i]``) and `table_to_array`
+(``np.array(rows)``). `row_lists_to_tuples` runs before macros: rows that are short displays and
+only read become tuples, which scalar replacement takes apart.
 """
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
+
 from ..analysis.tuple_types import MOST, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
+from ..frontend.macros.firing_conditions import has_number_tables
 from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
+from ..numpy.array_nests import allocate_array
+from .numpy_list_operands import widened_dtype
 
-__all__ = ["copy_rows", "swap_rows", "row_lists_to_tuples"]
+__all__ = ["copy_rows", "swap_rows", "row_lists_to_tuples", "table_to_array"]
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp)
@@ -153,6 +158,52 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
     allowed = set(allowed_uses())
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name)
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
+
+
+@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_number_tables)
+def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
+    """``np.array`` of a list of rows that the function makes → an array that loops fill. The call
+    is replayed for no rows, and for rows without items unless these are floats.
+
+        w = [[0.0] * 2 for _ in range(n)]
+        w[0][0] = s
+        u = np.array(w)
+    →
+        w = [[0.0] * 2 for _ in range(n)]
+        w[0][0] = s
+        if len(w) < 1:
+            "Python's to answer"
+            _a = np.array(w)
+        else:
+            _a = np.empty((len(w), len(w[0])), np.float64)
+            for _i in range(len(w)):
+                for _j in range(len(w[0])):
+                    _a[_i, _j] = w[_i][_j]
+        u = _a
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.Name(id=name) as table, *rest], keywords=keywords) if (
+            name in cx.facts.number_tables and cx.resolve(func) in (np.array, np.asarray)
+            and all(k.arg == "dtype" for k in keywords) and cx.is_builtin("len", "range")
+        ):
+            (dtype,) = {t.dtype for t in cx.facts.number_tables[name]}
+        case _:
+            return None
+    new_dtype = widened_dtype(dtype, [*rest, *(k.value for k in keywords)], cx)
+    if new_dtype is None:
+        return None
+    array = cx.fresh("a")
+    lengths = [cx.expr(text, W=table) for text in ("len(W)", "len(W[0])")]
+    checks = [cx.expr("N < 1", N=n) for n in (lengths[:1] if dtype == "f64" else lengths)]
+    text = """
+        for I in range(len(W)):
+            for J in range(len(W[0])):
+                A[I, J] = W[I][J]
+    """
+    loops = cx.code(text, I=cx.fresh("i"), J=cx.fresh("j"), W=table, A=array)
+    (original,) = cx.code("A = E", A=array, E=node)
+    lines = [allocate_array(array, lengths, new_dtype, cx), *loops]
+    return cx.bound_name(array, lambda: guarded(checks, original, lines, cx))
 
 
 def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:

@@ -18,7 +18,7 @@ __all__ = [
     "assigns_array", "assigns_array_in_loop", "assigns_item_of_call", "assigns_known_tuple",
     "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists",
     "has_attribute_argument", "has_class_aliases", "has_dtype_argument",
-    "has_known_tuple_argument", "has_ragged_lists", "has_new_table_argument",
+    "has_known_tuple_argument", "has_number_tables", "has_ragged_lists", "has_new_table_argument",
     "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
     "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
     "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_select_several",
@@ -52,6 +52,11 @@ def has_typed_tuple_lists(_: ast.AST, cx: Context) -> object:
     be made of them.
     """
     return cx.facts.tuple_types
+
+
+def has_number_tables(_: ast.AST, cx: Context) -> object:
+    """Whether the function has lists of rows of numbers of which arrays are made."""
+    return cx.facts.number_tables
 
 
 def is_returned(_: ast.AST, cx: Context) -> object:
