@@ -123,7 +123,9 @@ def checks_before_writing(kernel: Kernel) -> bool:
 
     - nothing leads to a replay: there is no check that does, and no ``strict`` float condition; or
     - the kernel ends at the first failed check (``stops``; else it would go on and store), and the
-      statements up to the last one with a check store only to private arrays.
+      statements up to the last one with a check store only to owned parameters. A ``strict``
+      condition shows after all stores: of a kernel with ``stops`` it is assumed that Python can
+      write the same again then, as where lowering has set it.
 
     Of a kernel that is a single ``if``, both sides have to be so.
     """
