@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...algebra.constant_folding import literal
+from ...algebra.constant_folding import index_const, literal
 from ...algebra.index_builder import index_add, index_min, index_sub, is_nonempty
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
@@ -67,10 +67,12 @@ def fixed_order_recurrences(kernel: Kernel, *, reassociate: bool = True) -> Kern
     that value, in a loop that can be vectorised without the accumulator.
 
     The step must be cheap (`MAX_WEIGHT`) and depend on the iteration's number alone, or be another
-    such accumulator: then it is the value two iterations before. What it loads must not be
+    such accumulator: then it is the value two iterations before. A step that keeps the value where
+    it is equal, or where the loop ends, counts as unconditional. What it loads must not be
     overwritten until it is read. The first iterations read initial values; unless these are the
     elements before the first one (``x[0]`` above), a loop of its own has these iterations. The
-    value after the loop, if it is read, comes from the last iteration, as in `exit_values`.
+    value after the loop, if it is read, comes from the last iteration, as in `exit_values`; a loop
+    that is left early is left alone then.
 
     Not in a nest of which another loop is better vectorised (`best_vector_loops`). Before::
 
@@ -152,13 +154,27 @@ def _without_recurrences(
         replace(a, step=substitute(a.step, values)) for a in flat.accs if a.name not in values
     )
     body = tuple(substitute(s, values) for s in flat.body)
-    start, end = loop.range.lo, loop.range.hi
-    if peeled := max(r.peeled for r in found):
-        start = index_min(end, index_add(start, peeled))
-    rest = replace(flat, range=Interval(start, end), body=body, accs=accs)
+    rest = _behind(replace(flat, body=body, accs=accs), max(r.peeled for r in found))
     if not _is_vectorizable(rest, kernel, reassociate):
         return loop
     return _split(loop, rest, found, read_later, fresh)
+
+
+def _behind(loop: Loop, peeled: int) -> Loop:
+    """`loop` without its first iterations. One that is left early begins at 0 again, as
+    `vectorize_search` assumes.
+    """
+    assert isinstance(loop.range, Interval)
+    lo, hi = loop.range.lo, loop.range.hi
+    start = index_add(lo, peeled)
+    if not peeled:
+        return loop
+    if loop.until is None:
+        return replace(loop, range=Interval(index_min(hi, start), hi))
+    shifted: Loop = bottom_up(
+        substitute(loop, {loop.var: index_add(Var(loop.var, INDEX), start)}), rewrite
+    )
+    return replace(shifted, range=Interval(index_const(0), index_sub(hi, start)))
 
 
 def _is_vectorizable(loop: Loop, kernel: Kernel, reassociate: bool) -> bool:
@@ -385,8 +401,10 @@ def _split(
     before, after = list[Stmt](), list[Stmt]()
     inits: Mapping[str, Expr] = {a.name: a.init for a in loop.accs}
     start, end = rest.range.lo, rest.range.hi
-    if start is not loop.range.lo:
-        first = fresh.copy(replace(loop, range=Interval(loop.range.lo, start)))
+    if peeled := max(r.peeled for r in found):
+        lo, hi = loop.range.lo, loop.range.hi
+        first_iterations = Interval(lo, index_min(hi, index_add(lo, peeled)))
+        first = fresh.copy(replace(loop, range=first_iterations))
         before.append(first)
         inits = {a.name: b.current for a, b in zip(loop.accs, first.accs, strict=True)}
         if isinstance(first.until, Var):

@@ -181,7 +181,7 @@ PROGRAMS: list[Callable[..., Any]] = [
     first_descent, is_sorted, until_it_falls,
 ]
 IN_VECTORS = {shifted, shifted_twice, changes, changes_kept, from_the_end, rows, in_place,
-              first_descent}
+              first_descent, is_sorted}
 
 
 def elements(n: int, dtype: str) -> Any:
@@ -211,7 +211,8 @@ def test_is_vectorised(f: Any, target: str) -> None:
     args = elements(40, "f8"), np.float64(1)
     assert "width=" in fused.emit("loopir", *args)
     for n in SIZES:
-        for x in (elements(n, "f8"), np.arange(n / 1)):
+        up_and_down = np.minimum(np.arange(n / 1), 4 * n / 3 - np.arange(n / 1))
+        for x in (elements(n, "f8"), np.arange(n / 1) + 1, up_and_down):
             args = x, np.float64(1)
             assert_same(outcome(fused, args), outcome(f, args), f"at {n}")
 
