@@ -8,7 +8,7 @@ vectoriser.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..dtypes import INDEX
 from ..ir_names import names_read, substitute_bounded
@@ -61,7 +61,7 @@ from .affine import (
 
 __all__ = [
     "Access", "accesses", "moving_axis", "moving_axis_of_steps", "element_text", "has_unit_stride",
-    "LoopSubscripts",
+    "count_strided", "LoopSubscripts",
 ]
 
 
@@ -156,6 +156,15 @@ def moving_axis_of_steps(steps: Sequence[int | None]) -> tuple[int, int] | None:
 def has_unit_stride(access: Access, param: Param, var: str) -> bool:
     """Whether consecutive iterations of `var` access consecutive elements in memory."""
     return param.unit is not None and moving_axis(access, var) == (param.unit, 1)
+
+
+def count_strided(accesses: Iterable[Access], params: Mapping[str, Param], var: str) -> int:
+    """How many of `accesses` vary with `var`, or may, but not with unit stride."""
+    return sum(
+        any(f is None or f.coefficient(var) != 0 for f in a.index)
+        and not has_unit_stride(a, params[a.array], var)
+        for a in accesses
+    )
 
 
 class _AccessCollector:

@@ -45,6 +45,7 @@ from .loops.jam_rows import jam_rows
 from .loops.parallelize import parallelize
 from .loops.partition_loops import partition_loops
 from .loops.permute_loops import permute_loops
+from .loops.permute_reductions import permute_reductions
 from .loops.split_at_pivot import split_at_pivot
 from .loops.split_on_flag import split_on_flag
 from .loops.unroll import unroll
@@ -289,6 +290,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=interchange_reductions, when=contains_nest,
         reason="blocking and vectorisation need loops with unit stride",
+    ),
+    Pass(
+        run=permute_reductions, when=contains_nest, reorders=True,
+        reason="after if_convert, conditional sums are reductions; hoist then sees the final loops",
     ),
     Pass(run=hoist, reason="invariant scalar code is cheaper than vector code in the loop"),
     Pass(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...algebra.may_raise import may_raise_flags
-from ...analysis.access import accesses, has_unit_stride
+from ...analysis.access import accesses, count_strided
 from ...analysis.dependence import dependences
 from ...analysis.loop_reductions import reduction_of
 from ...analysis.loop_set import loop_set
@@ -259,18 +259,12 @@ def _contiguous_sum_last(
     """
     params = {p.name: p for p in kernel.params}
     of_body = accesses(nest.body, [s.var for s in nest.loops])
-
-    def strided(loop: Loop) -> int:
-        """How many accesses vary along `loop` without unit stride."""
-        return sum(
-            any(f is None or f.coefficient(loop.var) != 0 for f in a.index)
-            and not has_unit_stride(a, params[a.array], loop.var)
-            for a in of_body
-        )
-
     [sum_loop] = sequential
     order = [*parallel, sum_loop]
-    if strided(sum_loop) >= strided(nest.loops[-1]):
+    strided, strided_now = (
+        count_strided(of_body, params, s.var) for s in (sum_loop, nest.loops[-1])
+    )
+    if strided >= strided_now:
         return None
     return order if _with_sums_in_registers(nest, order, kernel) is not None else None
 

@@ -5,13 +5,22 @@ rewriting in IndVarSimplify.
 """
 from __future__ import annotations
 
-from ...algebra.index_builder import index_sub, is_nonempty
+import functools
+from collections.abc import Iterator
+
+from ...algebra.index_builder import (
+    index_sub,
+    is_nonempty,
+    logical_and,
+    logical_not,
+    logical_or,
+)
 from ...algebra.may_raise import may_raise_flags
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import advanced_accums, has_early_exit
 from ...lazy_dataclass import replace
-from ...nodes import Accum, Assign, If, Interval, Kernel, Loop, Stmt, Var, Yield
+from ...nodes import Accum, Assign, Call, Const, Expr, If, Interval, Kernel, Loop, Stmt, Var, Yield
 from ...statement_blocks import backward_slice, map_statements
 
 __all__ = ["exit_values"]
@@ -23,7 +32,8 @@ def exit_values(kernel: Kernel) -> Kernel:
     is no reduction stands in the way.
 
     A step that may raise a floating-point flag is still computed in every iteration, for the flag.
-    Before::
+    An accumulator that does not change after the first iteration is taken out, too, as that of
+    ``all = step(all & c)`` with an invariant ``c`` (`_invariant_conjunct`). Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)
@@ -48,12 +58,14 @@ def exit_values(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
-        """`s` without such accumulators, followed by branches that compute their values."""
+        """`s` without such accumulators, followed by what computes their values."""
         # which iteration is the last one is known only of a counted loop that runs to its end
         if not isinstance(s, Loop) or not isinstance(s.range, Interval) or has_early_exit(s):
             return s
+        s, conjunctions = _without_conjunctions(s, memory)
         last_values = [a for a in s.accs if _is_last_value(a, s, memory)]
-        return _with_values_after_loop(s, last_values, fresh) if last_values else s
+        loop = _with_values_after_loop(s, last_values, fresh) if last_values else (s,)
+        return (*loop, *conjunctions) if last_values or conjunctions else s
 
     return map_statements(kernel, edit, Loop)
 
@@ -80,6 +92,76 @@ def _is_last_value(acc: Accum, loop: Loop, memory: AliasInfo) -> bool:
     if names_read(acc.step, *assigns) & (changing - slice_names):
         return False
     return not memory.overlap(arrays_read((acc.step, acc.init, *assigns)), arrays_written((loop,)))
+
+
+def _without_conjunctions(
+    loop: Loop, memory: AliasInfo
+) -> tuple[Loop, tuple[Assign, ...]]:
+    """`loop` without the accumulators that `_invariant_conjunct` finds, and assignments of their
+    values, for after it.
+    """
+    values: list[Assign] = []
+    for a in loop.accs:
+        if (conjunct := _invariant_conjunct(a, loop, memory)) is None:
+            continue
+        assert isinstance(loop.range, Interval)
+        after_any = logical_or(logical_not(is_nonempty(loop.range)), conjunct)
+        values.append(Assign(a.name, logical_and(a.init, after_any), span=a.span))
+        unread = _assigns_reading(a, loop)
+        loop = replace(
+            loop,
+            accs=tuple(x for x in loop.accs if x is not a),
+            body=tuple(s for s in loop.body if s not in unread),
+        )
+    return loop, tuple(values)
+
+
+def _assigns_reading(acc: Accum, loop: Loop) -> list[Assign]:
+    """The assignments that the step of `acc` depends on and that depend on `acc`, in order."""
+    found: list[Assign] = []
+    for s in backward_slice(loop.body, acc.step):
+        if {acc.name, *(x.name for x in found)} & names_read(s.value):
+            found.append(s)
+    return found
+
+
+def _invariant_conjunct(acc: Accum, loop: Loop, memory: AliasInfo) -> Expr | None:
+    """The condition ``c`` if `acc` is stepped to ``acc & c`` in each iteration of `loop`, ``c`` is
+    invariant in it, and nothing else reads `acc`; else None. One iteration then decides, and `acc`
+    is its initial value if there is none.
+
+        for j in loop(0, n, none=True): none = step((m <= 0) & none)    →    m <= 0
+    """
+    if acc.init.dtype != "bool":
+        return None
+    through = _assigns_reading(acc, loop)
+    hidden = {acc.name, *(s.name for s in through)}
+    others = (s for s in loop.body if s not in through)
+    if hidden & names_read(*others, *(a.step for a in loop.accs if a is not acc)):
+        return None
+    step = acc.step
+    for s in reversed(through):
+        step = substitute(step, {s.name: s.value})
+    conjuncts = [*_conjuncts(step)]
+    rest = [e for e in conjuncts if e != acc.current]
+    names = names_read(*rest)
+    is_invariant = not names & {loop.var, *bound_names(loop)}
+    if len(rest) != len(conjuncts) - 1 or not is_invariant or any(map(may_raise_flags, rest)):
+        return None
+    if memory.overlap(arrays_read((*rest, acc.init)), arrays_written((loop,))):
+        return None
+    start: Expr = Const(True, "bool")
+    return functools.reduce(logical_and, rest, start)
+
+
+def _conjuncts(e: Expr) -> Iterator[Expr]:
+    """The operands of a conjunction, and of those in it; `e` itself if it is none."""
+    match e:
+        case Call("and", (a, b)):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case _:
+            yield e
 
 
 def _with_values_after_loop(

@@ -290,3 +290,32 @@ def product_by_rows_of_one_factor(a, b, c):
             t = a[i, k]
             for j in range(c.shape[1]):
                 c[i, j] += t * b[k, j]
+
+
+@program(
+    f64=shaped((TALL, WIDE + 1), (WIDE + 1,)),
+    f32=shaped((TALL, WIDE + 1), (WIDE + 1,), dtype=F32),
+    i64=shaped((TALL, WIDE + 1), (WIDE + 1,), dtype=np.int64),
+)
+def totals_by_columns(a, x):
+    total, above, greatest = 0.0, 0, 0
+    for j in range(a.shape[1]):
+        w = x[j]
+        for i in range(a.shape[0]):
+            if a[i, j] > 0:
+                total += a[i, j] * w
+                above += 1
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            greatest = max(greatest, a[i, j])
+    return total, above, greatest
+
+
+@program(f64=shaped((DEEP, TALL, WIDE)))
+def total_by_layers(a):
+    total = 0.0
+    for k in range(a.shape[2]):
+        for j in range(a.shape[1]):
+            for i in range(a.shape[0]):
+                total += a[i, j, k]
+    return total
