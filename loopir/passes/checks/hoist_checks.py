@@ -23,6 +23,7 @@ from ...nodes import (
     Expr,
     If,
     Kernel,
+    Local,
     Loop,
     Return,
     Scan,
@@ -50,7 +51,9 @@ def hoist_checks(kernel: Kernel) -> Kernel:
 
     Only the last statement with checks is rewritten, and only where that avoids a copy: it is a
     loop that writes an array which it or the code before it reads, and that code writes nothing
-    visible. An array that is only written needs no copy: the replay writes it again. Before::
+    visible. An array that is only written needs no copy: the replay writes it again. Nor is a
+    copy avoided where the call is replayed for a float condition (``strict``), which shows only at
+    the end. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -75,7 +78,7 @@ def hoist_checks(kernel: Kernel) -> Kernel:
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
     checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
-    if kernel.stops or not checking:
+    if kernel.stops or kernel.strict or not checking:
         return kernel
     last = checking[-1]
     before, loop = kernel.body[:last], kernel.body[last]
@@ -95,7 +98,8 @@ def hoist_checks(kernel: Kernel) -> Kernel:
 
 def _private_arrays(kernel: Kernel) -> set[str]:
     """Arrays that are not visible after the kernel: they need not be restored for a replay."""
-    return {p.name for p in kernel.params if p.owned}
+    local = {n.name for s in kernel.body for n in walk(s) if isinstance(n, Local)}
+    return {p.name for p in kernel.params if p.owned} | local
 
 
 def hoistable_checks(
@@ -123,9 +127,9 @@ def checks_before_writing(kernel: Kernel) -> bool:
 
     - nothing leads to a replay: there is no check that does, and no ``strict`` float condition; or
     - the kernel ends at the first failed check (``stops``; else it would go on and store), and the
-      statements up to the last one with a check store only to owned parameters. A ``strict``
-      condition shows after all stores: of a kernel with ``stops`` it is assumed that Python can
-      write the same again then, as where lowering has set it.
+      statements up to the last one with a check store to private arrays only. A ``strict``
+      condition shows after all stores: then no array is read and written either, as Python could
+      not write the same again.
 
     Of a kernel that is a single ``if``, both sides have to be so.
     """
@@ -135,8 +139,11 @@ def checks_before_writing(kernel: Kernel) -> bool:
     checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
     if not checking and not kernel.strict:
         return True
+    private = _private_arrays(kernel)
+    if kernel.strict and (arrays_written(kernel.body) & arrays_read(kernel.body)) - private:
+        return False
     checked_part = kernel.body[: max(checking, default=-1) + 1]
-    return kernel.stops and not arrays_written(checked_part) - _private_arrays(kernel)
+    return kernel.stops and not arrays_written(checked_part) - private
 
 
 def _checks(s: Stmt) -> bool:

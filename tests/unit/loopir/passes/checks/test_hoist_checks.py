@@ -1,0 +1,75 @@
+"""Updates of arrays that may have to be replayed: by checks, which can be made first, and by float
+conditions, which show only at the end. Arrays are copied for them where that is needed, only.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+from written import written
+
+from loopir.ir_printer import parse
+from loopir.passes.checks.hoist_checks import checks_before_writing, hoist_checks
+from transpile import fuse
+from transpile.options import Options
+from transpile.pipeline import compile_stages
+from transpile.types.typeof import type_of
+
+LARGE = 1.5e308 * (1 + 1j)
+UPDATES = {
+    "maximum": "h[b[i]] = max(abs(z), h[b[i]])",
+    "sum": "h[b[i]] += abs(z)",
+    "product": "h[b[i]] = h[b[i]] * abs(z)",
+    "two arrays": "h[b[i]] = abs(z); g[i] += h[b[i]]",
+    "condition": "h[b[i]] = h[b[i]] + 1.0 if abs(z) > 2.0 else 0.0",
+}
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", UPDATES)
+def test_arrays_are_as_python_leaves_them(name: str, threads: Any, tmp_path: Path) -> None:
+    text = f"def f(b, h, g, z):\n    for i in range(len(b)):\n        {UPDATES[name]}\n"
+    plain = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent", threads=threads)
+    for dtype in ("u4", "i8", "i4"):
+        for places in ([0, 1, 1, 2], [3, 0], [], [1, 9], [-1, 2, 2]):
+            b = np.array([p % 11 for p in places] if dtype == "u4" else places, dtype)
+            for z in (3 + 4j, LARGE, 0.5j):
+                given = b, np.arange(4.0), np.arange(5.0), z
+                again = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in given)
+                assert_same(outcome(compiled, given), outcome(plain, again), f"{dtype} {places}")
+                for a, other in zip(given[:3], again[:3], strict=True):
+                    assert np.array_equal(a, other), (name, dtype, places, z)
+
+
+COUNTS = """
+def k(b: i64[::1], h: mut(i64[::1])):
+    disjoint(b, h)
+    for i in loop(0, b.shape[0]):
+        inside = (b[i] >= 0) & (b[i] < h.shape[0])
+        check(inside, "replay")
+        h[select(inside, b[i], 0)] = h[select(inside, b[i], 0)] + 1
+"""
+
+
+def test_a_float_condition_shows_at_the_end() -> None:
+    kernel = parse(COUNTS)
+    assert checks_before_writing(hoist_checks(kernel))
+    strict = parse('@strict("over")' + COUNTS)
+    assert hoist_checks(strict) == strict
+    assert not checks_before_writing(parse('@stops\n@strict("over")' + COUNTS))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_histogram_copies_no_array(threads: int) -> None:
+    def counts(b: Any, h: Any) -> None:
+        for i in range(len(b)):
+            h[b[i]] += 1
+
+    types = {"b": type_of(np.arange(9)), "h": type_of(np.zeros(9, int))}
+    stages = compile_stages(counts, types, Options(threads=threads))
+    assert checks_before_writing(stages.kernel)
