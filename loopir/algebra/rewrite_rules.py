@@ -20,7 +20,7 @@ __all__ = [
     "absorb_negation", "absorbing_constant", "divide_by_one", "drop_equal_operand",
     "compare_with_itself", "subtract_zero", "narrow_comparison", "push_negation",
     "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
-    "cancel_involution", "push_cast_into_select", "simplify_cast", "simplify_select",
+    "cancel_involution", "cancel_term", "push_cast_into_select", "simplify_cast", "simplify_select",
     "select_to_extremum", "merge_nested_selects", "rewrite",
 ]
 
@@ -121,6 +121,28 @@ def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
     if abs(offset) > DTYPES[dtype].high:
         return None
     return Call("add" if offset > 0 else "sub", (x, Const(abs(offset), dtype)), dtype)
+
+
+def cancel_term(e: Call) -> Expr | None:
+    """Integer ``(x + y) - x`` → ``y``, also of longer sums: such as the length of ``a[i:i + n]``.
+    Integers wrap, so that this holds for all of them.
+    """
+    a, b = e.args
+    if not _is_int(e.dtype) or isinstance(b, Const) or may_raise_flags(b):
+        return None
+    return _without_term(a, b)
+
+
+def _without_term(e: Expr, term: Expr) -> Expr | None:
+    """The sum `e` without `term`, one of its terms; None if it has no such term."""
+    match e:
+        case Call(op="add", args=(x, y)) if term in (x, y):
+            return y if x == term else x
+        case Call(op="add" | "sub" as op, args=(x, y)):
+            rest = _without_term(x, term)
+            return None if rest is None else rewrite(Call(op, (rest, y), e.dtype))
+        case _:
+            return None
 
 
 def subtract_zero(e: Call) -> Expr | None:
@@ -398,7 +420,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     **{op: (divide_by_one,) for op in ("div", "floordiv", "mod")},
     **{op: (cancel_involution,) for op in ("neg", "abs", "invert")},
     "add": (*_REDUCING, fold_negation, combine_offsets),
-    "sub": (subtract_zero, fold_negation, combine_offsets),
+    "sub": (subtract_zero, fold_negation, combine_offsets, cancel_term),
     "pow": (expand_power,),
     **{op: (*_REDUCING, absorb_negation) for op in _DUAL},
     "not": (cancel_involution, push_negation),
