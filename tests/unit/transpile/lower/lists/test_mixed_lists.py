@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from agree import assert_same, outcome
 
@@ -95,3 +96,18 @@ def test_a_list_that_is_passed_twice_is_pythons() -> None:
     fused(ours, ours)
     crossed(theirs, theirs)
     assert ours == theirs
+
+
+def test_an_item_that_follows_from_the_one_before() -> None:
+    """The items are first all Python's; gcc 12 made of that a fill after the loop."""
+    def running_maximum(x):
+        w = [0.0] * len(x)
+        for i in range(1, len(x)):
+            w[i] = max(w[i - 1], x[i])
+        return w
+
+    fused = fuse(running_maximum, on_reject="raise", reassociate=False)
+    for values in ([1.0, -2.0, 3.0, 0.0, -0.0, 5.0], [], [np.nan, 1.0, np.nan, 2.0], [-1.0] * 70):
+        x = np.array(values)
+        assert_same(outcome(fused, (x,)), outcome(running_maximum, (x,)), f"{x}")
+    assert fused.stats.compiled == 4
