@@ -189,7 +189,16 @@ def access_pattern(p: LoopPair) -> Iterator[Rejection]:
 
 
 def no_alias(p: LoopPair) -> Iterator[Rejection]:
-    """Arrays with conflicting accesses must not be the same."""
+    """Two arrays that may be one must not conflict, if the kernel updates one from the other.
+
+        for i: y[i] = x[i]           `x` and `y` are perhaps one array (`disjoint_or_same`)
+        for i: z[i] = x[i + 1]       joined: y[i + 1] would be written after x[i + 1] is read
+
+    Joined loops are right only for disjoint arrays. A pair that the kernel reads and writes at the
+    same subscripts (`is_updated_in_place`, here by the first loop) is refused, since callers are
+    likely to pass one array for both. Other pairs are joined, and their guard requires disjoint
+    arrays from then on (`fuse_loops._LoopFuser.tighten`).
+    """
     for c in p.perhaps_same:
         a, b = c.first.array, c.second.array
         if is_updated_in_place(p.kernel, a, b):

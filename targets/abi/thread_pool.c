@@ -58,8 +58,10 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
 #define LONG_PAUSE 200e6        /* a longer one is at most 40 times as long as what was lost */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
-#define WOKEN 1e6               /* if each of such regions has had to wake workers for so long, it is in vain to wake them early, … */
-#define RARELY (-2000)          /* … which is not done for the next 2000 regions in quick succession */
+/* Waking workers for the next regions is in vain if they never find them awake: if each parallel region still had to wake some,
+ * for longer than WOKEN. `pool.streak` then counts from RARELY, so that about 2000 regions in quick succession do not try it. */
+#define WOKEN 1e6
+#define RARELY (-2000)          /* a number of regions, below 0 */
 #define LOOK_EVERY 50e6         /* how often the other processes are looked at */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
@@ -100,7 +102,7 @@ static struct {
     int64_t looked;             /* the moment when `cpus` was looked up */
     /* What `choose_threads` knows of all regions together. */
     int64_t ended;              /* the moment when the last region ended */
-    int64_t streak;             /* how many regions have come in quick succession: less than SPIN after the one before; see RARELY */
+    int64_t streak;             /* regions in quick succession, each less than SPIN after the one before; below 0 after RARELY */
     int32_t is_wake;            /* the region wakes workers that the next ones are to find awake */
     int32_t were_awake;         /* that did not need to be woken, or are woken for the next ones */
     int64_t woken;              /* the moment when the first of several in succession did; 0: the last one did not */

@@ -5,11 +5,16 @@
 
 A loop has as many lanes as a register has of its widest dtype; narrower dtypes use narrower
 vectors. On a target without vectors the width is 1: scalar code, with one accumulator for each lane
-of the group. The same applies to a predicated loop with a branch per lane. Of the other two mask
-forms the target's own is used, whichever the loop names.
+of the group.
+
+A predicated loop acts only in the lanes where its mask is true, the active ones. Its mask form says
+how the others are switched off: by a branch per lane, a mask register, or a blend (`_mask_form` has
+a table). A loop that names the branch per lane also gets the width 1. For every other loop the
+target decides, whatever form the loop names.
 
 A predicated loop branches around an expensive body where no lane is active. Time of ``exp(x) +
-log(x)`` where a random share of the elements is active, in ns for each, with GCC:
+log(x)`` in ns for each element, with GCC. The active elements are a random share of all, or stand
+in one place. Without the branch (the last column) the body is computed for all of them:
 
 ======  =====  =====  =====  =====  =====  =====  ==================  ==================
 ISA     none   1 %    3 %    10 %   50 %   all    10 %, in one place  without the branch

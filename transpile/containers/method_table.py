@@ -49,9 +49,10 @@ class Method(NamedTuple):
     grows: bool = False
     """Whether it may add items."""
     local: bool = False
-    """Of lists: whether every item that it adds is an argument of the call, or an item of one, and
-    the call creates no other reference to the list, so that inference need not look beyond the
-    call. So it is for ``l.append(x)``."""
+    """Of lists: whether inference need not look beyond the call. The call makes no other reference
+    to the list, and `tuple_types.appended_by` finds the items that it adds, if there are any: the
+    ``x`` of ``l.append(x)``. (`list_escapes` leaves out ``l.extend(x)`` of anything but a list
+    display.)"""
     arguments: tuple[int, ...] = ()
     """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False
@@ -72,6 +73,7 @@ _ROWS = (
     # them. `extend`: macro `list_construction`; `pop` of lists: `list_pop`; `sort`: `list_sort`
     Method("append", _LISTS, resizes=True, grows=True, local=True),
     Method("extend", _LISTS, resizes=True, grows=True, local=True),
+    # not `local`: `tuple_types.appended_by` does not look for items that are inserted
     Method("insert", _LISTS, resizes=True, grows=True, statement="insert_rule"),
     Method("pop", ("list", "deque", "dict"), resizes=True, local=True,
         arguments=(1, 2), keyed=True, use="remove", table_statement="pop_rule"),

@@ -182,9 +182,25 @@ def _best_order(
     """The best order of the loops of `nest`, outermost first; None to keep the order. This is where
     the order of loops is decided.
 
-        c[i, j] += a[i, k] * b[k, j]      i k j → j i k: vectors along j, outermost since both other
-                                          loops share its loads; the sum over k innermost, where it
-                                          stays in a register
+        c[i, j] += a[i, k] * b[k, j]      i k j → j i k: vectors along j, which is outside of i,
+                                          since the loads of b do not depend on i; the sum over k
+                                          innermost, where it stays in a register
+
+    The first case that applies decides:
+
+    1. Two loops are sequential; or one is, and the nest does more than add to elements that are
+       the same in all its iterations (`_only_adds`): the order stays.
+    2. A map, with no sequential loop and no loop in its body: the loop with the cheapest vectors
+       goes innermost.
+    3. Several loops are parallel, or none is sequential, or a loop around the nest can share loads
+       (`_shares_loads`). And vectors along a parallel loop are legal, and cheaper than vectors in
+       the sums (`_best_vector_loop`): the sequential loop goes innermost, and the vector loop as
+       far out as `_moved_outward` says.
+    4. As 3, but without such a vector loop, and sums may be reordered (``reassociate``): the sum
+       goes innermost if vectors of its terms cost least (`_is_best_summed`).
+    5. Any other nest with a sequential loop: the sum goes innermost if fewer accesses then have a
+       stride in the innermost loop (`_contiguous_sum_last`).
+    6. Any other nest: the order stays.
 
     ``outside``: the variables of the loops around the nest.
     """

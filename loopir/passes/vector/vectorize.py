@@ -71,7 +71,12 @@ __all__ = [
 class PredicatedLoop:
     """A loop that acts only where ``mask`` is true.
 
-    ``mask`` reads no name of the body. Neither ``body`` nor ``reductions`` has the mask any more.
+    ``mask`` reads no name of the body. Stores, appends and most reductions have lost it. Two things
+    keep it:
+
+    - the ``select`` in the term of a float reduction, since adding the values of inactive lanes may
+      raise flags (`_without_condition`);
+    - the condition of a check, which may be a reduction over all lanes (`_without_mask`).
     """
 
     def __init__(

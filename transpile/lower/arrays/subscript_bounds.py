@@ -206,11 +206,18 @@ def _is_proved_nonnegative(b: IRBuilder, margin: LinearForm, subscript: LinearFo
 
 
 def _entry_margins(b: IRBuilder, margins: Sequence[LinearForm]) -> list[LinearForm] | None:
-    """Linear forms known at kernel entry from which, if they are >= 0, follows that all `margins`
-    are >= 0 where the conditions around hold. Empty: nothing needs to be guarded.
+    """The linear forms to guard at kernel entry. If all of them are >= 0, then all `margins` are
+    >= 0 wherever the conditions around the subscript hold.
 
-    None where a margin cannot be proved so, or where the conditions help with no margin: then they
-    are proved or guarded without the conditions, and need no clamped subscript.
+        for i in range(n):
+            if i + 1 < n: x[i + 1]     margin len(x) - 2 - i    →    [len(x) - n]
+
+    Empty: nothing needs a guard. None, and case 3 of `in_bounds_subscript` does not apply, if
+
+    - the conditions help with none of the margins: case 4, without them, needs no clamped
+      subscript;
+    - or there is a margin for which a guard is found neither with the conditions
+      (`_margin_under_facts`) nor without them (`_margin_over_loops`).
     """
     needed = [_margin_under_facts(b, margin) for margin in margins]
     if any(n is not None for n in needed):
@@ -234,10 +241,17 @@ def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
 
 
 def _margin_under_facts(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
-    """A linear form known at kernel entry from which, if it is >= 0, and a fact of the path follows
-    that `margin` is >= 0. The constant 0 if a fact alone implies it.
+    """A linear form that is known at kernel entry. If it is >= 0, `margin` is >= 0 wherever the
+    facts of the path hold. The constant 0: the facts alone prove `margin`.
 
-    None where the facts do not weaken the guard.
+        for i in range(n):
+            if i + 1 < n: x[i + 1]     margin  len(x) - 2 - i
+                                       fact    n - 2 - i
+                                       result  len(x) - n, their difference
+
+    Without the fact the guard would be on the least value of `margin` in the loop, which here is
+    len(x) - n - 1. The result must be provably greater than that, so that its guard holds for more
+    calls, and must not be negative always. None if no fact gives such a form.
     """
     if follows_from_facts(b, margin):
         return LinearForm()
