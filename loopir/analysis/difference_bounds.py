@@ -140,8 +140,13 @@ class IntegerFacts:
         return self.max_term_differences_from(x)(y)
 
     def max_term_differences_from(self, x: Term) -> Callable[[Term], int]:
-        """The function that gives an upper bound of ``x - y`` for each `y`. One search finds the
-        shortest path from x to y over known differences, or to a term whose maximum is known.
+        """The function that gives an upper bound of ``x - y`` for each `y`. Known differences add
+        up along a path, and the shortest path gives the least bound:
+
+            x - a <= 2,  a - y <= 3         x - y <= 5
+            x - a <= 2,  a <= 7,  y >= 1    x - y <= 8, by the ranges of a and y
+
+        The function returns the lesser of the two bounds. One search serves all `y`.
         """
         distances, queue = {x: 0}, [x]
         for a in islice(queue, _MAX_INTERMEDIATE):  # the list grows in the loop

@@ -92,7 +92,11 @@ def _obstruction_of(n: Node, admit_branches: bool) -> str | None:
 
 
 def is_broadcast(c: Conflict, var: str) -> bool:
-    """Whether an access in a nest over `var` is invariant in one of its loops."""
+    """Whether the conflict is about a broadcast: its distance is not known, and one of its
+    accesses, in a nest over `var`, is invariant in one of the loops of that nest.
+
+        for i: for j: y[i, j] = x[j]      x[j] is invariant in i
+    """
     return c.distance is Overlap.UNKNOWN and (
         _is_invariant_in_a_loop(c.first, var) or _is_invariant_in_a_loop(c.second, var)
     )
@@ -301,8 +305,8 @@ def scalar_live(p: LoopPair) -> Iterator[Rejection]:
 def may_raise(p: LoopPair) -> Iterator[Rejection]:
     """The first loop and statements after it must not raise once the second has written visibly.
 
-    Visible are stores of the second loop, and of statements moved above, to arrays that are not
-    private.
+    Visible are stores of the second loop, and of statements moved above. Stores to private arrays
+    (`FusionGates.private`) are not: nobody sees these arrays if the call raises.
     """
     moved = accesses((*p.between.above, p.second))
     visible = {a.array for a in moved if a.is_write} - p.gates.private

@@ -45,7 +45,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 /* Nanoseconds. */
 #define SPIN 50000.0            /* that a worker spins after a region */
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
-#define PREEMPTED 300000.0      /* between two looks at the clock in a loop that spins: another thread ran; interrupts are shorter */
+#define PREEMPTED 300000.0      /* a spinning worker's two looks at the clock further apart: another thread ran on its CPU */
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* what a thread must save; the t-th one saves work/(t-1) - work/t, which is work/(t*(t-1)) */
@@ -104,8 +104,8 @@ static struct {
     int64_t ended;              /* the moment when the last region ended */
     int64_t streak;             /* regions in quick succession, each less than SPIN after the one before; below 0 after RARELY */
     int32_t is_wake;            /* the region wakes workers that the next ones are to find awake */
-    int32_t were_awake;         /* that did not need to be woken, or are woken for the next ones */
-    int64_t woken;              /* the moment when the first of several in succession did; 0: the last one did not */
+    int32_t were_awake;         /* some worker was awake when the region came, or regions come in quick succession */
+    int64_t woken;              /* the moment since which each parallel region `is_wake`; 0: the last one is not */
     double debt;                /* nanoseconds that parallel runs have lost against serial ones, less those that they saved */
     double pause;               /* the length of the next pause, divided by the debt that it is for */
     int64_t paused;             /* the moment until which all regions run serially: the end of the pause */
@@ -334,7 +334,11 @@ static void take_part(int64_t number)
     if (old & AWAITED && (old & INSIDE) == 1) wake(HALF(LOW), 1);
 }
 
-/* The end of a spin that begins now, in ticks; 0 where it would take time from others. */
+/* The moment until which a worker that has just taken part in a region spins, SPIN from now. 0: it sleeps at once, if
+ *
+ * - `may_spin` is off;
+ * - or there were more threads than CPUs a moment ago (`crowded`);
+ * - or a caller has found the pool owned in the last millisecond (`contended`). */
 static int64_t end_of_spin(void)
 {
     int64_t now = ticks();
@@ -342,8 +346,9 @@ static int64_t end_of_spin(void)
     return PEEK(&pool.may_spin) && !is_busy ? now + (int64_t)(SPIN / pool.tick) : 0;
 }
 
-/* A worker: takes part in each region that it sees opened, spins for a moment after that, and then sleeps until the next one or
- * the end. `place`: that in `staff`. */
+/* What a worker does: takes part in each region that it sees opened; then spins until the moment that `end_of_spin` gave; then
+ * sleeps until the next region, or the end of the pool. If it finds, while it spins, that another thread ran on its CPU (PREEMPTED),
+ * it sleeps at once, and nobody spins for CROWDED. `place`: its index in `staff`. */
 static void *work(void *place)
 {
     int64_t number = (intptr_t)place + 1;
@@ -630,8 +635,10 @@ static int free_cpus(int awake)
  *     100 us    5                  4
  *       1 ms    8                  8
  *
- * Fewer, or 1, for each of the reasons below. Sets `pool.were_awake`, and `pool.is_wake`: whether workers are woken for the next
- * regions, too, which come in quick succession. */
+ * Fewer, or 1, for each of the reasons below. PAYS_AWAKE and PAYS_ASLEEP are from `targets/region_costs.py`.
+ *
+ * Sets `pool.were_awake`: some worker is awake, or regions come in quick succession. And `pool.is_wake`: they do, and with
+ * MORE_AWAKE this region gets more workers than are awake, so that some are woken. The next regions are to find them awake. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);

@@ -92,10 +92,11 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 _DEFAULT_GROUP_BYTES = 256
-"""The size of the widest accumulator's group in a loop that was given no group.
+"""For loops with accumulators that were given no group: a group has this many bytes divided by the
+size of the widest accumulator as lanes, but at least one register of them (`_group_size`).
 
-`vectorize.GROUP_BYTES`, which fixes the group of a reduction for all targets, counts the bytes of
-the widest value in the body.
+`vectorize.GROUP_BYTES` is the same number, but is divided by the size of the widest value in the
+body. It fixes the group of a reduction for all targets.
 """
 
 _BRANCH_WEIGHT = 12.0

@@ -25,9 +25,14 @@ _OUTSIDE = ""
 
 def owners_may_alias(owner: str | None, other: str | None) -> bool:
     """Whether arrays with these owners (`Fact.owner`) may share memory, for macros that have facts
-    of both: ``x[1:]`` and ``x[:-1]``, with the owner "x", may; ``x[1:]`` and ``y``, of two
-    parameters, are guarded to be disjoint. An owner of None is not known: it may be any array,
-    except a new one, whose owner is "".
+    of both.
+
+        "x" and "x"      True: ``x[1:]`` and ``x[:-1]``
+        "x" and "y"      False: ``x[1:]`` and ``y``, of two parameters. The guards of the kernel see
+                         to that (`assemble_plan.alias_guards`)
+        None and "x"     True: an owner of None is not known
+        None and ""      False: an array that the expression makes ("") is no array from elsewhere
+        "" and ""        True, though two new arrays share nothing: they have no names to compare
     """
     return owner == other or (None in (owner, other) and "" not in (owner, other))
 
@@ -43,6 +48,9 @@ class AliasAnalysis:
     The order of statements does not count: two names are in one set if any assignment may make them
     share an array. `is_never_written_after` is the question of the inference of lists of arrays;
     `escape_analysis` asks `is_new`.
+
+    No guards are relied on here, so two parameters may share memory. Macros ask `owners_may_alias`,
+    by which they do not.
 
     ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
     """
@@ -75,7 +83,10 @@ class AliasAnalysis:
 
             row = np.zeros(n)
             row[0] = i                # a write before the use, in the same block
-            rows.append(row)          # `at`: True, if this is the only write of ``row``
+            rows.append(row)          # `at`: True, if the write above is the only one of ``row``
+
+            rows.append(row)          # `at`: False, since the row is written later
+            row[0] = i
 
         True if `e` itself makes the array; or neither it nor an array that may share its memory is
         written, other than by statements between its creation and `at`, all of one block.

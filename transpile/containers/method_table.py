@@ -7,9 +7,10 @@ on a list, as a statement, is expanded by ``list_methods.reverse_rule``. Deque m
 for effect analysis only; no deque is compiled.
 
 Effect analysis, the inference of lists and tables, and the macros query the table. To add a
-method, add a row here and, if a call becomes statements, a rule: of lists in `list_methods` (column
-``statement``), of dicts and sets in `table_methods` (``table_statement``). A dict method whose
-value is used gets a branch in `table_methods._method_value`.
+method, add a row here. For a call as a statement, if it becomes statements, the row names a rule:
+of lists in `list_methods` (column ``statement``), of dicts and sets in `table_methods`
+(``table_statement``). For a call whose value is used, write a macro in `list_methods`, or, for a
+dict, a branch in `table_methods._method_value`.
 ``tests/unit/transpile/containers/test_method_table.py`` checks each row against Python. The table
 imports no module of this project until the first call of `statement_rule`.
 """

@@ -35,7 +35,8 @@ def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan
     were inlined. Left out are:
 
     - what the plan guards already, since lowering or a macro has looked at the object;
-    - globals that the kernel reads as parameters (`Captured`): their values are passed;
+    - globals that the kernel reads as parameters (`Captured`): their values are passed. So a number
+      is guarded here only if the kernel does not read it, as where a macro has replaced it;
     - arguments, which are part of the signature, and names that a comprehension or lambda binds.
 
     Called by the stage ``guard_bindings`` of the pipeline, after ``lower``.

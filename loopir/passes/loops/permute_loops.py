@@ -43,11 +43,16 @@ __all__ = ["has_better_order", "permute_loops"]
 def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Reorder a perfect nest of which all loops but at most one are parallel.
 
-    A loop that only accumulates into what the others select goes innermost, where the sum is kept
-    in a register; each element is still summed in Python's order, except where only the terms of a
-    sum are contiguous in memory: these become its lanes. The loop with unit stride goes innermost
-    in a map, and outermost around sums, whose loads it shares. Sums that share no loads, as in a
-    matrix times a vector, go innermost only if their loads are then contiguous. Before::
+    - A loop that only adds to elements that the other loops select goes innermost, where the sum is
+      kept in a register. Each element is still summed in Python's order, except where vectors of
+      the terms of each sum cost least.
+    - In a map, the loop with the cheapest vectors goes innermost.
+    - Around sums, the vector loop goes outside of the loops that load the same elements again: here
+      j outside of i, since b[k, j] is the same for all i.
+    - Sums that share no loads, as in a matrix times a vector, go innermost only if fewer accesses
+      then have a stride.
+
+    `_best_order` has the cases in their order. Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -238,8 +243,13 @@ def _only_adds(nest: _PerfectNest, loop: Loop) -> bool:
 
 
 def _shares_loads(nest: _PerfectNest, outside: frozenset[str]) -> bool:
-    """Whether a loop around the nest selects another result but the same elements of some load: it
-    can share these loads, so that reordering pays even with one parallel loop.
+    """Whether a loop around the nest stores other elements in each iteration, but some load of the
+    nest is the same in all of them. It can share that load, so that reordering pays even with one
+    parallel loop.
+
+        for b: …; for i: for k: y[b, i] += a[i, k] * x[b, k]     True: all b share a[i, k]
+
+    Only loads that depend on all loops of the nest count, as a[i, k] does.
     """
     stored = [names_read(*n.index) for n in nest.body if isinstance(n, Store)]
     loaded = [names_read(*n.index) for n in nest.loads()]

@@ -296,9 +296,13 @@ def _is_convertible(loop: Loop) -> bool:
 class _Flattening:
     """Turns blocks into straight-line code under a mask.
 
-    ``yielded``: the values of yielded names. ``merged``: names whose assignments may be unread now,
-    since `select_common_operation` computed their operation once, on selected operands;
-    `flatten_branches` removes those that are.
+        if c: y[i] = v               →    store y[i] = v under the mask c
+        else: y[i] = w                    store y[i] = w under the mask not c
+
+    ``yielded``: the value of each name that a branch has yielded. A branch around it that yields
+    this name compares the value: where both sides have one operation, `select_common_operation`
+    computes it once, on selected operands. The name may then be unread: it goes into ``merged``,
+    and `flatten_branches` removes its assignment if nothing else reads it.
     """
 
     def __init__(self, fresh: FreshNames) -> None:

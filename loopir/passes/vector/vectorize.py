@@ -90,7 +90,11 @@ def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedL
 
         m = x[i] > 0.0                                 predicate m:
         out[i] = where(m, exp(x[i]))            →          out[i] = exp(x[i])
-        s = step(s + select(m, x[i], 0.0))                 s = step(s + select(m, x[i], 0.0))
+        s = step(s + select(m, x[i], -0.0))                s = step(s + select(m, x[i], -0.0))
+        k = step(k + select(m, j, 0))                      k = step(k + j)
+
+    The float sum keeps its select (`_without_condition`). The else of a select must be the neutral
+    element of the reduction, which is -0.0 for a float sum, and not 0.0.
 
     The body computes nothing where the mask is false. So a target may branch around it where no
     lane is active (`legalize._with_skip_branch`); without a common mask nothing can be skipped.

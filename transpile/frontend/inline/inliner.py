@@ -95,8 +95,10 @@ def inline_calls(state: Inlining) -> ast.FunctionDef:
 
 
 def inline_uncovered(state: Inlining, node: ast.AST, cx: Context) -> ast.expr | None:
-    """A macro on expressions: `node`, a call that stands where it can be inlined, as the value
-    of its result; the statements that compute it are given to `cx`. None for other nodes.
+    """A macro on expressions, for calls that `inline_calls` could not reach, such as those in
+    comprehensions: `node`, inlined. The statements that compute the result are given to `cx`, and
+    the expression of the result is returned. None for a node that is no call (or property, or item
+    of a call's result), or that is not inlined.
     """
     if not isinstance(node, ast.expr):
         return None
@@ -472,7 +474,8 @@ def _inline_callee(
     refused (LOWER_RECURSION), and runs as Python (`runtime.self_calls`):
 
     - `_MAX_DEPTH` calls of one function are open, one inside the other;
-    - `_MAX_SAME_CONSTANTS` of them had the constants of this call: nothing comes nearer to the end.
+    - `_MAX_SAME_CONSTANTS` of them have the same constant arguments as this call: such a recursion
+      does not end at compile time.
 
     Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.
     """

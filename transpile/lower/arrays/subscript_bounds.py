@@ -229,10 +229,12 @@ def _entry_margins(b: IRBuilder, margins: Sequence[LinearForm]) -> list[LinearFo
 
 
 def _margin_over_loops(b: IRBuilder, margin: LinearForm) -> LinearForm | None:
-    """The least value of `margin` over the enclosing loops, if it is known at kernel entry and may
-    be >= 0; else None. None also for a margin that contains an expression with linear bounds
-    (`RangeState.linear_bounds`): it need not reach its bounds, and a guard on those would fail too
-    often.
+    """The least value of `margin` over the enclosing loops, for a guard that it is >= 0. None if
+
+    - it is not known at kernel entry, or is certainly negative;
+    - or `margin` contains an expression such as ``k % n``, of which only bounds are known
+      (`RangeState.linear_bounds`). The expression need not reach these bounds, so a guard on them
+      would fail too often.
     """
     least = loop_extremum(b, margin, False)
     has_bounds = any(atom in b.ranges.linear_bounds for atom in margin.terms)
@@ -334,14 +336,14 @@ def _clamped_subscript(
 
         x[at]    →    x[select(inside, at, 0)]
 
-    The value is not used there: the check fails, and the call is replayed. But vector code computes
-    all lanes, and a pass may move the load before the check. Subscript 0 is only safe if the axis
-    is not empty. Of such an axis
+    The value loaded there is not used. It is loaded all the same: vector code computes all lanes,
+    and a pass may move the load before a check of ``inside``. Subscript 0 is safe only if the axis
+    is not empty. For an axis that may be empty, the first of these applies:
 
-    - whose length is known at kernel entry: a guard, ``len(x) >= 1``; none for code that may never
-      run and stays scalar (`may_never_run`), whose elements are loaded in a branch;
-    - of any other length: `BufferState.empty_axis_conditions` records the condition, so that
-      `element_access` loads the element in a branch.
+    - its length is not known at kernel entry: `element_access` loads the element in a branch, since
+      `BufferState.empty_axis_conditions` has the condition;
+    - the code may never run, and stays scalar (`may_never_run`): `element_access` uses a branch;
+    - else a guard is added: ``len(x) >= 1``.
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
     if maybe_empty and not b.known_at_entry(length.ir):

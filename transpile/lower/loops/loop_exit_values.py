@@ -159,11 +159,13 @@ def value_after_loop(
        `bound` says so;
     2. unbound before the loop, and bound by each iteration: bound if there was one
        (`LoopFrame.runs`). Where lowering knows no value at the end of an iteration: unbound;
-    3. the loop may exit early, and the name has a type flag: Python's where the flag says so;
+    3. the loop may exit early, and the name has a type flag: Python's where the flag says so. This
+       comes before 4, since the iteration that exits may leave the name as it was: that there was
+       an iteration does not tell the type;
     4. Python's in the first iteration, of another type after it: `_value_after_type_change`;
     5. a maximum of a Python `init` and NumPy scalars: NumPy's if it is greater than `init`, since
        then a scalar has replaced it; no flag is needed. A minimum likewise;
-    6. another name with a type flag: Python's where the flag says so;
+    6. the loop does not exit early, and the name has a type flag: Python's where the flag says so;
     7. any other: of the type of the accumulator.
     """
     _note_upper_bound(ctx, carry, init, end)  # for capacities: `capacity_bounds.upper_bound`
@@ -222,10 +224,13 @@ def _value_after_type_change(ctx: Lowering, carry: LoopCarried, init: Num, runs:
     (`IRBuilder.allows_unions`), the name counts as unbound after no iteration, so that a read there
     is replayed.
 
-    A NumPy type: a scalar of either type. Its dtype is that of the accumulator if `init` is exact
-    in it (``carry.exact``), else that of `init` if all values of the accumulator's dtype are exact
-    in that. If neither, the value is marked as not exact (``exact=False``), and users that need it
-    exactly refuse.
+    A NumPy type: a scalar of either type. It needs a dtype that holds both. With a float32
+    accumulator, and an `init` that is
+
+        0                        float32, the accumulator's dtype: `init` is exact in it (`exact`)
+        a float argument         float64, the dtype of `init`: it holds all float32s
+        an int argument          float32, marked ``exact=False``, as neither float32 nor int64 holds
+                                 all values of the other: users that need it exactly refuse
     """
     no_trip = bool_op("not", runs)
     if carry.strong is None:
