@@ -128,7 +128,7 @@ def near(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return all(a[k].shape == b[k].shape and one(a[k], b[k]) for k in a)
 
 
-@pytest.mark.share(52)
+@pytest.mark.share(90)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}-{f.stem}")
 def test_every_pass_keeps_the_meaning(file: Path) -> None:

@@ -57,7 +57,7 @@ def code(function: Callable[..., Any], *args: Any) -> set[str]:
     return ran
 
 
-@pytest.mark.share(1)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", BODIES)
 def test_no_python_runs(name: str, tmp_path: Path) -> None:
     plain = written(tmp_path, f"{HEAD}{BODIES[name]}\n").f

@@ -28,7 +28,7 @@ UPDATES = {
 }
 
 
-@pytest.mark.share(1)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", UPDATES)
 def test_arrays_are_as_python_leaves_them(name: str, threads: Any, tmp_path: Path) -> None:

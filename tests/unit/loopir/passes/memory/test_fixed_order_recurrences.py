@@ -192,7 +192,7 @@ def elements(n: int, dtype: str) -> Any:
     return x
 
 
-@pytest.mark.share(1)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_every_dtype_agrees(f: Any) -> None:
     fused = fuse(f, on_reject="raise", target=TARGETS[-1])
