@@ -290,7 +290,7 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     if e.op == "cast":
         return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
-        return mask_op(e.op, args, e.lanes, s.target)
+        return mask_op(e.op, _forced_masks(e, args, s), e.lanes, s.target)
     if e.op == "select" and s.target.masks == "bits":  # gcc would evaluate them under the mask only
         raises = [_may_raise_where_unselected(a, e.args[0]) for a in e.args[1:]]
         pairs = zip(args[1:], raises, strict=True)
@@ -306,6 +306,20 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     )
     text = vector_op(e.op, v, tuple(operands), s.target)
     return mask_from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
+
+
+def _forced_masks(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...]:
+    """`args`, the operands of the operation `e` on masks, as C. Beside a constant, which may decide
+    the result alone, gcc would not compute an operand: one that may raise a flag is forced.
+
+        (3.0 / x[i:8] < y[i:8]) | broadcast(True, 8)
+        →   TP_ASKED(tp_lt_f64x8(…)) | tp_fill_m8(1)
+    """
+    if not any(isinstance(a, ir.Broadcast) and isinstance(a.value, ir.Const) for a in e.args):
+        return args
+    macro = "TP_ASKED" if s.target.masks == "bits" else "TP_EVERYWHERE"
+    pairs = zip(args, map(may_raise_flags, e.args), strict=True)
+    return tuple(f"{macro}({strip_parens(a)})" if forced else a for a, forced in pairs)
 
 
 def _constant_divisor(e: ir.Call) -> int | None:

@@ -313,6 +313,8 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
 
     def vectorize_loop(s: Loop) -> Loop | VecLoop:
         """`s` as a vector loop; `s` itself where it is not legal, or does not diverge."""
+        if not s.accs and not arrays_written((s,)):
+            return s  # it does nothing but raise flags, and C compilers drop vectors of such loops
         lockstep = _with_lockstep_while(s, fresh)
         if lockstep is None:
             return s

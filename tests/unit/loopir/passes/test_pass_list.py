@@ -143,9 +143,14 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
             well_formed(new)
             changes.append((step, new))
     sizes = SIZES[: examples(10)]  # the largest one with --long
+    tried = 0
     for n in sizes if flat else SIZES[:7]:
         args = arguments(kernel, n, np.random.default_rng(n))
-        status, wanted = results(kernel, args)
+        try:
+            status, wanted = results(kernel, args)
+        except IndexError:  # it asks for longer arrays, as its guards may
+            continue
+        tried += 1
         for step, now in changes:
             after, got = results(now, args)
             added = sum(STATUS[c] for c in set(now.strict) - set(kernel.strict))
@@ -156,6 +161,7 @@ def test_every_pass_keeps_the_meaning(file: Path) -> None:
             exact = after == status and all(same(got[k], wanted[k]) for k in wanted)
             assert exact or (step.reorders and near(got, wanted)), (step.name, n, got, wanted)
             status, wanted = after, got  # in another order, infinities may meet or miss each other
+    assert tried > 1
 
 
 def _nested(s: ir.Stmt) -> bool:
