@@ -37,7 +37,7 @@ from ..memory.promote import promote
 from ..vector.vectorize_legality import vectorization_obstacle
 from ..vector.vectorize_outer import can_run_in_lockstep
 
-__all__ = ["has_better_order", "permute_loops"]
+__all__ = ["is_cheap_to_repeat", "has_better_order", "permute_loops"]
 
 
 def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -165,18 +165,23 @@ def _match_perfect_nest(outer: Loop, kernel: Kernel) -> _PerfectNest | None:
 _MAX_SUNK_WEIGHT = 1.0  # limit on the weight of an operation that each inner iteration may repeat
 
 
+def is_cheap_to_repeat(s: Stmt) -> bool:
+    """Whether the assignment `s` before an inner loop may be computed again in each iteration of
+    that loop: its operations are cheap and raise no flag. `permute_reductions` asks, too.
+    """
+    calls = (n for n in walk(s) if isinstance(n, Call))
+    return all(OPS[n.op].weight <= _MAX_SUNK_WEIGHT for n in calls) and not may_raise_flags(s)
+
+
 def _can_sink(before: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
     """Whether the statements `before`, all those of the loops around `loop`, may be computed in
     every iteration of it, or in none.
     """
     assigned = {s.name for s in before if isinstance(s, Assign)}
-    values = [s.value for s in before if isinstance(s, Assign)]
-    calls = [n for e in values for n in walk(e) if isinstance(n, Call)]
     return (
-        len(values) == len(before)
+        all(isinstance(s, Assign) for s in before)
         and not assigned & names_read(loop.range)
-        and all(OPS[n.op].weight <= _MAX_SUNK_WEIGHT for n in calls)
-        and not any(may_raise_flags(e) for e in values)
+        and all(map(is_cheap_to_repeat, before))
         and not AliasInfo(kernel).overlap(arrays_read(before), arrays_written((loop,)))
     )
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from ...algebra.constant_folding import index_const, is_constant
 from ...algebra.index_builder import index_sub
-from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.access import accesses, count_strided
 from ...analysis.loop_reductions import reduction_of
@@ -32,16 +31,15 @@ from ...nodes import (
     Yield,
     Zip,
 )
-from ...op_table import OPS
 from ..vector.exact_extrema import is_order_independent
 from ..vector.vectorize_legality import vectorization_obstacle
+from .permute_loops import is_cheap_to_repeat
 
 __all__ = ["permute_reductions"]
 
 _MIN_TRIPS = 32
 """Iterations below which the innermost loop is too short for vectors. The same on all machines,
 since the order of the terms is decided by it."""
-_MAX_WEIGHT = 1.0  # limit on the weight of an operation that is recomputed for each element
 
 
 def permute_reductions(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -168,15 +166,13 @@ def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
     )
     handed_over = {a.name for s in loops[:-1] for a in s.accs}
     steps = [a.step for a in loops[-1].accs]
-    calls = [n for s in before for n in walk(s) if isinstance(n, Call)]
     if (
         len(loops) < 2
         or not is_counted
         or len(assigns) != len(before) + len(body)
         or accumulators & names_read(*before)
         or handed_over & names_read(*body, *steps)
-        or any(OPS[n.op].weight > _MAX_WEIGHT for n in calls)
-        or any(may_raise_flags(s) for s in before)
+        or not all(map(is_cheap_to_repeat, before))
     ):
         return None
     return _ReductionNest(tuple(loops), assigns)

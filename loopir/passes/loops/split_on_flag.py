@@ -104,7 +104,7 @@ def _flag(acc: Accum, loop: Loop) -> _Flag | None:
             cond = _other_operand(acc.name, args)
         case Accum(init=Const(value=True as first), step=Call(op="and", args=args)):
             kept = _other_operand(acc.name, args)
-            cond = kept and Call("not", (kept,), "bool")
+            cond = None if kept is None else Call("not", (kept,), "bool")
         case Accum(init=Const(value=bool(first)), step=Const(value=bool(then))) if (
             first is not then
         ):

@@ -41,7 +41,7 @@ NESTED = {
 DTYPES = ("f8", "f4", "i8", "i4", "i2", "i1", "u4", "u2", "u1", "?")
 
 
-def code(function: Callable[..., Any], *args: Any) -> set[str]:
+def python_functions_in_call(function: Callable[..., Any], *args: Any) -> set[str]:
     """The names of the Python functions that run in a call."""
     ran: set[str] = set()
 
@@ -67,7 +67,7 @@ def test_no_python_runs(name: str, tmp_path: Path) -> None:
             x = (np.arange(n) % 4).astype(dtype)
             assert_same(outcome(compiled, (x,)), outcome(plain, (x,)), f"{dtype}, {n}")
         x = (np.arange(9) % 4).astype(dtype)
-        assert code(compiled, x) == set(), dtype
+        assert python_functions_in_call(compiled, x) == set(), dtype
         assert compiled.stats.replays == {}
         made = compiled(x)
         if isinstance(made, np.ndarray):
@@ -89,7 +89,7 @@ def test_lists_of_lists(name: str, tmp_path: Path) -> None:
     compiled = fuse(plain, on_reject="raise")
     for x in ([[1.5, 2.5], [3.5, -0.0]], [[1, 2, 3], [4, 5, 6]], [[7], [8], [-1]]):
         assert_same(outcome(compiled, (x,)), outcome(plain, (x,)), f"{x}")
-        assert "tolist" not in code(compiled, x)
+        assert "tolist" not in python_functions_in_call(compiled, x)
 
 
 @pytest.mark.parametrize("name", BODIES)
