@@ -26,10 +26,16 @@ from zlib import crc32
 
 import example_counts
 import pytest
+from example_counts import hurried_flags, with_flags
 from hypothesis import HealthCheck, Phase, settings
 from tally import AGREED
 
-UNIT_TESTS = Path(__file__).parent / "unit"
+TESTS = Path(__file__).parent
+UNIT_TESTS = TESTS / "unit"
+ABOUT_C = (UNIT_TESTS / "targets", TESTS / "project", TESTS / "tools")
+"""The tests of what the C compiler makes of our C text, of what users see, and of the benchmarks:
+kernels are compiled with the flags that users get.
+"""
 STARTED = time.monotonic()
 
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
@@ -208,6 +214,20 @@ def keep() -> None:
     """What is alive now is not looked at by the garbage collector again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain run compiles most kernels with ``-Og``, in two thirds of the time.
+
+    Most tests are about the stages before the C compiler. What it makes of the C text with the
+    flags that users get is met by the tests in `ABOUT_C`, by those that are marked ``users_flags``,
+    and by ``--more`` and ``--long``.
+    """
+    has_time = request.config.getoption("--more") or request.node.get_closest_marker("users_flags")
+    is_about_c = any(folder in request.path.parents for folder in ABOUT_C)
+    if not has_time and not is_about_c and (flags := hurried_flags()):
+        monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags(*flags))
 
 
 @pytest.fixture

@@ -89,6 +89,7 @@ def test_interpreted_after_every_pass(program: Program) -> None:
             agrees(program, n, f"interpreter after {name}", outcome(call, arguments(program, n)))
 
 
+@pytest.mark.users_flags
 @pytest.mark.share(10000)
 @on_each_target
 def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,13 @@
 """Traps: a call of what ``fuse`` gives cannot be told from one of the function itself.
 
-A plain run tries all traps, one in three with two kinds of arguments; it asks one in twelve for its
-report. ``--long`` does everything with all.
+A plain run tries all traps, one in three with two kinds of arguments, and one in four with the
+compiler flags that users get; it asks one in twelve for its report. ``--more`` tries the others
+with these flags; ``--long`` does everything with all.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -14,7 +17,22 @@ from traps.trap import MOODS, TRAPS, Trap, nearly, seen
 from transpile import fuse
 
 
-@pytest.mark.parametrize("trap", TRAPS, ids=lambda t: f"{t.line}: {t.function.__name__}")
+def _cases() -> Iterator[Any]:
+    """Each trap as a plain run takes it, and those of which it compiles the kernels in a hurry once
+    more.
+    """
+    for trap in TRAPS:
+        label = f"{trap.line}: {trap.function.__name__}"
+        in_plain_run = pytest.mark.plain
+        if crc32(trap.line.encode()) % 4 == 0:
+            yield pytest.param(trap, id=label, marks=[in_plain_run, pytest.mark.users_flags])
+        else:
+            yield pytest.param(trap, id=label, marks=in_plain_run)
+            yield pytest.param(trap, id=f"{label}, users' flags", marks=pytest.mark.users_flags)
+
+
+@pytest.mark.share(1000)
+@pytest.mark.parametrize("trap", [*_cases()])
 def test_trap(trap: Trap, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     function, names = trap.function, trap.function.__globals__
     everything = request.config.getoption("--long")
