@@ -3,8 +3,8 @@
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
 always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
 named: ``pytest tests/unit/…/test_x.py`` takes all of these. ``--more`` takes instead the next cases
-of these tests, five times as many, and nothing else: what `.ci/run` adds to a plain run, as far as
-they go in the time that ``--seconds`` gives. ``--long`` takes everything, also tests that are
+of these tests, five times as many, and draws five times as many other random programs: what
+`.ci/run` adds to a plain run, as far as they go in the time that ``--seconds`` gives. ``--long`` takes everything, also tests that are
 marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shared = [item for item in items if share_of(item, whole_run) > 1]
     plain, more = divided([i for i in shared if not i.get_closest_marker("long")])
     if config.getoption("--more"):
-        taken = more
+        taken = more | {item for item in items if draws_programs(item)}
     else:
         whole = {*items} - {*shared}
         taken = plain | {item for item in whole if not item.get_closest_marker("long")}
@@ -171,6 +171,11 @@ def share_of(item: pytest.Item, whole_run: bool) -> int:
     return UNIT_SHARE if is_unit else 1
 
 
+def draws_programs(item: pytest.Item) -> bool:
+    """Whether the test draws random programs, from a seed that is another one for ``--more``."""
+    return "start" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("long")
+
+
 def value_of(item: pytest.Item, parameter: str) -> str:
     """The value of a parameter of a test's case, as text."""
     callspec: Any = getattr(item, "callspec")  # noqa: B009 (tests without parameters have none)
@@ -206,14 +211,20 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """What a module leaves is what it has cached: a test of leaks need not go through it."""
-    if nextitem is not None and nextitem.path != item.path:
+    if nextitem is not None and nextitem.path != item.path and time.monotonic() > _kept_at + 5:
         keep()
 
 
 def keep() -> None:
     """What is alive now is not looked at by the garbage collector again."""
+    global _kept_at
     gc.collect()
     gc.freeze()
+    _kept_at = time.monotonic()
+
+
+_kept_at = 0.0
+"""When `keep` ran last."""
 
 
 @pytest.fixture(autouse=True)
@@ -232,11 +243,15 @@ def _hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> int:
-    """The seed of random programs: --seed; under --long a new one each time; else always 0."""
+    """The seed of random programs: --seed; under --long a new one each time; else always 0, with
+    --more 1.
+    """
     given = request.config.getoption("--seed")
     if given is not None:
         return int(given)
-    return random.randrange(1 << 32) if request.config.getoption("--long") else 0
+    if request.config.getoption("--long"):
+        return random.randrange(1 << 32)
+    return int(request.config.getoption("--more"))
 
 
 @pytest.fixture

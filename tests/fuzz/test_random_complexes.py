@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import same
+from at_length import example_count
 from random_cases import Ran, ran
 from random_complexes import arguments, program
 from staged import Replayed, interpreted, through
@@ -83,12 +84,8 @@ def check(got: Ran, wanted: Ran, where: str) -> None:
             assert same(a, b, 8 if sizes else 0), f"{where}: gave {a!r}, not {b!r}"
 
 
-def test_random_programs(start: int) -> None:
-    done = [agrees(start + k, stages=k % 5 == 0) for k in range(12)]
-    assert sum(done) >= ENOUGH * len(done)
-
-
-@pytest.mark.long
-def test_many_random_programs(start: int) -> None:
-    done = [agrees(start + k, stages=k % 5 == 0) for k in range(2000)]
+def test_random_programs(request: pytest.FixtureRequest, start: int) -> None:
+    count = example_count(request.config, 6, 2000)
+    first = start * count
+    done = [agrees(first + k, stages=k % 5 == 0) for k in range(count)]
     assert sum(done) >= ENOUGH * len(done)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ARRAYS = ("a", "b", "t")
-EXAMPLES = 8
+EXAMPLES = 4
 
 
 def statement(write: tuple[str, int], reads: list[tuple[str, int]]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from agree import same
+from at_length import example_count
 from hypothesis import given, note, reject, seed, settings
 from hypothesis.strategies import SearchStrategy
 from kernels_case import Case
@@ -53,9 +54,7 @@ def examine(
         strategy: SearchStrategy[Case], judge: Judge, few: int, many: int = 2000
     ) -> None:
         @seed(start)
-        @settings(
-            max_examples=many if request.config.getoption("--long") else few, derandomize=False
-        )
+        @settings(max_examples=example_count(request.config, few, many), derandomize=False)
         @given(strategy)
         def every(case: Case) -> None:
             count["kernels"] += 1
@@ -83,12 +82,14 @@ class Wanted:
         note(f"{where}:\n{show(kernel)}")
         args = self.case.arguments()
         status = runs(args)
-        for name, value in self.case.results(args).items():
-            wanted = self.results[name]
-            assert same(value, wanted), f"{where}: {name} is {value!r}, not {wanted!r}"
         told = f"{where}: status {status}, not {self.status}"
         assert status & STATUS["replay"] == self.status & STATUS["replay"], told
         assert not (self.flags and status & ~self.status), told
+        if status & STATUS["replay"]:  # a loop may stop at once: Python begins anew
+            return
+        for name, value in self.case.results(args).items():
+            wanted = self.results[name]
+            assert same(value, wanted), f"{where}: {name} is {value!r}, not {wanted!r}"
 
 
 def reads_back(kernel: ir.Kernel, stage: Stage) -> None:
@@ -101,7 +102,7 @@ def test_the_text_reads_back(examine: Callable[..., None], vectors: bool) -> Non
     def judge(case: Case) -> None:
         reads_back(case.kernel, "vector" if vectors else "scalar")
 
-    examine(cases(vectors=vectors), judge, 16)
+    examine(cases(vectors=vectors), judge, 8)
 
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
@@ -114,14 +115,14 @@ def test_every_pass_keeps_the_meaning(
     monkeypatch.setattr(arg_reduction, "BLOCK_BYTES", 256)  # several blocks of what cases have
     monkeypatch.setattr(arg_reduction, "CHUNK_BYTES", 64)
     monkeypatch.setattr(arg_reduction, "MIN_TERMS", 128)
-    examine(cases(exact=reassociate), through_all(count, reassociate), 8)
+    examine(cases(exact=reassociate), through_all(count, reassociate), 4)
 
 
 @pytest.mark.parametrize("reassociate", [False, True], ids=["ordered", "reassociated"])
 def test_every_pass_keeps_nests(
     examine: Callable[..., None], count: Counter[str], reassociate: bool
 ) -> None:
-    examine(nests(exact=reassociate), through_all(count, reassociate), 8, 1000)
+    examine(nests(exact=reassociate), through_all(count, reassociate), 4, 1000)
 
 
 def with_small_caches(machine: Machine) -> Machine:
@@ -191,7 +192,7 @@ def test_mlir_agrees(
 
         Wanted(case).is_what(runs, "mlir", kernel)
 
-    examine(cases(exact=reassociate), judge, 5)
+    examine(cases(exact=reassociate), judge, 3)
 
 
 def test_every_target_agrees_on_nests(

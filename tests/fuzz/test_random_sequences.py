@@ -87,5 +87,5 @@ def test_random_sequences(
     def judge(program: bytes, data: bytes) -> None:
         run.judge(sequence_text(program), data)
 
-    at_length(request, start, 8, (16, 8), judge, run.told)
+    at_length(request, start, 6, (16, 8), judge, run.told)
     assert run.counts["fused"] >= FUSED_SHARE * run.counts["functions"], run.told()

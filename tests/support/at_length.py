@@ -1,4 +1,6 @@
-"""Random examples for a judge: a few in each run of the tests, thousands in a long one."""
+"""Random examples for a judge: a few in a plain run of the tests, others and five times as many with
+``--more``, thousands with ``--long``.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-__all__ = ["at_length", "judge_examples"]
+__all__ = ["at_length", "example_count", "judge_examples"]
 
 LONG = 20_000
 
@@ -22,14 +24,21 @@ def at_length(
     judge_examples(request, start, few, LONG, pairs, lambda pair: judge(*pair), told)
 
 
+def example_count(config: pytest.Config, few: int, many: int) -> int:
+    """How many examples a run draws: `few`, five times as many with ``--more``, or `many`."""
+    if config.getoption("--long"):
+        return many
+    return 5 * few if config.getoption("--more") else few
+
+
 def judge_examples(
     request: pytest.FixtureRequest, start: int, few: int, many: int,
     examples: st.SearchStrategy[Any], judge: Callable[[Any], None], told: Callable[[], str],
 ) -> None:
     """Gives `judge` one of the `examples` at a time, and prints what is `told`, also where it
-    fails. ``few``: how many; with ``--long``: `many`. `start`: the seed.
+    fails. `few`, `many`: as in `example_count`. `start`: the seed.
     """
-    count = many if request.config.getoption("--long") else few
+    count = example_count(request.config, few, many)
     say = request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled
 
     @seed(start)
