@@ -1,4 +1,4 @@
-"""Random examples for a judge: a few in a plain run of the tests, others and five times as many with
+"""Random examples for a judge: a few in a plain run of the tests, five times as many others with
 ``--more``, thousands with ``--long``.
 """
 from __future__ import annotations
