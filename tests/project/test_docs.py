@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from paths import ROOT
+from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 
 from transpile import __version__
 from transpile.pipeline import STAGES
@@ -25,7 +26,6 @@ DOCUMENTS = sorted(
         *ROOT.glob("loopir/README.md"), *ROOT.glob("kernels/README.md"),
     ]
 )
-PACKAGES = ("transpile", "loopir", "targets")
 STAGE_HEADING = "### The stages"
 WHERE = "## Where is …"
 REFERENCE = re.compile(r"`([\w./]+\.(?:py|c|h|mlir))`(?:: ((?:`[\w.]+`(?:, )?)+))?")
@@ -35,7 +35,7 @@ each_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.r
 
 def folders() -> list[Path]:
     """The folders that hold modules."""
-    return sorted({p.parent for package in PACKAGES for p in (ROOT / package).rglob("*.py")})
+    return sorted({p.parent for p in SOURCES})
 
 
 @functools.cache
@@ -44,11 +44,6 @@ def source_files() -> list[Path]:
     tops = (*PACKAGES, "kernels", "tests", "examples")
     found = (p for top in tops for p in (ROOT / top).rglob("*.*"))
     return [p for p in found if p.suffix in (".py", ".c", ".h", ".mlir")]
-
-
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def first_line(path: Path) -> str:
@@ -243,14 +238,16 @@ def raised_names(docstring: str) -> list[str]:
     return [n for some in RAISES.findall(docstring) for n in re.findall(r"\w*[A-Z]\w+", some)]
 
 
+@functools.cache
 def exception_names() -> set[str]:
     """The exception classes of Python and of the packages, by their base classes."""
     found = {n for n, o in vars(builtins).items()
              if isinstance(o, type) and issubclass(o, BaseException)}
-    trees = [tree_of(p) for f in folders() for p in f.glob("*.py")]
-    classes = [n for t in trees for n in ast.walk(t) if isinstance(n, ast.ClassDef)]
-    while more := {c.name for c in classes
-                   if c.name not in found and {ast.unparse(b) for b in c.bases} & found}:
+    bases = {
+        n.name: {ast.unparse(b) for b in n.bases}
+        for p in SOURCES for n in statements_of(tree_of(p)) if isinstance(n, ast.ClassDef)
+    }
+    while more := {c for c, names in bases.items() if c not in found and names & found}:
         found |= more
     return found
 
@@ -258,8 +255,8 @@ def exception_names() -> set[str]:
 def test_exceptions_that_docstrings_name_exist() -> None:
     known, missing = exception_names(), list[str]()
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    for path in (p for f in folders() for p in f.glob("*.py")):
-        for node in ast.walk(tree_of(path)):
+    for path in SOURCES:
+        for node in statements_of(tree_of(path)):
             said = (ast.get_docstring(node) or "") if isinstance(node, kinds) else ""
             missing += [f"{path.name}: {n}" for n in raised_names(said) if n not in known]
     assert missing == []

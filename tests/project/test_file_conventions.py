@@ -2,15 +2,12 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from paths import ROOT
-
-PACKAGES = ("loopir", "targets", "transpile")
-FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 
 LONGEST_FUNCTION = 90
 LONGEST_FILE = 600
@@ -26,22 +23,14 @@ def name(path: Path) -> str:
 
 def files_with(fault: Callable[[Path], object]) -> dict[str, object]:
     """What `fault` finds, by the name of the file, where it finds something."""
-    return {name(path): found for path in FILES if (found := fault(path))}
-
-
-@functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node
+    return {name(path): found for path in SOURCES if (found := fault(path))}
 
 
 def too_long(tree: ast.AST) -> dict[str, int]:
-    sizes = {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions(tree)}
+    sizes = {
+        f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in statements_of(tree)
+        if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
     return {name: size for name, size in sizes.items() if size > LONGEST_FUNCTION}
 
 
@@ -59,7 +48,7 @@ def unlisted(tree: ast.Module) -> set[str]:
 
 
 def test_there_are_files() -> None:
-    assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
+    assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
 
 def test_functions_are_short() -> None:
@@ -67,18 +56,18 @@ def test_functions_are_short() -> None:
 
 
 def test_files_are_one_concept() -> None:
-    lines = {name(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    lines = {name(path): path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
     assert {name: count for name, count in lines.items() if count > LONGEST_FILE} == {}
 
 
 def test_folders_can_be_surveyed() -> None:
-    counts = Counter(name(path.parent) for path in FILES if path.name != "__init__.py")
+    counts = Counter(name(path.parent) for path in SOURCES if path.name != "__init__.py")
     assert {folder for folder, count in counts.items() if count > MOST_MODULES} <= FULLER_FOLDERS
 
 
 def test_a_name_is_used_once() -> None:
     """One module of a name in the tree, so that a search for it finds one file."""
-    names = Counter(p.name for p in FILES if p.stem not in ("__init__", "__main__"))
+    names = Counter(p.name for p in SOURCES if p.stem not in ("__init__", "__main__"))
     assert {name for name, times in names.items() if times > 1} == set()
 
 

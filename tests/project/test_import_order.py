@@ -9,14 +9,12 @@ import ast
 import functools
 import re
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 from paths import ROOT
-
-PACKAGES = ("loopir", "targets", "transpile")
+from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 
 LAYERS = """
 loopir.lazy_dataclass
@@ -110,16 +108,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_name(p): p for package in PACKAGES for p in (ROOT / package).rglob("*.py")}
-
-
-def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """The statements in a tree, with handlers and cases, without looking into expressions."""
-    left = deque([tree])
-    while left:
-        yield (node := left.popleft())
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            left += getattr(node, field, [])
+MODULES = {module_name(p): p for p in SOURCES}
 
 
 def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
@@ -142,7 +131,7 @@ def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
 def imports_of(name: str) -> list[tuple[int, str]]:
     path = MODULES[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return [*imported(ast.parse(path.read_text(encoding="utf-8")), package)]
+    return [*imported(tree_of(path), package)]
 
 
 def as_module(name: str) -> str | None:
@@ -222,7 +211,7 @@ def declared() -> set[str]:
     return {"_cffi_backend", *re.findall(r'"([A-Za-z]\w*)', " ".join(lists))}
 
 
-each_module = pytest.mark.parametrize("name", sorted(MODULES))
+each_module = for_each(sorted(MODULES))
 
 
 def test_there_are_no_cycles() -> None:

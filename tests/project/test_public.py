@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from for_each import for_each
+from source_trees import PACKAGES
 
-PACKAGES = ("loopir", "targets", "transpile")
 LATE = ("rich", "cffi", "astor")
 """Dependencies that ``import transpile`` does not need yet."""
 
@@ -23,7 +24,7 @@ def modules() -> list[str]:
     return [name for name in names if not name.endswith("__main__")]
 
 
-@pytest.mark.parametrize("name", modules())
+@for_each(modules())
 def test_what_is_public_exists_and_is_documented(name: str) -> None:
     """What a documented function has made (``fix_rule = formula(…)``) is documented by its line."""
     module = importlib.import_module(name)

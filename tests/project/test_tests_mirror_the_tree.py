@@ -1,7 +1,7 @@
 """Tests are found: `tests/unit/a/b/test_c.py` tests the module or package `a/b/c`."""
 from __future__ import annotations
 
-import pytest
+from for_each import for_each
 from paths import ROOT, TESTS
 
 UNIT = TESTS / "unit"
@@ -28,7 +28,7 @@ def _tested(path: str) -> str:
     return f"{folder}/{name.removeprefix('test_').removesuffix('.py')}"
 
 
-@pytest.mark.parametrize("path", [str(p.relative_to(UNIT)) for p in FILES])
+@for_each([str(p.relative_to(UNIT)) for p in FILES])
 def test_there_is_a_module_of_that_name(path: str) -> None:
     tested = _tested(path)
     if tested not in TOPICS:

@@ -32,12 +32,24 @@ from targets.handwritten_kernels import (
 from targets.isa.target_registry import TARGETS, Target, runnable_targets
 from targets.legalization.legalize import legalize
 
-__all__ = ["PAIRS", "PLACES", "WAYS", "Call", "command", "generated", "run_batch", "table"]
+__all__ = [
+    "HALVES", "PAIRS", "PLACES", "WAYS", "Call", "Pairs", "command", "generated", "run_batch",
+    "table",
+]
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 PAIRS: Pairs = tuple((name, dtype) for name, k in kernel_library().items() for dtype in k.dtypes)
 """Each hand-written kernel with each dtype it is written for."""
+
+HALVES: tuple[Pairs, ...] = tuple(
+    tuple(
+        (name, dtype) for name, k in kernel_library().items()
+        for dtype in k.dtypes if len(k.dtypes) == 1 or k.dtypes.index(dtype) % 2 == half
+    )
+    for half in (0, 1)
+)
+"""Two parts of the pairs. Each kernel is in both, a dtype in one if the kernel has several."""
 
 WAYS = ("generated", "by hand")
 
@@ -126,10 +138,10 @@ def _functions(way: str, t: Target, pairs: Pairs) -> list[str]:
 
 
 def run_batch(
-    words: Sequence[str], calls: Sequence[Call], way: str
+    words: Sequence[str], calls: Sequence[Call], way: str, pairs: Pairs = PAIRS
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The status of each call of a program, and the arrays as it leaves them."""
-    blob = b"".join(_packed(c, way) for c in calls)
+    """The status of each call of a program of `pairs`, and the arrays as it leaves them."""
+    blob = b"".join(_packed(c, way, pairs) for c in calls)
     out = subprocess.run(words, input=blob, stdout=subprocess.PIPE, check=True, timeout=200).stdout
     at, results = 0, []
     for call in calls:
@@ -153,11 +165,11 @@ def _arrays(call: Call) -> dict[str, Any]:
     return {p.name: call.args[p.name] for p in _params(call) if p.rank is not None}
 
 
-def _packed(call: Call, way: str) -> bytes:
+def _packed(call: Call, way: str, pairs: Pairs) -> bytes:
     """The call as the driver reads it."""
     arrays = list(_arrays(call).values())
     scalars = [p for p in _params(call) if p.rank is None]
-    number = call.pair + len(PAIRS) * WAYS.index(way)
+    number = pairs.index(PAIRS[call.pair]) + len(pairs) * WAYS.index(way)
     parts = [struct.pack("<3q", number, len(arrays), len(scalars))]
     for k, a in enumerate(arrays):
         first = next(j for j, b in enumerate(arrays) if b is a)

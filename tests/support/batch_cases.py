@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from batch import PAIRS, Call
+from batch import PAIRS, Call, Pairs
 
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
@@ -90,10 +90,11 @@ _MAKE: Mapping[str, Make] = {
 """Kernels whose arguments are not as many elements for each array."""
 
 
-def calls(sizes: tuple[int, ...], seed: int = 1) -> Iterator[Call]:
-    """Every pair at every size: plain numbers, wild ones, and in place where that is allowed."""
+def calls(sizes: tuple[int, ...], seed: int = 1, pairs: Pairs = PAIRS) -> Iterator[Call]:
+    """Each of `pairs` at every size: plain numbers, wild ones, in place where that is allowed."""
     rng = np.random.default_rng(seed)
-    for pair, (name, dtype) in enumerate(PAIRS):
+    for name, dtype in pairs:
+        pair = PAIRS.index((name, dtype))
         for n in sizes:
             shift = int(rng.integers(0, 3)) * int(rng.integers(0, 8))
             yield Call(pair, _arguments(rng, name, dtype, n, False), shift)

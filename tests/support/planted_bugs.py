@@ -100,7 +100,7 @@ def fibonacci(x, n):
         a, b = b, a + b
     return total / n
 
-fibonacci(np.linspace(0.0, 1.0, 20), 20)
+fibonacci(np.linspace(0.0, 1.0, 5), 5)
 """,
         _wrong_macro, "expand", "unpacking_assignment",
     ),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 from transpile.analysis.shape_rules import rank_of_call
 from transpile.analysis.type_probe import may_be_probed
@@ -26,8 +27,6 @@ from transpile.numpy.function_table import (
     named_function,
 )
 from transpile.numpy.functions.call_identities import IDENTITIES
-
-pytestmark = pytest.mark.share(1)  # each row is met in a plain run
 
 FAMILIES = ("formula", "movement", "view", "loops", "pair")
 RENAMED = {  # the compiler's names of parameters that come first and have other names in NumPy
@@ -68,7 +67,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 """What a function is called with, if not with as many vectors as it must have."""
 
 ROWS = [*FUNCTIONS.values(), *METHODS.values()]
-each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.callee)
+each_row = for_each(ROWS, lambda row: row.callee)
 
 
 def function_of(row: Row) -> Callable[..., Any]:
@@ -240,7 +239,7 @@ def test_folds_are_ufuncs(row: Row) -> None:
 SCANS = [row for row in FUNCTIONS.values() if row.scan]
 
 
-@pytest.mark.parametrize("row", SCANS, ids=lambda row: row.callee)
+@for_each(SCANS, lambda row: row.callee)
 def test_scans_without_an_axis(row: Row) -> None:
     """`Row.without_axis` is what NumPy does with a matrix."""
     scan, matrix = function_of(row), np.arange(6.0).reshape(2, 3) + 1

@@ -119,10 +119,10 @@ def test_a_damaged_recipe_is_made_again(run, tmp_path: Path, damage) -> None:
 
 
 def test_a_recipe_without_its_object(run, tmp_path: Path) -> None:
-    run(start_python=True)
+    run()
     for path in (tmp_path / "cache" / "kernels").glob("*.so"):
         path.unlink()
-    assert run(start_python=True)["front"]
+    assert run()["front"]
 
 
 def test_another_compiler_has_recipes_of_its_own() -> None:

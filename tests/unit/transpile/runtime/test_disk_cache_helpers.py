@@ -50,14 +50,14 @@ def run(tmp_path: Path):
     """Runs the program in a process of its own, all with one cache; what it tells."""
 
     def once(
-        before: str = "", helping: str = HELPING, start_python: bool = False
+        before: str = "", helping: str = HELPING
     ) -> dict[str, object]:
         (tmp_path / "program.py").write_text(PROGRAM.format(before=before))
         (tmp_path / "helping.py").write_text(helping)
         env = os.environ | {
             "TRANSPILE_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
         }
-        said = run_program(tmp_path / "program.py", env=env, start_python=start_python)
+        said = run_program(tmp_path / "program.py", env=env)
         got: dict[str, object] = json.loads(said.stdout)
         assert got["same"], said.stdout
         return got
@@ -66,8 +66,8 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_compiles_nothing(run) -> None:
-    assert run(start_python=True)["front"]
-    assert not run(start_python=True)["front"]
+    assert run()["front"]
+    assert not run()["front"]
 
 
 @pytest.mark.share(6)

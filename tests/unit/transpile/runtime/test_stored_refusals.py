@@ -47,7 +47,7 @@ def run(tmp_path: Path):
     """Runs the program in a process of its own, all with one cache; what it tells."""
 
     def once(
-        before: str = "", helper: str = HELPER, helped: str = HELPED, start_python: bool = False
+        before: str = "", helper: str = HELPER, helped: str = HELPED
     ) -> dict[str, object]:
         (tmp_path / "program.py").write_text(PROGRAM.format(before=before))
         for name, text in (("helping", helper), ("helped", helped)):
@@ -56,7 +56,7 @@ def run(tmp_path: Path):
                 path.write_text(text)
         env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
         env.pop("TRANSPILE_FALLBACK", None)
-        said = run_program(tmp_path / "program.py", env=env, start_python=start_python)
+        said = run_program(tmp_path / "program.py", env=env)
         got: dict[str, object] = json.loads(said.stdout)
         assert got["x"] == got["want"]
         assert got["compiled"] == 3
@@ -66,7 +66,7 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_outlines_at_once(run) -> None:
-    first, second = run(start_python=True), run(start_python=True)
+    first, second = run(), run()
     assert (first["front"], second["front"]) == (True, False)
     assert first["code"] == second["code"]
 

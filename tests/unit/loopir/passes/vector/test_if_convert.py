@@ -32,21 +32,22 @@ FORMS = {
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 
 
-@pytest.mark.share(154)
+@pytest.mark.share(200)
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
 @pytest.mark.parametrize("form", FORMS)
-def test_under_a_mask(form: str, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(4))
+def test_under_a_mask(part: int, form: str, target: str, tmp_path: Path) -> None:
     body = "\n    ".join(FORMS[form].split("\n"))
     f = written(tmp_path, f"import numpy as np\ndef f(x, y, a):\n    {body}\n").f
     g = fuse(f, on_reject="silent", target=target, reassociate=False)
-    for dtype in DTYPES:
+    for dtype in DTYPES[part::4]:
         for n in (0, 1, 7, 16, 70):
             x = (np.arange(n) * 7 % 5).astype(dtype)
             y = (np.arange(n) * 3 % 7).astype(dtype)
             for a in (1, 2.0, True):
                 assert_same(outcome(g, (x, y, a)), outcome(f, (x, y, a)), f"{dtype}, {n}, {a}")
     assert "BUILD_FAILED" not in g.stats.replays, g.report(x, y, a)
-    assert g.stats.compiled > 60, g.stats
+    assert g.stats.compiled > 15, g.stats
 
 
 NOT_USED = {

@@ -120,15 +120,18 @@ def answer(function: Callable[..., Any], *args: Any) -> str:
 
 @pytest.mark.share(32)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_types_are_python_s(function: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_types_are_python_s(part: int, function: Callable[..., Any]) -> None:
     fused = fuse(function, on_reject="raise", reassociate=False)
-    for of_m, of_x, fill, flag in itertools.product(DTYPES, DTYPES, (1, -2, 100), (True, False)):
+    for of_m, of_x, fill, flag in itertools.product(
+        DTYPES[part::3], DTYPES, (1, -2, 100), (True, False)
+    ):
         m = np.array([1, 0, -1, 1, 0]).astype(of_m)
         x = np.full(5, fill).astype(of_x)
         for mode in ("warn", "ignore"):
             with np.errstate(all=mode):
                 assert answer(fused, m, x, 3, flag) == answer(function, m, x, 3, flag), (m, x, flag)
-    assert fused.stats.compiled >= len(DTYPES) ** 2
+    assert fused.stats.compiled >= len(DTYPES) ** 2 / 3
 
 
 OPERATORS = (
@@ -139,7 +142,8 @@ OPERATORS = (
 
 @pytest.mark.share(52)
 @pytest.mark.parametrize("operate", OPERATORS, ids=lambda f: f.__name__)
-def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("of_m", ["i8", "i4", "u1", "i2"])
+def test_what_overflows_wraps_unless_it_is_python_s(of_m: str, operate: Callable[..., Any]) -> None:
     def operated(m, x, k):
         out = 0.0
         for i in range(len(m)):
@@ -148,7 +152,7 @@ def test_what_overflows_wraps_unless_it_is_python_s(operate: Callable[..., Any])
         return out
 
     fused = fuse(operated, on_reject="silent", reassociate=False)
-    for of_m, of_x in itertools.product(("i8", "i4", "u1", "i2"), repeat=2):
+    for of_x in ("i8", "i4", "u1", "i2"):
         m = np.array([1, 0, 100, 251, 7]).astype(of_m)
         x = np.array([200, 3, 131, 1, 255]).astype(of_x)
         for k in (2, 5, 250):

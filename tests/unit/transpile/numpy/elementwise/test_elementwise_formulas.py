@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from agree import same
 from written import written
 
@@ -17,7 +18,9 @@ SCALARS = (0, -2, True, -0.0, 0.0, float("nan"), np.int64(0), np.float32("nan"))
 ARRAYS = (SPECIAL, SPECIAL.astype(np.float32), np.arange(-2, 4), np.arange(6) % 2 == 0)
 
 
-def test_operands_of_two_kinds(tmp_path: Path) -> None:
+@pytest.mark.share(5)
+@pytest.mark.parametrize("part", range(5))
+def test_operands_of_two_kinds(part: int, tmp_path: Path) -> None:
     """The dtype of one operand decides about the other: NaN may come from either.
 
     Arrays have no negative zeros: which zero NumPy takes depends on the place in the array.
@@ -28,9 +31,9 @@ def test_operands_of_two_kinds(tmp_path: Path) -> None:
     compiled = fuse(plain, on_reject="silent")
     pairs = [*product(SCALARS, SCALARS), *product(ARRAYS, ARRAYS)]
     pairs += [p for s in (0, 1.0, True, np.float32(2)) for a in ARRAYS for p in ((s, a), (a, s))]
-    for a, b in pairs:
+    for a, b in pairs[part::5]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected, value = plain(a, b), compiled(a, b)
         assert same(value, expected), (a, b, value, expected)
-    assert compiled.stats.compiled > 50
+    assert compiled.stats.compiled > 9
