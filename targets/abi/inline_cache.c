@@ -28,8 +28,8 @@ typedef struct {
 } cache_row;
 
 typedef struct {
-    definition definition;
-    object *miss;
+    definition definition, test;                        /* of tp_inline_cache and tp_is_for_original */
+    object *miss, *original;
     parameter_list parameters;
     int64_t code_offset;                                /* of the field with the code in a Python function */
     int64_t row_count;
@@ -117,7 +117,7 @@ static int64_t size_of_part(int64_t count, object *const *given, int64_t part)
  * arguments in `part`, if it asks for these. `size`: that of the call, -1 as long as no row has asked for it. */
 static int fits_row(const inline_cache *c, const cache_row *row, object *const *given, int64_t *size)
 {
-    int64_t count = c->parameters.count;
+    int64_t count = c->parameters.count + c->parameters.takes_rest;
     for (int i = 0; row->keys && i < count; i++) if (!fits_key(c, &row->keys[i], given[i])) return 0;
     if (row->part) {
         int64_t part = size_of_part(count, given, row->part);
@@ -126,6 +126,35 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
     if (!row->low && row->high == SIZE_LIMIT) return 1;
     if (*size < 0) *size = size_of_call(count, given);
     return row->low <= *size && *size <= row->high;
+}
+
+/* The first row that fits these arguments (`fits_row`), if it may serve another call; else NULL. */
+static const cache_row *row_for(const inline_cache *c, object *const *given)
+{
+    int64_t size = -1;
+    for (const cache_row *row = c->rows; row < c->rows + c->row_count; row++)
+        if (fits_row(c, row, given, &size)) return row->counters[1] ? row : 0;
+    return 0;
+}
+
+/* Counts a call that the row serves. */
+static void count_call(const cache_row *row)
+{
+    if (row->counters[1] > 0) --row->counters[1];       /* negative: for all calls */
+    ++row->counters[0];
+}
+
+/* The positional arguments from number `first` on, as a function has them in ``*args``; NULL with an exception. */
+static object *rest_of(object *args, int64_t first)
+{
+    if (!first) return capi.hold(args), args;
+    intptr_t count = capi.length(args) - first;
+    object *rest = capi.tuple(count < 0 ? 0 : count);
+    for (int i = 0; rest && i < count; i++) {
+        object *item = capi.item(args, first + i);
+        capi.hold(item), capi.set_item(rest, i, item);
+    }
+    return rest;
 }
 
 /* The builtin: forwards the call to the target of the first row that fits it (`fits_row`). For a function with two rows:
@@ -139,16 +168,25 @@ static int fits_row(const inline_cache *c, const cache_row *row, object *const *
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
-    object *given[MAX_GIVEN];
-    int64_t size = -1;
-    int bound = bind_arguments(&c->parameters, args, named, given);
-    for (const cache_row *row = c->rows; bound && row < c->rows + c->row_count; row++) {
-        if (!fits_row(c, row, given, &size)) continue;
-        int64_t *served = &row->counters[0], *left = &row->counters[1];
-        if (!*left) break;
-        if (*left > 0) --*left;                         /* negative: for all calls */
-        ++*served;
-        return capi.call(row->target, args, named);
-    }
-    return capi.call(c->miss, args, named);
+    const parameter_list *p = &c->parameters;
+    object *given[MAX_GIVEN], *rest = 0;
+    int bound = bind_arguments(p, args, named, given);
+    if (bound && p->takes_rest && !(bound = (rest = given[p->count] = rest_of(args, p->positional)) != 0)) capi.forget();
+    const cache_row *row = bound ? row_for(c, given) : 0;
+    if (rest) capi.drop(rest);
+    if (!row) return capi.call(c->miss, args, named);
+    count_call(row);
+    return capi.call(row->target, args, named);
+}
+
+/* The test (METH_FASTCALL): whether the first row that fits the arguments has the target `original`; then the call counts as served,
+ * and the caller runs the statements of that function in place of the call. Arguments are positional only. */
+object *tp_is_for_original(object *self, object *const *args, intptr_t count)
+{
+    const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;
+    const cache_row *row = count == c->parameters.count && !c->parameters.takes_rest ? row_for(c, args) : 0;
+    int is_for_original = row && row->target == c->original;
+    if (is_for_original) count_call(row);
+    object *answer = is_for_original ? py.truth : capi.untruth;
+    return capi.hold(answer), answer;
 }

@@ -23,7 +23,10 @@ from .native_entry import METH_FLAGS, Packer, ParameterList, Pointer, Spec, Word
 from .object_layout import code_offset
 from .trampoline import opened_trampoline
 
-__all__ = ["ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "size_of_call"]
+__all__ = [
+    "ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "original_test",
+    "size_of_call",
+]
 
 SIZE_LIMIT = 1 << 30
 """The largest size that is told from larger ones; as in `inline_cache.c`."""
@@ -34,6 +37,8 @@ _PACKED = bytes, bytearray, memoryview, array
 _EMPTY_SEQUENCE = -1
 _LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
 _FIRST_FLEXIBLE = 17  # the number of the first dtype whose number does not tell it: object, str, …
+_METH_FASTCALL = 0x80
+_WORDS_OF_DEFINITION = 4  # of the struct `definition` of values.c
 _MAX_PARAMETERS = 62  # `part` is a bit each in a word
 
 
@@ -154,15 +159,18 @@ class CacheRow:
 
 
 def inline_cache(
-    name: str, parameters: ParameterList, rows: Sequence[CacheRow], miss: Callable[..., Any]
+    name: str, parameters: ParameterList, rows: Sequence[CacheRow], miss: Callable[..., Any],
+    original: Callable[..., Any] | None = None,
 ) -> Callable[..., Any] | None:
     """The builtin for these rows, which are tried in order. None if C cannot perform calls on this
     machine (`opened_trampoline`), or the function has more than `_MAX_PARAMETERS` parameters.
+
+    ``original``: the target of which `original_test` tells whether it serves a call.
     """
     opened = opened_trampoline()
     if opened is None or len(parameters.names) > _MAX_PARAMETERS:
         return None
-    packer = Packer(miss, *rows)
+    packer = Packer(miss, original, *rows)
     row_words: list[Word] = []
     for row in rows:
         keys = 0
@@ -174,12 +182,12 @@ def inline_cache(
             Pointer(row.target), counters, row.low, row.high, keys, part, row.part_low,
             row.part_high,
         ]
+    name_address = packer.address_of(np.frombuffer(name.encode() + b"\0", np.uint8))
     words = [
-        packer.address_of(np.frombuffer(name.encode() + b"\0", np.uint8)),
-        opened.inline_cache,
-        METH_FLAGS,
-        0,
+        *(name_address, opened.inline_cache, METH_FLAGS, 0),
+        *(name_address, opened.is_for_original, _METH_FASTCALL, 0),
         Pointer(miss),
+        Pointer(original),
         *parameters.words(packer),
         code_offset(),
         len(rows),
@@ -188,3 +196,13 @@ def inline_cache(
     spec = packer.pack(words).view(Spec)
     spec.kept = tuple(packer.alive)
     return opened.builtin(packer.address_of(spec), spec)
+
+
+def original_test(cache: Callable[..., Any]) -> Callable[..., bool]:
+    """The test of an inline cache (`inline_cache`): a builtin that takes arguments by position, and
+    returns whether the ``original`` serves a call with them, which then counts as served. The
+    caller runs the statements of the original itself, and so saves the call.
+    """
+    opened, spec = opened_trampoline(), cache.__self__  # type: ignore[attr-defined]  # a builtin's
+    assert opened is not None
+    return opened.builtin(spec.ctypes.data + _WORDS_OF_DEFINITION * spec.itemsize, spec)

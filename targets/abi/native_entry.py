@@ -109,15 +109,18 @@ class ParameterList:
     last: tuple[object, ...] | None  # its tuple of defaults
     takes_further: bool = False
     """Whether a call may have further keywords, which are not bound (``**options``)."""
+    takes_rest: bool = False
+    """Whether a call may have further positional arguments (``*args``). They count as one argument,
+    a tuple, after those that have names.
+    """
 
     @classmethod
     def of(cls, function: FunctionType, *, takes_further: bool = False) -> ParameterList | None:
-        """The parameters of `function`; None if it has ``*args``, or ``**options`` without
-        ``takes_further``: that parameter is not among them.
+        """The parameters of `function` that have names of their own; None if it has ``*args`` or
+        ``**options``, unless ``takes_further``.
         """
         code = function.__code__
-        unbound = CO_VARARGS if takes_further else CO_VARARGS | CO_VARKEYWORDS
-        if code.co_flags & unbound:
+        if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) and not takes_further:
             return None
         positional = code.co_argcount
         names = code.co_varnames[: positional + code.co_kwonlyargcount]
@@ -128,6 +131,7 @@ class ParameterList:
         return cls(
             [None if k < code.co_posonlyargcount else n for k, n in enumerate(names)], defaults,
             positional, function, last, bool(code.co_flags & CO_VARKEYWORDS),
+            bool(code.co_flags & CO_VARARGS),
         )
 
     def words(self, packer: Packer) -> list[Word]:
@@ -137,7 +141,7 @@ class ParameterList:
         keywords = [Pointer(sys.intern(name)) if name else 0 for name in self.names]
         last = 0 if self.last is None else Pointer(self.last)
         arrays = packer.address_of_words(defaults), packer.address_of_words(keywords)
-        counts = len(places), self.positional, self.takes_further
+        counts = len(places), self.positional, self.takes_further, self.takes_rest
         return [*arrays, *counts, Pointer(self.function), last]
 
 

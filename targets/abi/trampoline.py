@@ -33,8 +33,9 @@ class Trampoline:
     """The opened shared object at ``path``.
 
     ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
-    ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``: the addresses of
-    the C functions of a whole call and of an inline cache; ``goes_on``: that of `signals.c`;
+    ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``,
+    ``is_for_original``: the addresses of the C functions of a whole call, of an inline cache, and
+    of its test; ``goes_on``: that of `signals.c`;
     ``bind_pool``, ``bind_context``: those that connect it to the thread pool.
     ``set_quiet_state``: declares the error state under which nothing raises (see
     `native_entry.declare_quiet_state`).
@@ -46,6 +47,7 @@ class Trampoline:
     take: int
     put: int
     inline_cache: int
+    is_for_original: int
     goes_on: int
     bind_pool: int
     bind_context: int
@@ -103,7 +105,8 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         path = known or _build_trampoline()
         names = (
             "bind", "bind_whole", "bind_items", "bind_signals", "set_quiet_state", "method",
-            "whole", "take", "put", "inline_cache", "goes_on", "bind_pool", "bind_context",
+            "whole", "take", "put", "inline_cache", "is_for_original",
+            "goes_on", "bind_pool", "bind_context",
         )
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
@@ -126,7 +129,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
-        addresses["inline_cache"], addresses["goes_on"],
+        addresses["inline_cache"], addresses["is_for_original"], addresses["goes_on"],
         addresses["bind_pool"], addresses["bind_context"],
         builtin=lambda definition, self: new(definition, self, None),
         set_quiet_state=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(

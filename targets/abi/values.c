@@ -37,10 +37,11 @@ typedef struct { const int64_t *dims; int rank; } shape;             /* NumPy's 
 typedef struct { const char *name; void *call; intptr_t flags; const char *doc; } definition;
 /* Parameters of `function` in order, the first `positional` of `count` not keyword-only. Their names are NULL where positional
  * only, their defaults where there is none; those of positional ones are from the tuple `last`, or NULL. `takes_further`: calls
- * may have further keywords, which are not bound. */
+ * may have further keywords, which are not bound; `takes_rest`: further positional arguments, which `bind_arguments` does not
+ * bind either. */
 typedef struct {
     object *const *defaults, *const *keywords;
-    int64_t count, positional, takes_further;
+    int64_t count, positional, takes_further, takes_rest;
     object *function, *last;
 } parameter_list;
 

@@ -243,12 +243,15 @@ static int is_default_current(const parameter_list *p, int i)
 
 /* Binds the positional and keyword arguments of a call, and defaults, to the parameters: `given` has one object for each, borrowed.
  * 0 where the arguments do not fit, as in a call with a wrong keyword, or where a default has been replaced since (`__defaults__` of
- * a function may be assigned): the Python wrapper then binds them, or raises TypeError. Further keywords are not
- * bound, if the function takes any. */
+ * a function may be assigned): the Python wrapper then binds them, or raises TypeError. Further keywords and
+ * positional arguments are not bound, if the function takes any. */
 static int bind_arguments(const parameter_list *p, object *args, object *named, object **given)
 {
     intptr_t count = capi.length(args), known = 0, wanted = named ? capi.keys(named) : 0;
-    if (count > p->positional) return 0;
+    if (count > p->positional) {
+        if (!p->takes_rest) return 0;
+        count = p->positional;
+    }
     for (int i = 0; i < p->count; i++) {
         given[i] = i < count ? capi.item(args, i) : wanted && p->keywords[i] ? capi.get(named, p->keywords[i]) : 0;
         if (given[i]) known++;

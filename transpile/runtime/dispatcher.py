@@ -26,7 +26,7 @@ import functools
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from targets.abi.inline_cache import CacheRow, size_of_call
@@ -47,7 +47,7 @@ from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, Compilat
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
-from .installed_call import InstalledCall, Keys, keys_of
+from .installed_call import InstalledCall, Keys, keys_of, never_original
 from .outlined_region import Cause, RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
@@ -101,6 +101,7 @@ class Dispatcher(WrappedFunction):
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
+        self.original_test = CellType(never_original)  # of a region: see `original_in_place`
         self._direct_self_calls = DirectSelfCalls(function)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
         self.warned_causes = set[Cause]()
@@ -123,7 +124,8 @@ class Dispatcher(WrappedFunction):
             choose = self._select_verified_callee if self.options.verify else self._select_callee
             guarded_choice = self._faults.guarded(choose, (self._function, None))
             stub = choosing_stub(self._function, guarded_choice)
-            self._installed = InstalledCall(self._function, stub, self._install)
+            test = self.original_test if self.is_region else None
+            self._installed = InstalledCall(self._function, stub, self._install, test)
         self._installed.clear()
         return True
 
@@ -258,8 +260,8 @@ class Dispatcher(WrappedFunction):
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, if some of
-        its statements compile; else, if it is recursive, a copy that calls itself directly and not
-        the dispatcher (`self_calls`); else the original. `_select_for_refused` asks.
+        its statements compile, else the original; if that is recursive, a copy that calls itself
+        directly and not the dispatcher (`self_calls`). `_select_for_refused` asks.
 
         To ask costs microseconds. So a row of the installed call sends the next calls to the same
         function without asking: `Specialization.allowance` of them, which is 1, 2, 4, …. Then one
@@ -270,7 +272,8 @@ class Dispatcher(WrappedFunction):
         is_compiled = outlined is not None and not outlined.loops
         callee = self._function if is_compiled else self._replaying_function(spec, code)
         if outlined is not None:
-            callee = outlined.function
+            specs = self._specializations.values()
+            callee = self._direct_self_calls.outlined(self, outlined, specs)
         elif direct := self._direct_self_calls.function(self, self._specializations.values()):
             callee = direct
         serving = spec.observed(callee)
@@ -522,18 +525,17 @@ class Dispatcher(WrappedFunction):
 
     def _outline(
         self, spec: Specialization, rejection: Rejection,
-        known: OutlinedFunction | None = None, dropped: frozenset[str] = frozenset(),
+        wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
         """The outlined function, whose compilable regions are compiled separately; None if there
-        are none. ``known``: the outlined function so far, whose regions are used again, except for
-        those named `dropped`, which become Python again.
+        are none. ``wanted``: see `outline_function`.
         """
         from .outlined_function import outline_function
 
         types = spec.types_by_name(self._function)
         try:
             outlined = outline_function(
-                self._function, types, rejection, self.options, self.region_type, known, dropped,
+                self._function, types, rejection, self.options, self.region_type, wanted,
                 role=self.role,
             )
         except Exception as error:  # whatever went wrong, the original still runs
@@ -547,13 +549,12 @@ class Dispatcher(WrappedFunction):
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
         """The outlined function of a refused signature (None: there is none), without the regions
-        that become Python for good: those that are refused, and those that run faster as Python, by
-        the times of their own calls (`regions_to_drop`).
+        that become Python for good, as they are refused or run faster so (`regions_to_drop`).
 
         No region is dropped for its time where the function is selected as a whole, outlined or
         original, by the size of each call, since later calls may have longer loops. This is done by
         `OutlinedSelection`, unless it `never_tries_original`, or by that of a function around this
-        one, if this is a region of it (`is_selected_with_caller`).
+        one, if this is a region of it (`is_selected_with_caller`). `as_measured` has the rest.
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
@@ -562,12 +563,11 @@ class Dispatcher(WrappedFunction):
             may_drop = spec.selection is not None and spec.selection.never_tries_original
         else:
             may_drop = not self.role.is_selected_with_caller
-        slow = outlined.regions_to_drop(by_time=may_drop)
-        if not slow:
+        wanted = outlined.as_measured(may_drop=may_drop)
+        if wanted is outlined:
             return outlined
-        dropped = slow | outlined.dropped
-        spec.dropped += [r for r in outlined.regions if r.helper in slow]
-        return self._outline(spec, spec.rejection, outlined, dropped)
+        spec.dropped += [r for r in outlined.regions if r.helper in wanted.dropped]
+        return self._outline(spec, spec.rejection, wanted)
 
     def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
         """`rejection` with its cause, in the terms of the source."""

@@ -42,6 +42,8 @@ _Q = ParamSpec("_Q")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 _Self = TypeVar("_Self")
+_MANY_CALLS = 32
+"""Calls of a region after which its statements may be put in place of a call."""
 
 
 @overload
@@ -287,6 +289,16 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """
         specs = [*self._specializations.values()]
         return bool(specs) and all(spec.is_served_by_python for spec in specs)
+
+    @property
+    def prefers_original(self) -> bool:
+        """Whether rows of the inline cache send calls to the original, and Python has served most
+        calls so far (`_MANY_CALLS` at least).
+        """
+        if self._installed is None or not self._installed.serves_original:
+            return False
+        stats = self.stats
+        return sum(stats.replays.values()) >= max(stats.compiled, _MANY_CALLS)
 
     @property
     def has_python_bits(self) -> bool:

@@ -5,8 +5,8 @@ of them this module makes one callable, the cheapest that can tell them apart:
 
 - the wrapper of the only variant, where it serves all calls (`_only_target`);
 - the inline cache, a builtin in C, with the last few keys (`_inline_cache`);
-- without the inline cache (no native path, ``*args``): a Python stub that passes on a number of
-  calls of one refused signature, or the wrapper of the variant that served last (`_stub_for_rows`).
+- without the inline cache (no native path): a Python stub that passes on a number of calls of one
+  refused signature, or the wrapper of the variant that served last (`_stub_for_rows`).
 
 Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
 """
@@ -16,7 +16,13 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from targets.abi.inline_cache import ArgumentKey, CacheRow, argument_key, inline_cache
+from targets.abi.inline_cache import (
+    ArgumentKey,
+    CacheRow,
+    argument_key,
+    inline_cache,
+    original_test,
+)
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
 
@@ -26,7 +32,7 @@ from .stub_functions import Arguments, backoff_stub
 if TYPE_CHECKING:
     from ..types.value_types import ArgType
 
-__all__ = ["InstalledCall", "Keys", "keys_of"]
+__all__ = ["InstalledCall", "Keys", "keys_of", "never_original"]
 
 Keys = tuple[ArgumentKey, ...]
 """The keys of all arguments of a call."""
@@ -42,15 +48,18 @@ class InstalledCall:
     """The rows of one function, and the callable made from them.
 
     ``miss``: the stub that takes calls to the dispatcher; ``install(call)`` puts a callable in
-    place.
+    place; ``test``: a cell for the test of whether a row sends a call to `function` itself, where
+    one asks for that (`original_in_place`).
     """
 
     def __init__(
         self, function: FunctionType, miss: Callable[..., Any],
-        install: Callable[[Callable[..., Any]], None],
+        install: Callable[[Callable[..., Any]], None], test: CellType | None = None,
     ) -> None:
-        self._function, self._miss, self._install = function, miss, install
-        self._parameters = ParameterList.of(function, takes_further=True)
+        self._function, self._miss, self._install, self._test = function, miss, install, test
+        parameters = ParameterList.of(function, takes_further=True)
+        assert parameters is not None  # as further ones are taken
+        self._parameters = parameters
         self._rows: dict[Keys | None, tuple[CacheRow, ...]] = {}
         self._rebuilds = 0  # how often a callable was made from the rows
         self._skipped = 0  # how often it would have been since: see `put`
@@ -62,6 +71,7 @@ class InstalledCall:
     def clear(self) -> None:
         """Forget all rows: every call misses."""
         self._rows = {}
+        self._set_test(None)
         self._install(self._miss)
 
     def is_used_up(self, keys: Keys, size: int) -> bool:
@@ -92,8 +102,20 @@ class InstalledCall:
             if self._skipped < self._rebuilds:
                 return
         self._rebuilds, self._skipped = self._rebuilds + 1, 0
-        call = self._only_target() or self._inline_cache()
-        self._install(call or self._stub_for_rows(rows, is_alternating))
+        call = self._only_target()
+        cache = None if call else self._inline_cache()
+        self._set_test(cache)
+        self._install(call or cache or self._stub_for_rows(rows, is_alternating))
+
+    def _set_test(self, cache: Callable[..., Any] | None) -> None:
+        """Put the test of this inline cache into its cell, if there is one for it."""
+        if self._test is not None:
+            self._test.cell_contents = original_test(cache) if cache else never_original
+
+    @property
+    def serves_original(self) -> bool:
+        """Whether a row sends calls to the original."""
+        return any(row.target is self._function for rows in self._rows.values() for row in rows)
 
     def _only_target(self) -> Callable[..., Any] | None:
         """The target of the only row, if it serves calls of all sizes and checks the arguments
@@ -105,37 +127,33 @@ class InstalledCall:
         return row.target if not others and row.serves_all and row.checks_arguments else None
 
     def _inline_cache(self) -> Callable[..., Any] | None:
-        """A new inline cache with all rows, the latest first; None where there is none: for
-        parameters that it does not take (``*args``), and until the trampoline is loaded.
+        """A new inline cache with all rows, the latest first; None where there is none: for too
+        many parameters, and until the trampoline is loaded.
         """
-        if self._parameters is None:
-            return None
         if opened_trampoline() is None:
             start_opening()
             return None
         rows = [row for keys, of in reversed(self._rows.items()) if keys is not None for row in of]
         rows += self._rows.get(None, ())
-        return inline_cache(self._function.__name__, self._parameters, rows, self._miss)
+        name = self._function.__name__
+        return inline_cache(name, self._parameters, rows, self._miss, self._function)
 
     def _stub_for_rows(
         self, rows: Sequence[CacheRow], is_alternating: bool
     ) -> Callable[..., Any]:
-        """A Python stub for the calls of these rows only, which cannot tell sizes: where a target
-        must not serve other sizes, the one that checks its arguments serves all. While calls
-        alternate between signatures it is ``miss``: a stub serves one.
+        """A Python stub for the calls of these rows only, which cannot tell sizes: ``miss`` where a
+        target must not serve other sizes, and while calls alternate between signatures, as a stub
+        serves one.
         """
         if is_alternating:
             return self._miss
         row = rows[0]
         if row.is_for_these_sizes:
-            checking = next((r.target for r in rows if r.checks_arguments), self._miss)
-            return self._miss if self._parameters is not None else checking
+            return self._miss
         if row.checks_arguments or row.serves_all:
             return row.target
         self.count_calls()
-        limit = int(row.counters[1])
-        if self._parameters is not None:  # until the inline cache can be made
-            limit = min(limit, _SOON)
+        limit = min(int(row.counters[1]), _SOON)  # until the inline cache can be made
         self._stub_row, self._uncounted, self._calls_left = row, limit, CellType(limit)
         return backoff_stub(self._function, row.target, self._calls_left, self._on_stub_used_up)
 
@@ -155,6 +173,11 @@ class InstalledCall:
             left = max(self._calls_left.cell_contents, 0)
             self._stub_row.counters[0] += self._uncounted - left
             self._uncounted = left
+
+
+def never_original(*args: object) -> bool:
+    """The test where no row sends calls to the original."""
+    return False
 
 
 def keys_of(types: Sequence[ArgType], values: Arguments) -> Keys:

@@ -19,6 +19,7 @@ from ..frontend.source import Source, read_source, remember_text, span_of
 from ..options import Options
 from ..types.value_types import ArgType
 from .outline.hoist_numpy_call import hoist_numpy_call
+from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
@@ -28,7 +29,9 @@ from .stub_functions import function_from_tree
 __all__ = ["outline_function"]
 
 _LOOPS = (ast.For, ast.While)
+_NONE = frozenset[str]()
 _NO_REGION = RegionRole()
+_TEST_PREFIX = "_tp_test"
 
 
 def outline_function(
@@ -37,8 +40,7 @@ def outline_function(
     rejection: Rejection,
     options: Options,
     region_type: type[FusedRegion],
-    known: OutlinedFunction | None = None,
-    dropped: frozenset[str] = frozenset(),
+    wanted: OutlinedFunction | None = None,
     *,
     role: RegionRole = _NO_REGION,
 ) -> OutlinedFunction | None:
@@ -58,7 +60,9 @@ def outline_function(
     4. each region becomes a fused function (``region_type``), compiled when it is first called.
 
     No region helps if the source cannot be read or the C compiler fails (SOURCE_…, BUILD_…).
-    ``known``: the outlined function so far, whose regions are used again, but for those `dropped`.
+    ``wanted``: the outlined function so far, whose regions are used again, with the names of those
+    that are to be Python again (``dropped``), and of those whose statements it is to have itself,
+    too (``in_place``, see `original_in_place`).
     `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
     ``role``: of `function`, if that is a region itself.
     """
@@ -72,10 +76,10 @@ def outline_function(
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)
-    outlined = outline_regions(tree, facts, dropped)
+    outlined = outline_regions(tree, facts, wanted.dropped if wanted else _NONE)
     if outlined is None:
         return None
-    known_regions = {r.helper: r for r in known.regions} if known is not None else {}
+    known_regions = {r.helper: r for r in wanted.regions} if wanted is not None else {}
 
     def fused(inner: FunctionType, region: Region) -> FusedRegion:
         """`inner` as the fused function of `region`."""
@@ -96,19 +100,26 @@ def outline_function(
     as_whole = role.is_selected_with_caller or all(r.fused.role.can_be_python for r in regions)
     for region in regions:
         region.fused.role = replace(region.fused.role, is_selected_with_caller=as_whole)
-    return _with_regions(outlined, regions, function, dropped)
+    return _with_regions(outlined, regions, function, wanted)
 
 
 def _with_regions(
     outlined: OutlinedTree, regions: Sequence[OutlinedRegion], function: FunctionType,
-    dropped: frozenset[str],
+    wanted: OutlinedFunction | None,
 ) -> OutlinedFunction:
-    """The function of `outlined`, which calls the fused functions of its regions."""
+    """The function of `outlined`, which calls the fused functions of its regions, or runs the
+    statements of those in place.
+    """
+    dropped, in_place = (wanted.dropped, wanted.in_place) if wanted else (_NONE, _NONE)
     cells = {region.helper: CellType(region.fused) for region in regions}
-    calling_function = function_from_tree(outlined.tree, function, cells)
+    runs = {r.helper: r.run for r in regions if r.helper in in_place}
+    tests = {r.helper: f"{_TEST_PREFIX}{r.helper}" for r in regions if r.helper in runs}
+    cells |= {tests[r.helper]: r.fused.original_test for r in regions if r.helper in runs}
+    calling_tree = with_originals_in_place(outlined.tree, runs, tests)
+    calling_function = function_from_tree(calling_tree, function, cells)
     return OutlinedFunction(
         calling_function, outlined.tree, tuple(regions), outlined.loops, dropped,
-        outlined.too_short,
+        outlined.too_short, calling_tree, cells, in_place,
     )
 
 
@@ -127,11 +138,13 @@ def _fuse_region(
     text = replace(source, tree=tree, line=line, decorators=(), function=inner, whole=whole)
     remember_text(inner, text)
     names = [a.arg for a in tree.args.args]
-    types = facts.types(names, region.first)
+    types = facts.types(names, region.run[0])
     known_types = None if types is None else tuple(types[n] for n in names)
     loops = (n for n in walk_nodes(*tree.body) if isinstance(n, (ast.For, ast.While)))
     spans = tuple(span for n in loops if (span := span_of(n)) is not None)
-    return OutlinedRegion(region.helper, tree, fused(inner, region), known_types, spans)
+    return OutlinedRegion(
+        region.helper, tree, fused(inner, region), known_types, spans, region.run
+    )
 
 
 def _must_keep_order(region: Region, facts: RegionFacts) -> bool:
@@ -152,13 +165,13 @@ def _must_keep_order(region: Region, facts: RegionFacts) -> bool:
     - its code could have other bits than Python in any order (`is_plain_arithmetic`).
     """
     body, names = region.tree.body, [a.arg for a in region.tree.args.args]
-    if any(facts.is_known_array(name, region.first) for name in names):
+    if any(facts.is_known_array(name, region.run[0]) for name in names):
         return False
     is_nest = any(
         isinstance(inner, _LOOPS)
         for n in walk_nodes(*body) if isinstance(n, _LOOPS)
         for inner in walk_nodes(*n.body)
     )
-    if is_nest and facts.types(names, region.first) is not None:
+    if is_nest and facts.types(names, region.run[0]) is not None:
         return False
     return is_plain_arithmetic(body, facts.resolve)

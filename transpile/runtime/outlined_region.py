@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
-from types import FunctionType
+from collections.abc import Mapping
+from dataclasses import field, replace
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -98,6 +99,12 @@ class FusedRegion(Protocol):
     def has_python_bits(self) -> bool: ...
 
     @property
+    def prefers_original(self) -> bool: ...
+
+    @property
+    def original_test(self) -> CellType: ...
+
+    @property
     def calls(self) -> int: ...
 
     def report_for(self, types: tuple[ArgType, ...]) -> Report: ...
@@ -116,6 +123,7 @@ class OutlinedRegion:
     fused: FusedRegion
     types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
     loops: tuple[Span, ...]  # the loops in it
+    run: tuple[ast.stmt, ...]  # its statements, in the refused function
 
     @property
     def latest(self) -> tuple[ArgType, ...] | None:
@@ -135,6 +143,12 @@ class OutlinedFunction:
     """The helpers of regions that Python runs faster: they are part of `function` again."""
     too_short: tuple[ast.stmt, ...] = ()
     """Loops that would be regions, but do less than a call of compiled code takes time for."""
+    calling_tree: ast.FunctionDef | None = None  # of `function`, if that has more than `tree`
+    cells: Mapping[str, CellType] = field(default_factory=dict)  # of `function`, by their names
+    in_place: frozenset[str] = frozenset()
+    """The helpers of regions whose statements are in `function`, too, for the calls that Python
+    serves (`outline.original_in_place`).
+    """
 
     @property
     def has_python_bits(self) -> bool:
@@ -150,6 +164,22 @@ class OutlinedFunction:
         return frozenset(
             r.helper for r in self.regions
             if r.fused.is_refused or (by_time and r.fused.prefers_python)
+        )
+
+    def as_measured(self, *, may_drop: bool) -> OutlinedFunction:
+        """`self` if its regions are to stay as they are. Else a copy with other ``dropped`` and
+        ``in_place``, of which `outline_function` makes the function:
+
+        - dropped are those of `regions_to_drop`, by time if that is allowed (``may_drop``);
+        - in place are those of the others that stay, but of whose calls Python serves the most
+          (`Fused.prefers_original`), and those that were.
+        """
+        dropped = self.regions_to_drop(by_time=may_drop)
+        in_place = {r.helper for r in self.regions if r.fused.prefers_original} | self.in_place
+        if not dropped and in_place == self.in_place:
+            return self
+        return replace(
+            self, dropped=dropped | self.dropped, in_place=frozenset(in_place - dropped)
         )
 
     @property

@@ -8,14 +8,15 @@ code can run in it (the arguments are numbers and strs, and it reads no other na
 be rebound, and only the first call looks it up: the calls inside go to a second copy, which calls
 itself, at the cost of the plain function.
 
-`dispatcher` uses this where no signature of the function is compiled.
+`dispatcher` uses this where no signature of the function is compiled. The calls of an outlined
+function, which has compiled regions, are treated in the same way, but for the second copy.
 """
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Refused
@@ -27,6 +28,7 @@ from ..types.value_types import ArgType, Constant, Opaque, ScalarType
 from .stub_functions import function_from_tree
 
 if TYPE_CHECKING:
+    from .outlined_region import OutlinedFunction
     from .specialization import Specialization
 
 __all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]
@@ -40,6 +42,7 @@ class DirectSelfCalls:
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._made: dict[bool, FunctionType | None] = {}  # by ``takes_builtins``
+        self._outlined: tuple[OutlinedFunction, FunctionType] | None = None  # the last one made
 
     def function(
         self, fused: object, specs: Collection[Specialization]
@@ -56,6 +59,35 @@ class DirectSelfCalls:
             )
         return self._made[builtins]
 
+    def outlined(
+        self, fused: object, outlined: OutlinedFunction, specs: Collection[Specialization]
+    ) -> FunctionType:
+        """`outlined`, an outlined function of `fused`, with such calls: they go to this copy, which
+        serves arguments of all types. ``outlined.function`` if it does not call itself, or if
+        calls of one of `specs` are compiled as a whole.
+        """
+        if any(s.rejection is None for s in specs):
+            return outlined.function
+        if self._outlined is None or self._outlined[0] is not outlined:
+            self._outlined = outlined, _outlined_with_direct_calls(self._function, fused, outlined)
+        return self._outlined[1]
+
+
+def _outlined_with_direct_calls(
+    function: FunctionType, fused: object, outlined: OutlinedFunction
+) -> FunctionType:
+    """``outlined.function``, or if `function` calls itself by a name bound to `fused`, a copy whose
+    recursive calls go to the copy itself.
+    """
+    tree = outlined.calling_tree or outlined.tree
+    names = _names_called(tree, function, fused)
+    if not names:
+        return outlined.function
+    called_directly = CellType()
+    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, outlined.cells)
+    called_directly.cell_contents = guarded
+    return guarded
+
 
 def with_direct_self_calls(
     function: FunctionType, fused: object, *, takes_builtins: bool
@@ -69,8 +101,7 @@ def with_direct_self_calls(
       Their operators run no code that could rebind the name, so a second copy is made, which does
       not look the name up (`_with_private_globals`).
     """
-    names = _names_bound_to(function, fused)
-    if not names:
+    if not _names_bound_to(function, fused):
         return None
     from ..frontend.source import read_source
 
@@ -78,8 +109,8 @@ def with_direct_self_calls(
         tree = read_source(function).tree
     except Refused:
         return None
-    names -= bound_names(*tree.body) | {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)}
-    if not any(_is_call_of(n, names) for n in walk_nodes(*tree.body)):
+    names = _names_called(tree, function, fused)
+    if not names:
         return None
     called_directly = CellType()  # what `guarded` calls, as long as the name is bound to `fused`
     guarded = _with_guarded_calls(tree, names, function, fused, called_directly)
@@ -88,11 +119,19 @@ def with_direct_self_calls(
     return guarded
 
 
+def _names_called(tree: ast.FunctionDef, function: FunctionType, fused: object) -> set[str]:
+    """The names bound to `fused` if `tree`, a form of `function`, calls one of them; else none."""
+    names = _names_bound_to(function, fused)
+    names -= bound_names(*tree.body) | {a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)}
+    return names if any(_is_call_of(n, names) for n in walk_nodes(*tree.body)) else set()
+
+
 def _with_guarded_calls(
-    tree: ast.FunctionDef, names: set[str], function: FunctionType, fused: object, direct: CellType
+    tree: ast.FunctionDef, names: set[str], function: FunctionType, fused: object, direct: CellType,
+    helpers: Mapping[str, CellType] = MappingProxyType({}),
 ) -> FunctionType:
-    """A copy of `function` whose calls of `names` are of what the cell `direct` contains, while the
-    name is bound to `fused`.
+    """A copy of `function`, made of `tree`, whose calls of `names` are of what the cell `direct`
+    contains, while the name is bound to `fused`. ``helpers``: other cells that `tree` reads.
     """
     copy = copy_tree(tree)
     for call in [n for n in walk_nodes(*copy.body) if _is_call_of(n, names)]:
@@ -102,7 +141,7 @@ def _with_guarded_calls(
         call.func = ast.IfExp(test, ast.Name(_DIRECT, ast.Load()), copy_tree(name))
         for node in walk_nodes(call.func):
             copy_location(node, name)
-    cells = {_FUSED: CellType(fused), _DIRECT: direct}
+    cells = {**helpers, _FUSED: CellType(fused), _DIRECT: direct}
     return function_from_tree(fix_missing_locations(copy), function, cells)
 
 

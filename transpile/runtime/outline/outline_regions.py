@@ -97,7 +97,7 @@ class Region:
 
     helper: str  # the name by which it is called
     tree: ast.FunctionDef  # live-in names are parameters, live-out names results
-    first: ast.stmt  # the first statement of the run, in the original function
+    run: tuple[ast.stmt, ...]  # the statements, in the original function
     is_in_loop: bool  # whether a loop that stays Python calls it again and again
 
 
@@ -372,7 +372,7 @@ class _RegionOutliner:
         assert isinstance(tree, ast.FunctionDef)
         tree.body = [*map(copy_tree, run), *return_statement]
         is_in_loop = self._loop_depth > 0
-        self.regions.append(Region(helper, _positioned_at(tree, run), run[0], is_in_loop))
+        self.regions.append(Region(helper, _positioned_at(tree, run), (*run,), is_in_loop))
         call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(live_in)], [])
         if last:
             return _positioned_at(ast.Return(call), run)

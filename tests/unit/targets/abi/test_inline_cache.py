@@ -1,6 +1,7 @@
 """The inline cache: which row gets a call, by the types, the identity and the size of arguments."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from targets.abi.inline_cache import (
     CacheRow,
     argument_key,
     inline_cache,
+    original_test,
     size_of_call,
 )
 from targets.abi.native_entry import ParameterList
@@ -213,8 +215,68 @@ def test_further_keywords_are_passed_on(args: Any, named: Any) -> None:
         assert f(*args, **named) == expected
 
 
+def rest(a: Any, b: Any = 2, *more: Any, c: Any = 3, **named: Any) -> Any:
+    return "rest", a, b, more, c, named
+
+
+def all_of(*items: Any) -> Any:
+    return "all_of", items
+
+
+@pytest.mark.parametrize("more", [(), (1,), (1, 2), (1.0, 2), ([1],), (np.ones(3), 1)])
+def test_further_arguments_count_as_one_tuple(more: tuple[Any, ...]) -> None:
+    for function, first in ((all_of, ()), (rest, (1, 2))):
+        parameters = ParameterList.of(function, takes_further=True)  # type: ignore[arg-type]
+        assert parameters is not None
+        named = (argument_key(3), argument_key({})) if first else ()
+        keys = [*map(argument_key, first), *named[:1], argument_key(more, all_items=True)]
+        row = CacheRow(function, (*keys, *named[1:]), high=sum(first) + 3 + len(more))
+        f: Any = inline_cache("f", parameters, [row], missed)
+        objects = [item for item in more if not isinstance(item, (int, float))]
+        before = [sys.getrefcount(item) for item in objects]
+        for _ in range(3):
+            assert f(*first, *more) == function(*first, *more)
+        assert before == [sys.getrefcount(item) for item in objects]
+        assert f(*first, *more, None)[0] == "missed"
+        assert f(*first, *(str(item) for item in more), "")[0] == "missed"
+        assert row.counters[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [((1,), {}), ((1,), {"c": 5}), ((), {"a": 1}), ((1,), {"b": 7, "z": 1}), ((), {"b": 1}),
+     ((1, 2, 3), {"c": 4}), ((1, 2, 3), {"b": 4}), ((1, 2, 3), {"z": 4})],
+)
+def test_defaults_and_keywords_beside_further_arguments(args: Any, named: Any) -> None:
+    parameters = ParameterList.of(rest, takes_further=True)  # type: ignore[arg-type]
+    assert parameters is not None
+    f: Any = inline_cache("rest", parameters, [CacheRow(rest, None)], missed)
+    try:
+        expected = rest(*args, **named)
+    except TypeError:
+        with pytest.raises(TypeError):
+            missed(rest(*f(*args, **named)[1], **named))
+    else:
+        assert f(*args, **named) == expected
+
+
+def test_whether_the_original_serves_a_call() -> None:
+    """The test counts a call that it says yes to, as often as the row allows."""
+    rows = [
+        CacheRow(miss, (argument_key(1),), low=8, high=15),
+        CacheRow(one, (argument_key(1),), high=31, counters=np.array([0, 2], np.int64)),
+    ]
+    f: Any = inline_cache("one", ParameterList.of(one), rows, miss, one)  # type: ignore[arg-type]
+    test: Any = original_test(f)
+    assert [test(n) for n in (8, 32, 3, 4, 5)] == [False, False, True, True, False]
+    assert rows[1].counters.tolist() == [2, 0]
+    assert [test(), test(1, 2), test(None)] == [False] * 3
+    assert original_test(cache_of(CacheRow(one, None)))(1) is False, "it is for no original"
+    del f
+    assert test(3) is False, "the test keeps the rows alive"
+
+
 def test_variadic_functions_have_none() -> None:
     assert ParameterList.of(missed) is None  # type: ignore[arg-type]
-    assert ParameterList.of(missed, takes_further=True) is None  # type: ignore[arg-type]
     assert ParameterList.of(optional) is None  # type: ignore[arg-type]
     assert ArgumentKey(int) == argument_key(3)

@@ -34,8 +34,20 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+def sorted_items(xs: Any) -> Any:
+    """Its comprehensions are regions."""
+    if len(xs) <= 1:
+        return xs
+    pivot = xs[len(xs) // 2]
+    less, same = [x for x in xs if x < pivot], [x for x in xs if x == pivot]
+    return sorted_items(less) + same + sorted_items([x for x in xs if x > pivot])
+
+
 @pytest.mark.parametrize(
-    ("name", "args"), [("fib", (16,)), ("depth_of", ([[], [[]] * 3] * 20, [0]))]
+    ("name", "args"), [
+        ("fib", (16,)), ("depth_of", ([[], [[]] * 3] * 20, [0])),
+        ("sorted_items", ([*map(float, range(20)), 3.0] * 2,)),
+    ],
 )
 def test_inner_calls_are_not_looked_at(
     name: str, args: Any, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +87,28 @@ def with_a_comprehension(n: Any) -> Any:
 
 def with_a_builtin(n: Any) -> Any:
     return 1 if n < 1 else abs(-n) + with_a_builtin(n - 1) + with_a_builtin(n - 2)
+
+
+def test_calls_in_an_outlined_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not reach the object that the name is bound to, until it is bound to another one."""
+    original, xs = sorted_items, [k * 7 % 11 / 2 for k in range(40)]
+    fused: Any = fuse(original, on_reject="silent")
+    monkeypatch.setitem(globals(), "sorted_items", fused)
+    for _ in range(40):
+        assert fused(xs) == original(xs)
+    assert any(s.outlined for s in fused._specializations.values())
+    counted = [0]
+    call = type(fused).__call__
+
+    def counting(*args: Any) -> Any:
+        counted[0] += 1
+        return call(*args)
+
+    monkeypatch.setattr(type(fused), "__call__", staticmethod(counting))
+    assert fused(xs) == sorted(xs)
+    assert counted == [1]
+    monkeypatch.setitem(globals(), "sorted_items", lambda xs: [-1.0])
+    assert fused(xs) == original(xs) == [-1.0, *(x for x in xs if x == xs[20]), -1.0]
 
 
 def test_the_name_is_bound_anew_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
