@@ -101,7 +101,8 @@ class Evaluator:
         if lane_offsets is not None:
             subscripts[axis] = subscripts[axis] + lane_offsets
         for i, length in zip(subscripts, self.arrays[array].shape, strict=True):
-            if np.any(i < 0) or np.any(i >= length):
+            outside = (i < 0) | (i >= length)
+            if outside.any() if outside.ndim else outside:
                 raise IndexError(f"{array}: subscript {i} is outside [0, {length})")
         return tuple(subscripts)
 

@@ -37,6 +37,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from agree import copied
 from program_runs import PROGRAMS, arguments
 from traps.trap import TRAPS
 
@@ -94,7 +95,7 @@ def everyday(stem: str = "everyday") -> Iterator[Case]:
         functions = [_attribute(module, name) for module in (plain, fused)]
         given = plain.CALLS[k][1]
         label = f"{name} {k}"
-        yield Case(label, functions[0], functions[1], lambda given=given: copy.deepcopy(given))
+        yield Case(label, functions[0], functions[1], lambda given=given: copied(given))
 
 
 def _decorate_methods(decorated: type) -> None:

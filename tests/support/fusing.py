@@ -104,8 +104,10 @@ def agree(k: Kernel, f: Fusion, temporaries: frozenset[str] = frozenset()) -> No
             else:
                 assert got == wanted
             for name, value in ((a, x) for a, x in kept.items() if a not in temporaries):
-                what = f"{name}, n = {n}, one array: {merged}\n{show(k)}\n{show(f.kernel)}"
-                np.testing.assert_array_equal(value, before[name], what)
+                assert np.array_equal(value, before[name], equal_nan=True), (
+                    f"{name}, n = {n}, one array: {merged}\n{show(k)}\n{show(f.kernel)}\n"
+                    f"{value}, not {before[name]}"
+                )
 
 
 def _merges(k: Kernel) -> Iterator[set[str]]:

@@ -71,6 +71,7 @@ def test_narrow_vectors(dtype: str, beside: str, target: str) -> None:
     check(dtype, target, vector=True, beside=beside)
 
 
+@pytest.mark.share(2, each="dtype")
 @pytest.mark.parametrize(
     ("target", "dtype"),
     [(t, d) for t in RUNNABLE for d in DTYPES if t in ("scalar", "neon") or d in ("f32", "f64")],

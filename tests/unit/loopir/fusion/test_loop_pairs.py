@@ -143,7 +143,7 @@ def test_a_refusal_has_a_counterexample(name: str, tmp_path: Path) -> None:
     assert joined.fused
     try:
         ours = as_python(s, joined)
-        got = [(answer(ours, make), answer(f, make)) for make in CALLS]
+        got = ((answer(ours, make), answer(f, make)) for make in CALLS)
         differs = any(g is not None and not same(g, w, 4) for g, w in got)
     except KeyError:  # it reads a name that is not bound yet
         differs = bool(PAIRS[name][0] & {"SCALAR_LIVE", "NOT_ADJACENT"})

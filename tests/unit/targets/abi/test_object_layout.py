@@ -80,6 +80,7 @@ def changes(module: Any, shared: Any) -> list[Callable[[random.Random], object]]
     ]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 def test_what_is_rebound_is_noticed(

@@ -35,13 +35,13 @@ def words(target: Target) -> list[str]:
 
 
 @pytest.mark.share(26)
+@pytest.mark.parametrize("part", range(6))
 @pytest.mark.parametrize("target", runnable_targets(), ids=lambda t: t.name)
 def test_words_of_c(
-    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    target: Target, part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All words; a plain run takes a third of them."""
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
-    found = words(target)[:: 1 if request.config.getoption("--long") else 3]
+    found = words(target)[part::6]
     for names in (found[k : k + FEW] for k in range(0, len(found), FEW)):
         lines = [f"def f(X_, Y_, {', '.join(names)}):", " for I_ in np.arange(len(X_)):"]
         lines += [f"  Y_[I_] = {' + '.join(names)}", " for I_ in np.arange(len(X_)):"]

@@ -273,13 +273,12 @@ def _pairs_against_walls(target: str, homes: dict[str, int], n: int, last: bool)
     assert run_native(kernel, target, args) == 0
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(18)
 @pytest.mark.skipif(sys.platform != "linux", reason="mmap's constants")
+@pytest.mark.parametrize("beside", [None, "f32", "f64"])
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
-def test_nothing_beside_an_array_is_read(target: str) -> None:
-    code = "import test_c_vector_loops as t; " + "; ".join(
-        f"t._against_walls({target!r}, {beside!r})" for beside in (None, "f32", "f64")
-    )
+def test_nothing_beside_an_array_is_read(target: str, beside: str | None) -> None:
+    code = f"import test_c_vector_loops as t; t._against_walls({target!r}, {beside!r})"
     here = str(Path(__file__).parent)
     path = f"import sys; sys.path[:] = {[here, *sys.path]!r}; "
     done = subprocess.run(

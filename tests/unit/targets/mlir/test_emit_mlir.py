@@ -61,7 +61,10 @@ def test_every_program_at_every_size() -> None:
         check_program(program, program.sizes)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.share(5)
+@pytest.mark.parametrize("path", [
+    pytest.param(p, id=p.stem, marks=[pytest.mark.plain] * (p.stem == "tour")) for p in EXAMPLES
+])
 def test_examples(path: Path, tmp_path: Path) -> None:
     pytest.importorskip(NEEDS.get(path.stem, "numpy"))
     assert main([str(path), "--emit", "mlir", "-o", str(tmp_path)]) == 0

@@ -100,12 +100,13 @@ def f(x, w, k):
 """
 
 
-@pytest.mark.share(64)
+@pytest.mark.share(90)
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("then", ["", "u = np.asarray(u)", "w = np.array(u)"])
 @pytest.mark.parametrize("made", [m for m in MADE if MADE[m]])
-def test_returned_twice(made: str, then: str, tmp_path: Path) -> None:
+def test_returned_twice(made: str, then: str, part: int, tmp_path: Path) -> None:
     """One object, two, and one that several ends of the compiled code return."""
-    for given in TWICE:
+    for given in TWICE[part::3]:
         plain = written(tmp_path, TURNED.format(MADE[made], then, given)).f
         fused = fuse(plain, on_reject="silent")
         for n, k in ((8, 2), (3, 1), (3, 0)):

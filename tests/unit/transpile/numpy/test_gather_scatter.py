@@ -74,10 +74,11 @@ def layout(value: Any) -> Any:
 SEEDS = [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 30))]
 
 
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_loops_give_what_numpy_gives(seed: int, tmp_path: Path) -> None:
+def test_the_loops_give_what_numpy_gives(seed: int, part: int, tmp_path: Path) -> None:
     loops = 0
-    for source in sources(20, seed):
+    for source in sources(20, seed)[part::3]:
         f = defined(source, tmp_path)
         for args in arguments(int(source[-1]), seed):
             wanted, tree = outcome(f, args), expanded(f, *args)
@@ -86,7 +87,7 @@ def test_the_loops_give_what_numpy_gives(seed: int, tmp_path: Path) -> None:
                 assert_same(got, wanted, f"{source}\n{print_python(tree)}", 16)
                 assert layout(got.value) == layout(wanted.value), print_python(tree)
                 loops += any(isinstance(n, ast.For) for n in ast.walk(tree))
-    assert loops > 10
+    assert loops > 3
 
 
 def check_compiled(source: str, seed: int, folder: Path) -> bool:

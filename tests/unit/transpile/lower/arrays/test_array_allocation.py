@@ -50,19 +50,22 @@ def far(a: np.ndarray[Any, Any]) -> list[int]:
 
 
 @pytest.mark.share(12)
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("f", [doubled, copied, along, beside], ids=lambda f: f.__name__)
-def test_the_order_of_axes(f: Callable[..., Any]) -> None:
+def test_the_order_of_axes(f: Callable[..., Any], part: int) -> None:
     fused = fuse(f, on_reject="silent")
-    for A in arrays():
+    for A in itertools.islice(arrays(), part, None, 3):
         for wanted, got in zip(f(A), fused(A), strict=True):
             assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
             np.testing.assert_allclose(got, wanted, rtol=1e-14)
             assert far(got) == far(wanted), (A.shape, A.strides)
 
 
-def test_loops_take_any_order() -> None:
+@pytest.mark.share(3)
+@pytest.mark.parametrize("part", range(3))
+def test_loops_take_any_order(part: int) -> None:
     fused = fuse(walked, on_reject="raise")
-    for A in (*arrays(), np.empty((0, 4, 5)).T):
+    for A in (*itertools.islice(arrays(), part, None, 3), np.empty((0, 4, 5)).T):
         if A.size:
             assert fused(A) == walked(A)
     assert not fused.stats.replays
