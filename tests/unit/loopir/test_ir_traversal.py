@@ -58,7 +58,7 @@ def test_tuples_are_spliced_in() -> None:
     assert map_children(branch, lambda c: () if c is two else c).orelse == ()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cases())
 def test_substitution_reaches_every_use(case: Case) -> None:
     names = sorted(names_read(case.kernel))

@@ -180,9 +180,11 @@ def random_loop(r: random.Random) -> str:
     return "\n".join(lines)
 
 
-def test_no_false_proof_at_random() -> None:
+@pytest.mark.share(3)
+@pytest.mark.parametrize("part", range(3))
+def test_no_false_proof_at_random(part: int) -> None:
     proved = 0
-    for seed in range(examples(500)):
+    for seed in range(part, examples(500), 3):
         body = random_loop(random.Random(seed))
         kernel = parse(HEAD + "    " + body.replace("\n", "\n    "))
         loop = kernel.body[-1]
@@ -197,4 +199,4 @@ def test_no_false_proof_at_random() -> None:
             run_kernel(changed, {"n": 9, "m": 8, "k": np.zeros(9, np.int64), **arrays})
             results.append(arrays["y"].tobytes())
         assert len({*results}) == 1, body
-    assert proved > 50
+    assert proved > 12

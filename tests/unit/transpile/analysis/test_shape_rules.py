@@ -20,13 +20,14 @@ SHAPES = ((4, 1), (1, 3), (4, 3), (1, 1))
 
 
 @pytest.mark.share(26)
+@pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("whole", WHOLE)
-def test_arguments(whole: str, tmp_path: Path) -> None:
+def test_arguments(whole: str, part: int, tmp_path: Path) -> None:
     text = f"import numpy as np\ndef f(a, b):\n    return {whole}"
     function = written(tmp_path, text).f
     fused = fuse(function, on_reject="silent", reassociate=False)
     rng = np.random.default_rng(2)
-    for first, second in itertools.product(SHAPES, SHAPES):
+    for first, second in itertools.product(SHAPES, SHAPES[part::2]):
         args = rng.random(first), rng.random(second)
         assert_same(outcome(fused, args), outcome(function, args), args)
     assert not fused.stats.replays
@@ -35,16 +36,19 @@ def test_arguments(whole: str, tmp_path: Path) -> None:
     assert fused.stats.replays == {"GUARD_SHAPE": 1}
 
 
-def test_the_next_call_has_other_lengths() -> None:
+@pytest.mark.share(3)
+@pytest.mark.parametrize("first", range(3))
+def test_the_next_call_has_other_lengths(first: int) -> None:
     def f(a, b):
         return a * b
 
     fused = fuse(f)
-    column, row, matrix = np.ones((4, 1)), np.ones((1, 3)), np.ones((4, 3))
-    for a, b in itertools.product((column, matrix, row), repeat=2):
+    forms = np.ones((4, 1)), np.ones((4, 3)), np.ones((1, 3))
+    a = forms[first]
+    for b in forms:
         for _ in range(2):
             assert fused(a, b).shape == (a * b).shape
-    assert fused.stats.compiled == 18
+    assert fused.stats.compiled == 6
     assert not fused.stats.replays
 
 

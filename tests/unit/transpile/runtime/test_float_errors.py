@@ -787,9 +787,10 @@ EXTREMES = (0, 1, -3, 1 << 40, 1e308)
 
 
 @pytest.mark.share(12)
+@pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("operator", ["+", "*", "/", "%", "**"])
 def test_operators_of_two_types_warn_as_numpy_does(
-    operator: str, tmp_path: Path, start: int, request: pytest.FixtureRequest
+    operator: str, part: int, tmp_path: Path, start: int, request: pytest.FixtureRequest
 ) -> None:
     """One that has to convert both numbers is that of arrays."""
     pairs = [*itertools.product(KINDS, KINDS)]
@@ -797,7 +798,7 @@ def test_operators_of_two_types_warn_as_numpy_does(
         pairs = random.Random(start).sample(pairs, 24)
     function = written(tmp_path, f"def f(a, b):\n    return a {operator} b\n").f
     fused = fuse(function, on_reject="silent")
-    pairs = [(p, q) for p, q in pairs if not {p, q} <= {int, float}]
+    pairs = [(p, q) for p, q in pairs if not {p, q} <= {int, float}][part::2]
     for p, q in pairs:
         for a, b in itertools.product(EXTREMES, EXTREMES):
             with np.errstate(all="ignore"):

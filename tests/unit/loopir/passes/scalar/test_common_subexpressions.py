@@ -21,7 +21,7 @@ def numbering_all_blocks(kernel: ir.Kernel) -> ir.Kernel:
         return common_subexpressions(kernel)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(cases())
 def test_skipped_blocks_have_nothing_to_name(case: Case) -> None:
     assert show(common_subexpressions(case.kernel)) == show(numbering_all_blocks(case.kernel))

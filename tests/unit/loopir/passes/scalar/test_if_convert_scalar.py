@@ -78,20 +78,20 @@ def arguments(seed: int) -> tuple[np.ndarray, ...]:
     return y, z, rng.integers(-2, 3, 83), np.zeros(83)
 
 
-@pytest.mark.share(102)
+@pytest.mark.share(204)
+@pytest.mark.parametrize("target", TARGETS[-2:])
 @pytest.mark.parametrize("seed", range(60))
-def test_as_python_goes_on(seed: int, tmp_path: Path) -> None:
+def test_as_python_goes_on(seed: int, target: str, tmp_path: Path) -> None:
     plain = written(tmp_path, f"import numpy as np\n{Program(seed).text}").f
-    for target in TARGETS[-2:]:
-        fused = fuse(plain, on_reject="raise", target=target)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            for k in range(3):
-                args, ours = arguments(k), arguments(k)
-                wanted = plain(*args)
-                assert same(fused(*ours), wanted)
-                assert same(ours, args)
-        assert fused.stats.compiled
+    fused = fuse(plain, on_reject="raise", target=target)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for k in range(3):
+            args, ours = arguments(k), arguments(k)
+            wanted = plain(*args)
+            assert same(fused(*ours), wanted)
+            assert same(ours, args)
+    assert fused.stats.compiled
 
 
 def test_it_is_told_where_nothing_is_predicted(tmp_path: Path) -> None:
