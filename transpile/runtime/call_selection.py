@@ -9,6 +9,10 @@ the faster one, it is so for smaller calls; if compiled code is, it is so for la
 converts lists. A small difference is looked at again after a number of calls that doubles each
 time, since the work of a call depends on more than its size.
 
+The first call of a function that has not run for a while takes up to twice as long as the next,
+and so does one that the dispatcher runs between decisions. So where both ways take about as long, a
+series of consecutive calls of each is timed, in C (`CallSeries`), and these times decide.
+
 Python is not tried where the compiled call is a long one: it could take a thousand times as long.
 With one exception: a call that converts lists may be long only because of that. So its kernel is
 timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
@@ -21,8 +25,11 @@ long list of which few items are read does not count.
 """
 from __future__ import annotations
 
+from dataclasses import field
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT
@@ -31,8 +38,8 @@ if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
 __all__ = [
-    "FIRST_ALLOWANCE", "MAX_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "Served",
-    "SizeRange", "Trial", "next_allowance",
+    "FIRST_ALLOWANCE", "MAX_ALLOWANCE", "PYTHON_FASTER", "Backoff", "CallSelection", "CallSeries",
+    "Served", "SizeRange", "Trial", "next_allowance",
 ]
 
 PYTHON_FASTER = "RUN_PYTHON_FASTER"
@@ -87,6 +94,15 @@ _CLEARLY, _ALLOWANCE_OF_CLOSE = 2, 1 << 11
 served in between: other work on the machine may have slowed the few calls of Python's trial.
 """
 
+_SERIES, _FAR, _LONGEST_IN_SERIES = 10, 4, 200_000
+"""How many calls a series has: Python 3.11 makes the bytecode of a function faster from the eighth
+call on. There is none of a call that takes more than ``_FAR`` times as long as a compiled one, or
+more than ``_LONGEST_IN_SERIES`` nanoseconds.
+"""
+
+_NEVER = np.iinfo(np.int64).max
+"""The shortest time of a series of which no call has ended."""
+
 _BUCKETS = SIZE_LIMIT.bit_length() + 1
 """The number of buckets: sizes are put together by their bit length, from 0 on."""
 
@@ -98,15 +114,52 @@ def next_allowance(allowance: int) -> int:
     return min(2 * allowance, MAX_ALLOWANCE)
 
 
+@record(frozen=True, slots=True)
+class SizeRange:
+    """What serves calls of the sizes from ``low`` to ``high``, both included. The part of the size
+    that bits depend on is from ``exact_low`` to ``exact_high``.
+    """
+
+    served: Served
+    low: int
+    high: int
+    allowance: int  # how many calls before another look; -1: all
+    exact_low: int = 0
+    exact_high: int = SIZE_LIMIT
+
+
+@record(frozen=True, slots=True, eq=False)
+class CallSeries:
+    """Consecutive calls that the inline cache times."""
+
+    range: SizeRange
+    counters: np.ndarray  # how many so far, and how many more
+    shortest: np.ndarray  # nanoseconds of the shortest
+
+
 @record(slots=True)
 class _Trials:
     """The times of calls of similar size, in nanoseconds."""
 
     compiled: list[int]
     python: list[int]
+    in_series: bool = False  # whether the inline cache can time calls
+    are_close: bool = False  # whether an earlier decision was close: then series are enough
+    series: dict[Served, CallSeries] = field(default_factory=dict)
+    running: CallSeries | None = None  # the one of them that has not ended
     kernel: int | None = None  # of the kernel alone, in such a call
     needs_kernel: bool = False  # whether that decides if Python may be tried
     may_try_python: bool | None = None  # whatever the times say; None: as they say
+
+    @property
+    def needs_compiled(self) -> bool:
+        """Whether there are too few times of compiled calls."""
+        return len(self.compiled) < (1 if self.are_close else _COMPILED_TRIALS)
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether there are too few times of calls as Python."""
+        return len(self.python) < (1 if self.are_close else _PYTHON_TRIALS)
 
 
 def _may_try_python(
@@ -136,20 +189,6 @@ def _may_try_python(
     is_short = compiled_time < _LONG_CALL + conversion
     is_spent_on_conversion = size * _PER_ITEM < compiled_time < _LONGEST_CALL
     return is_short or is_spent_on_conversion
-
-
-@record(frozen=True, slots=True)
-class SizeRange:
-    """What serves calls of the sizes from ``low`` to ``high``, both included. The part of the size
-    that bits depend on is from ``exact_low`` to ``exact_high``.
-    """
-
-    served: Served
-    low: int
-    high: int
-    allowance: int  # how many calls before another look; -1: all
-    exact_low: int = 0
-    exact_high: int = SIZE_LIMIT
 
 
 class CallSelection:
@@ -186,6 +225,8 @@ class CallSelection:
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
+        self._are_close = [False] * _BUCKETS  # the times of both, by bucket
+        self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
 
@@ -193,23 +234,32 @@ class CallSelection:
         """Whether a call has Python's bits; ``size``: of the arguments that they depend on."""
         return size <= self._exact_up_to
 
-    def choice(self, size: int, part: int | None = None) -> tuple[Trial, bool]:
+    def choice(
+        self, size: int, part: int | None = None, *, in_series: bool = False
+    ) -> tuple[Trial, bool]:
         """What serves a call of this size, and whether it is a trial, whose time `add_time` has to
-        be told. In this order:
+        be told. ``in_series``: the inline cache can time calls. In this order:
 
         - compiled code, if only that has exact results (`is_exact`; ``part``: the size of the
           arguments that bits depend on, if not of all);
-        - what has been decided for the bucket;
+        - what has been decided for the bucket, maybe by a series that has ended;
+        - that of which a series is being timed, which `running_series` has for the inline cache;
         - a trial: the first ones compiled, then the kernel alone if that matters, then Python.
         """
         if not self.is_exact(size if part is None else part):
             return "compiled", False
         bucket = size.bit_length()
+        if self._decisions[bucket] is None:
+            trials = self._trials.setdefault(bucket, _Trials([], []))
+            trials.in_series = in_series
+            trials.are_close = in_series and self._are_close[bucket]
+            self._decide_if_known(bucket, trials, size)
         decision = self._decisions[bucket]
         if decision is not None:
             return decision, False
-        trials = self._trials.setdefault(bucket, _Trials([], []))
-        if len(trials.compiled) < _COMPILED_TRIALS:
+        if trials.running is not None:
+            return trials.running.range.served, False
+        if trials.needs_compiled:
             return "compiled", True
         return ("kernel" if trials.needs_kernel and trials.kernel is None else "python"), True
 
@@ -222,11 +272,11 @@ class CallSelection:
 
         The shortest time of each way counts, as other work on the machine only adds. In this order:
 
-        - fewer than `_COMPILED_TRIALS` compiled calls: no decision yet;
+        - fewer than `_COMPILED_TRIALS` compiled calls, or a series of them runs: no decision yet;
         - Python may not be tried, as it could take far longer (`_may_try_python`), but the time of
           the kernel alone could change that: no decision, the next trial takes that time
           (``served`` is "kernel" then);
-        - Python may be tried, and was not `_PYTHON_TRIALS` times: no decision yet;
+        - Python may be tried, and was not `_PYTHON_TRIALS` times, or a series runs: no decision;
         - Python is faster, by more than it costs to forward a call to it (`_FORWARDING_COST`):
           Python, also for all smaller sizes, where compiled code has even less to gain;
         - else compiled code (`_decide_for_compiled`).
@@ -240,7 +290,13 @@ class CallSelection:
             trials.kernel = nanoseconds
         else:
             (trials.compiled if served == "compiled" else trials.python).append(nanoseconds)
-        if len(trials.compiled) < _COMPILED_TRIALS:
+        return self._decide_if_known(bucket, trials, size)
+
+    def _decide_if_known(self, bucket: int, trials: _Trials, size: int) -> bool:
+        """As `add_time`, for the times so far: decides, unless more are needed. Where the times of
+        single calls do not tell, it starts a series, and takes its time once it has ended.
+        """
+        if self._is_timed(bucket, trials, "compiled") or trials.needs_compiled:
             return False
         compiled_time = min(trials.compiled)
         may_try = trials.may_try_python
@@ -251,16 +307,57 @@ class CallSelection:
         if not may_try and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True
             return False
-        if may_try and len(trials.python) < _PYTHON_TRIALS:
+        if may_try and (self._is_timed(bucket, trials, "python") or trials.needs_python):
             return False
-        del self._trials[bucket]
+        self._trials.pop(bucket, None)  # another thread may have decided
         python_time = min(trials.python) if may_try else _LONGEST_CALL  # taken for longer
+        self._are_close[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + _FORWARDING_COST - self._entry_cost < compiled_time:
             self._times = compiled_time, python_time
             self._decide("python", 0, bucket)
         else:
             self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
+
+    def _is_timed(self, bucket: int, trials: _Trials, served: Served) -> bool:
+        """Whether a series of calls that are `served` in this way is being timed. Starts it once
+        there are times of single calls, if these are short; before that if `are_close`.
+        """
+        times = trials.compiled if served == "compiled" else trials.python
+        series = trials.series.get(served)
+        if series is None:
+            needs_times = trials.needs_compiled if served == "compiled" else trials.needs_python
+            limit, may_be = _LONGEST_IN_SERIES, trials.in_series
+            if served == "python":  # to be compared with the same of compiled calls
+                compiled = trials.compiled[:_COMPILED_TRIALS]  # single ones, as long as these are
+                limit, may_be = min(limit, _FAR * min(compiled)), "compiled" in trials.series
+            is_long = bool(times) and min(times) > limit
+            if not may_be or is_long or (needs_times and not trials.are_close):
+                return False
+            low, high = 1 << bucket >> 1, min((1 << bucket) - 1, SIZE_LIMIT)
+            exact = self._exact_up_to
+            of = SizeRange(served, low, high, _SERIES, 0, exact) if self._in_part else (
+                SizeRange(served, low, min(high, exact), _SERIES))
+            counters, shortest = np.array([0, _SERIES], np.int64), np.array([_NEVER], np.int64)
+            trials.running = trials.series[served] = CallSeries(of, counters, shortest)
+        elif trials.running is series and series.counters[1] == 0:
+            trials.running = None
+            self._python_in_ended_series += int(series.counters[0]) if served == "python" else 0
+            if series.shortest[0] < _NEVER:
+                times.append(int(series.shortest[0]))
+        return trials.running is trials.series[served]
+
+    def running_series(self) -> list[CallSeries]:
+        """The series of calls that the inline cache is to time."""
+        return [t.running for t in self._trials.values() if t.running is not None]
+
+    @property
+    def python_in_series(self) -> int:
+        """How many calls Python has served in series so far."""
+        running = sum(
+            int(s.counters[0]) for s in self.running_series() if s.range.served == "python"
+        )
+        return self._python_in_ended_series + running
 
     def _decide_for_compiled(self, bucket: int, compiled_time: int, python_time: int) -> None:
         """Record that compiled code serves the calls of this bucket, and of

@@ -187,7 +187,8 @@ class Dispatcher(WrappedFunction):
         exact_size = variant.exact_size(values)
         if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
             selection.look_again(size)
-        served, is_trial = selection.choice(size, exact_size)
+        in_series = self._installed.can_time_calls and spec.rows_tell(self._function)
+        served, is_trial = selection.choice(size, exact_size, in_series=in_series)
         if not is_trial:
             self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
         callee = variant.call

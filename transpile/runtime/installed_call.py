@@ -113,6 +113,11 @@ class InstalledCall:
             self._test.cell_contents = original_test(cache) if cache else never_original
 
     @property
+    def can_time_calls(self) -> bool:
+        """Whether rows can have their calls timed (`CacheRow.shortest`): in C there is a clock."""
+        return opened_trampoline() is not None
+
+    @property
     def serves_original(self) -> bool:
         """Whether a row sends calls to the original."""
         return any(row.target is self._function for rows in self._rows.values() for row in rows)

@@ -239,19 +239,32 @@ class Specialization:
         is_exact = variant.interface.exact_up_to is None
         may_be_python = is_exact or not self._reads_further_keywords(python)
         rows = []
-        for r in variant.selection.ranges() if variant.selection is not None else ():
+        selection = variant.selection
+        series = {s.range: s for s in selection.running_series()} if selection else {}
+        for r in (*series, *(selection.ranges() if selection else ())):
             callee: Callable[..., object] = variant.call
             counters = np.array([0, r.allowance], np.int64)
             is_python = r.served == "python" and may_be_python
+            timed = series.get(r)
             if is_python:
                 callee = python
+            if timed is not None:
+                counters = timed.counters
+            elif is_python:
                 counters = self.python_calls.start(PYTHON_FASTER, r.allowance, self.replays)
             rows.append(CacheRow(
                 callee, keys, r.low, r.high, counters, variant.interface.exact_arguments or (),
                 r.exact_low, r.exact_high, checks_arguments=not is_python,
                 is_for_these_sizes=is_python and not is_exact,
+                shortest=None if timed is None else timed.shortest,
             ))
         return rows
+
+    def rows_tell(self, function: FunctionType) -> bool:
+        """Whether rows tell all that the choice between compiled code and `function`, the original,
+        depends on: not what is in its ``**options``.
+        """
+        return not self._reads_further_keywords(function)
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined
@@ -276,12 +289,17 @@ class Specialization:
         return bool(has_keywords) and getattr(self.types[-1], "parts", True) != ()
 
     @property
+    def _python_in_series(self) -> int:
+        """How many calls Python has served while they were timed in series."""
+        return sum(v.selection.python_in_series for v in self.variants if v.selection is not None)
+
+    @property
     def calls_so_far(self) -> int:
         """How many calls of this signature rows of the inline cache served, and calls of regions in
         them.
         """
         served = self.compiled + self.python_calls.total
-        served += self.selection.calls if self.selection else 0
+        served += (self.selection.calls if self.selection else 0) + self._python_in_series
         return served + (self.outlined.calls if self.outlined else 0)
 
     @property
@@ -304,6 +322,7 @@ class Specialization:
         replays = self.replays.copy()
         replays.update(self.python_calls.replays())
         replays.update(self.selection.replays() if self.selection else {})
+        replays.update({PYTHON_FASTER: in_series} if (in_series := self._python_in_series) else {})
         total = Stats(self.compiled, dict(replays), self.seconds)
         regions = [*(self.outlined.regions if self.outlined else ()), *self.dropped]
         return total_stats([total, *(region.fused.stats for region in regions)])

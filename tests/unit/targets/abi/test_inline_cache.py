@@ -276,6 +276,30 @@ def test_whether_the_original_serves_a_call() -> None:
     assert test(3) is False, "the test keeps the rows alive"
 
 
+def test_calls_of_a_row_are_timed() -> None:
+    """The shortest one that does not raise counts; the original's test leaves them to the cache."""
+    def works(x: Any) -> Any:
+        if x < 0:
+            raise ValueError(x)
+        return sum(range(x))
+
+    shortest = np.array([1 << 62], np.int64)
+    counters = np.array([0, 7], np.int64)
+    row = CacheRow(works, (argument_key(1),), counters=counters, shortest=shortest)
+    f: Any = inline_cache("one", ParameterList.of(one), [row], miss, works)  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="-1"):
+            f(-1)
+    assert shortest[0] == 1 << 62
+    times = []
+    for n in (20_000, 200_000, 10, 100_000):
+        assert f(n) == sum(range(n))
+        times.append(int(shortest[0]))
+    assert times[0] >= times[1] > times[2] == times[3] > 0
+    assert original_test(f)(1) is False
+    assert row.counters.tolist() == [6, 1]
+
+
 def test_variadic_functions_have_none() -> None:
     assert ParameterList.of(missed) is None  # type: ignore[arg-type]
     assert ParameterList.of(optional) is None  # type: ignore[arg-type]

@@ -55,6 +55,60 @@ def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
         assert allowances == [256, 512, 1024, 2048][:looks]
 
 
+def serve_in_series(
+    selection: CallSelection, size: int, cold: dict[str, int], warm: dict[str, int], calls: int
+) -> list[str]:
+    """What serves so many calls of this size. Single ones take the times `cold`; in series, which
+    the inline cache serves until they have ended, they take the times `warm`.
+    """
+    asked = []
+    while len(asked) < calls:
+        served, is_trial = selection.choice(size, in_series=True)
+        asked.append(served)
+        if is_trial:
+            selection.add_time(size, served, cold[served])
+        for series in selection.running_series():
+            assert series.range.low <= size <= series.range.high
+            asked += [series.range.served] * int(series.counters[1])
+            series.counters[:] = series.counters.sum(), 0
+            series.shortest[0] = warm[series.range.served]
+    return asked
+
+
+@pytest.mark.parametrize("faster", ["compiled", "python"])
+def test_series_of_calls_decide_where_single_calls_mislead(faster: str) -> None:
+    """The first calls after others take longer, by some microseconds."""
+    slower = "python" if faster == "compiled" else "compiled"
+    selection = new()
+    cold, warm = {faster: 9000, slower: 7000}, {faster: 1000, slower: 1500}
+    asked = serve_in_series(selection, 40, cold, warm, 40)
+    assert asked[:13] == ["compiled"] * 13
+    assert asked[-5:] == [faster] * 5
+    assert asked.count("python") >= 12
+    assert selection.python_in_series == 10
+    selection.look_again(40)
+    asked = serve_in_series(selection, 40, {}, warm, 30)
+    assert asked[-5:] == [faster] * 5
+    assert selection.python_in_series == 20, "known to be close: no single calls are timed"
+
+
+def test_no_series_of_calls_that_are_far_slower() -> None:
+    selection, cold = new(), {"compiled": 900, "python": 90_000}
+    served = serve_in_series(selection, 40, cold, {"compiled": 500}, 60)
+    assert served.count("python") == 2
+    selection, cold = new(), {"compiled": 300_000, "python": 200_000}
+    assert serve_in_series(selection, 40, cold, {}, 60)[-1] == "python", "both by single calls"
+
+
+def test_a_series_in_which_all_calls_raise() -> None:
+    """Then the times of single calls decide."""
+    selection, never = new(), np.iinfo(np.int64).max
+    served = serve_in_series(
+        selection, 40, {"compiled": 900, "python": 300}, {"compiled": never, "python": never}, 40
+    )
+    assert served[-5:] == ["python"] * 5
+
+
 @given(
     st.lists(st.integers(0, 1 << 20), min_size=1, max_size=30), st.integers(60, 2000),
     st.integers(1, 100),
@@ -672,7 +726,7 @@ def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.Monkey
     asked: list[int] = []
     choice = CallSelection.choice
 
-    def counted(self: CallSelection, size: int, part: int) -> tuple[Any, bool]:
+    def counted(self: CallSelection, size: int, part: int, **options: bool) -> tuple[Any, bool]:
         asked.append(size)
         return choice(self, size, part)
 

@@ -254,7 +254,7 @@ def test_what_is_faster_as_python_is_told_at_its_loop(
     row = [3, *range(20_000)]  # converted as a whole, although the first item ends the loop
     f: Any = fuse(first_hits if is_region else first_hit)
     arguments, seen = [row] * 400 if is_region else row, []
-    for _ in range(0 if is_region else 9):
+    for _ in range(0 if is_region else 40):
         f(arguments)
     for _ in range(6):
         f(arguments)
