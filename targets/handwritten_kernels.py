@@ -46,19 +46,31 @@ class HandwrittenKernel:
 
 
 def kernels_folder() -> str:
-    """The folder of the C files: next to this module in a wheel, else at the top of the project."""
+    """The folder of the C files: next to this module in a wheel, else at the top of the project.
+
+    Raises OSError where that cannot be told.
+    """
     package = os.path.dirname(os.path.abspath(__file__))
     in_wheel = os.path.join(package, "kernels")
-    return (
-        in_wheel if os.path.isdir(in_wheel) else os.path.join(os.path.dirname(package), "kernels")
-    )
+    if _names_in(in_wheel) is not None:
+        return in_wheel
+    return os.path.join(os.path.dirname(package), "kernels")
+
+
+def _names_in(folder: str) -> list[str] | None:
+    """The names of the files in a folder; None if there is no such folder. Raises OSError where
+    that cannot be told, as for lack of memory: `os.path.isdir` would say no.
+    """
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 @cache
 def kernel_library() -> dict[str, HandwrittenKernel]:
-    """All hand-written kernels, by name; empty if the folder is missing."""
-    folder = kernels_folder()
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    """All hand-written kernels, by name; empty if the folder is missing. Raises OSError."""
+    names = _names_in(kernels_folder()) or []
     return {x[:-2]: _parse_kernel(x[:-2], _read_file(x)) for x in names if x.endswith(".c")}
 
 

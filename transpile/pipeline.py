@@ -45,12 +45,11 @@ from .frontend.language.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, read_source
 from .frontend.value_specialization import substitute_values
-from .lower import lower
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
 from .lower.exact_sizes import ExactSize, exact_size, with_small_calls
 from .lower.lists.item_stores import NeedsMixedList
-from .lower.lower_function import has_ordered_folds, refuse_ordered_folds
+from .lower.lower_function import has_ordered_folds, lower, refuse_ordered_folds
 from .options import Options
 from .types.value_types import ArgType, with_mixed_list
 

@@ -2,8 +2,17 @@
 from __future__ import annotations
 
 import errno
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-__all__ = ["BuildError", "NoCompiler", "is_system_fault", "tells_of_fault"]
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = [
+    "BuildError", "NoCompiler", "is_from_signal_handler", "is_system_fault", "suppress_failures",
+    "tells_of_fault",
+]
 
 
 class NoCompiler(Exception):
@@ -43,6 +52,36 @@ _TEXTS = (
 def is_system_fault(error: OSError) -> bool:
     """Whether a system call has failed for lack of descriptors, memory or processes."""
     return error.errno in _PASSING
+
+
+def is_from_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: that may
+    happen between any two steps of the compiler, says nothing about these, and is the caller's.
+    TimeoutError is an OSError: who catches that asks.
+    """
+    module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
+    if module is None:
+        return False
+    current = map(module.getsignal, module.valid_signals())
+    handlers = {getattr(handler, "__code__", None) for handler in current} - {None}
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code in handlers:
+            return True
+        step = step.tb_next
+    return False
+
+
+class suppress_failures(suppress):
+    """As `contextlib.suppress`, except for what a signal handler raises."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if error is not None and is_from_signal_handler(error):
+            return False
+        return super().__exit__(kind, error, trace)
 
 
 def tells_of_fault(output: str) -> bool:

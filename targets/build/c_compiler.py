@@ -8,14 +8,19 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-import shutil
 import stat
 import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
 
-from .build_errors import BuildError, NoCompiler, is_system_fault, tells_of_fault
+from .build_errors import (
+    BuildError,
+    NoCompiler,
+    is_from_signal_handler,
+    is_system_fault,
+    tells_of_fault,
+)
 from .compiler_threads import in_compiler
 
 if TYPE_CHECKING:
@@ -72,7 +77,7 @@ def find_compiler_for(machine: str) -> Compiler:
     if machine in ("any", own()) or os.environ.get("CC", "").strip():
         return find_compiler()
     path = os.environ.get("PATH", os.defpath)
-    if program := shutil.which(f"{machine}-linux-gnu-gcc", path=path):
+    if program := _find_program(f"{machine}-linux-gnu-gcc", path):
         return _identify_compiler((program,), path)
     cross = f"{machine}-linux-gnu-gcc"
     raise NoCompiler(f"no C compiler for {machine}: neither $CC nor {cross}", f"install {cross}")
@@ -89,12 +94,12 @@ def _discover(chosen: str, path: str) -> Compiler:
     """
     if chosen:
         words = _split_command(chosen)
-        program = shutil.which(words[0], path=path)
+        program = _find_program(words[0], path)
         if program is None:
             raise NoCompiler(f"CC={chosen}: there is no such program", _CC_HELP)
         return _identify_compiler((program, *words[1:]), path)
     for name in ("cc", "gcc", "clang"):
-        if program := shutil.which(name, path=path):
+        if program := _find_program(name, path):
             return _identify_compiler((program,), path)
     if zig := _zig():
         return zig
@@ -115,10 +120,28 @@ def _identify_compiler(command: tuple[str, ...], path: str) -> Compiler:
     """The compiler with its identity: path, size and time of each word that names a program
     (``ccache gcc``: two).
     """
-    programs = (shutil.which(word, path=path) for word in command)
+    programs = (_find_program(word, path) for word in command)
     if "ziglang" in command or os.path.basename(command[0]) == "zig":
         command = (*command, _ZIG_CPU)
     return Compiler(command, " ".join(_file_identity(p) for p in programs if p))
+
+
+def _find_program(name: str, path: str) -> str | None:
+    """The program `name`, a path or the name of a file in a folder of `path`; None if there is
+    none. As `shutil.which`, but raises OSError where that cannot be told, as for lack of memory:
+    the compiler that is found is remembered.
+    """
+    for folder in [""] if os.path.dirname(name) else path.split(os.pathsep):
+        program = os.path.join(folder, name)
+        try:
+            is_file = stat.S_ISREG(os.stat(program).st_mode)
+        except OSError as error:
+            if is_system_fault(error) or is_from_signal_handler(error):
+                raise
+            continue
+        if is_file and os.access(program, os.X_OK):
+            return program
+    return None
 
 
 def _file_identity(program: str) -> str:
@@ -160,6 +183,8 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         _hanging.add(compiler.command)
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
     except OSError as error:
+        if is_from_signal_handler(error):
+            raise
         reason = error.strerror or error
         message = f"{compiler.command[0]} does not run: {reason}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error

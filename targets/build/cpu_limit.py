@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from loopir.lazy_dataclass import record
+
+from .build_errors import suppress_failures
 
 __all__ = ["CpuLimit", "cpu_limit", "cpu_quota"]
 
@@ -73,7 +74,7 @@ def cpu_quota(root: str = "/") -> float | None:
     if os.name != "posix":
         return None
     quotas: list[float] = []
-    with suppress(OSError, ValueError):
+    with suppress_failures(OSError, ValueError):
         for line in _text(root, "proc/self/cgroup").splitlines():
             _, controllers, path = line.split(":", 2)
             if not controllers:
@@ -83,7 +84,7 @@ def cpu_quota(root: str = "/") -> float | None:
             else:
                 continue
             for folder in folders:
-                with suppress(OSError, ValueError, ZeroDivisionError):
+                with suppress_failures(OSError, ValueError, ZeroDivisionError):
                     if (quota := read(folder)) is not None:
                         quotas.append(quota)
     return min(quotas, default=None)

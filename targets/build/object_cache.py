@@ -18,11 +18,16 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from loopir.lazy_dataclass import record
 
-from .build_errors import BuildError, is_system_fault
+from .build_errors import (
+    BuildError,
+    is_from_signal_handler,
+    is_system_fault,
+    suppress_failures,
+)
 from .object_file_check import fault_of_object
 from .trusted_files import make_folder, open_file, open_folder, read_file, write_file
 
@@ -107,7 +112,7 @@ def cache_info() -> CacheInfo:
     """The usage of the disk cache."""
     path = cache_dir()
     files: list[tuple[float, int, str]] = []
-    with suppress(OSError), _opened(path) as folder:
+    with suppress_failures(OSError), _opened(path) as folder:
         files = _objects(folder)
     objects = sum(name.endswith(OBJECT_SUFFIX) for _, _, name in files)
     return CacheInfo(path, objects, sum(size for _, size, _ in files), CACHE_BYTES)
@@ -116,7 +121,7 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> int:
     """Remove every object from the disk cache; returns their number. Loaded objects stay loaded."""
     removed: list[str] = []
-    with suppress(OSError), _opened(cache_dir()) as folder:
+    with suppress_failures(OSError), _opened(cache_dir()) as folder:
         removed = [name for _, _, name in _objects(folder) if _remove(folder, name)]
         _remove(folder, _TRIM_STAMP)
     return sum(not name.endswith(RECIPE_SUFFIX) for name in removed)
@@ -138,7 +143,7 @@ def _objects(folder: int) -> list[tuple[float, int, str]]:
     files = []
     for name in os.listdir(folder):
         if _OWN_NAME.fullmatch(name):
-            with suppress(OSError):
+            with suppress_failures(OSError):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     files.append((status.st_mtime, status.st_size, name))
@@ -147,7 +152,7 @@ def _objects(folder: int) -> list[tuple[float, int, str]]:
 
 def _remove(folder: int, name: str) -> bool:
     """Delete a file; whether that succeeded."""
-    with suppress(OSError):
+    with suppress_failures(OSError):
         os.unlink(name, dir_fd=folder)
         return True
     return False
@@ -157,7 +162,7 @@ def discard(path: str) -> None:
     """Remove a cached file that has turned out to be unusable, so that it is made again."""
     name = os.path.basename(path)
     if _OWN_NAME.fullmatch(name):
-        with suppress(OSError), _opened(os.path.dirname(path)) as folder:
+        with suppress_failures(OSError), _opened(os.path.dirname(path)) as folder:
             _remove(folder, name)
 
 
@@ -169,12 +174,12 @@ def _trim(folder: int, keep: str) -> None:
     by whichever process comes first: the time of the empty file `_TRIM_STAMP` says when. Called
     after each write (`publish`).
     """
-    with suppress(OSError):
+    with suppress_failures(OSError):
         looked = os.stat(_TRIM_STAMP, dir_fd=folder, follow_symlinks=False)
         if 0 <= time.time() - looked.st_mtime < TRIM_INTERVAL:
             return
     _remove(folder, _TRIM_STAMP)
-    with suppress(OSError):
+    with suppress_failures(OSError):
         write_file(folder, _TRIM_STAMP, b"")
     objects = _objects(folder)
     total = sum(size for _, size, _ in objects)
@@ -200,7 +205,7 @@ def find_cached_prefix(start: str) -> str | None:
     """The path of an intact cached object whose name starts with `start`, or None."""
     for path in _cache_folders():
         names: list[str] = []
-        with suppress(OSError), _opened(path) as folder:
+        with suppress_failures(OSError), _opened(path) as folder:
             names = [name for _, _, name in _objects(folder)]
         for name in names:
             if name.startswith(start) and name.endswith(OBJECT_SUFFIX):
@@ -232,13 +237,14 @@ def _intact_body(path: str) -> bytes | None:
     """
     try:
         with opened_file(path) as (handle, body):
-            with suppress(OSError):
+            with suppress_failures(OSError):
                 os.utime(handle)
             return body
     except FileNotFoundError:
         return None
     except (OSError, BuildError) as error:
-        if isinstance(error, OSError) and is_system_fault(error):
+        is_fault = isinstance(error, OSError) and is_system_fault(error)
+        if is_fault or is_from_signal_handler(error):
             raise
         _note_unusable(path, str(error))
         return None
@@ -292,6 +298,8 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
     except OSError as error:
         if is_system_fault(error):
             raise BuildError(f"{path} cannot be written: {error}", is_fault=True) from error
+        if is_from_signal_handler(error):
+            raise
         _note_unwritable(path, error.strerror or str(error))
         return publish_privately(body, file)
     return os.path.join(path, file)

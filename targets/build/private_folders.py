@@ -11,8 +11,9 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
+from .build_errors import suppress_failures
 from .trusted_files import open_file, open_folder, write_file
 
 __all__ = ["make_private_folder", "private_folder", "remove_abandoned", "remove_private_folder"]
@@ -42,7 +43,7 @@ def make_private_folder() -> str:
         finally:
             os.close(folder)
         _locks[path] = handle
-        with suppress(OSError):  # without locks there, nobody else will remove it either
+        with suppress_failures(OSError):  # without locks there, nobody else will remove it either
             _lock(handle)
     except BaseException:
         remove_private_folder(path)
@@ -104,10 +105,10 @@ def remove_abandoned() -> int:
     import tempfile
 
     removed = 0
-    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+    with suppress_failures(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False):
             if _NAME.fullmatch(entry.name) and entry.path not in _locks:
-                with suppress(OSError):
+                with suppress_failures(OSError):
                     removed += _remove_if_abandoned(entry.path)
     return removed
 

@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from .build_errors import BuildError, tells_of_fault
+from .build_errors import BuildError, is_from_signal_handler, tells_of_fault
 from .object_cache import discard, opened_file, publish_privately
 
 __all__ = ["SharedLibrary", "cffi_backend", "open_library"]
@@ -54,8 +54,9 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
             try:
                 if os.path.isdir(_DESCRIPTORS):
                     return SharedLibrary(path, load(opened, flags))
-            except OSError:
-                pass  # such as a file system that does not allow execution
+            except OSError as error:  # such as a file system that does not allow execution
+                if is_from_signal_handler(error):
+                    raise
     except OSError as error:
         message = f"the object at {path} cannot be used: {error}"
         raise BuildError(message, is_fault=True) from error

@@ -241,6 +241,24 @@ def test_imports_point_to_lower_layers(name: str) -> None:
     assert up == []
 
 
+def test_folders_around_folders_import_nothing_of_theirs() -> None:
+    """An import that fails in the middle (no memory, Ctrl-C) may leave the folder ``a.b`` imported,
+    and ``a`` not. The next import, of ``a.b.c``, runs ``a`` only where ``c`` asks for another part
+    of it; if ``a`` then needs ``a.b.c``, which is not ready yet, each later import fails as well.
+    The runtime and the command are imported before anything of theirs.
+    """
+    wrong = []
+    for name, path in MODULES.items():
+        is_outer = any(m.startswith(f"{name}.") and p.name == "__init__.py"
+                       for m, p in MODULES.items())
+        if path.name == "__init__.py" and is_outer:
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            at_top = ast.Module([s for s in body if isinstance(s, (ast.Import, ast.ImportFrom))])
+            own = [t for _, t in imported(at_top, name) if t.startswith(f"{name}.")]
+            wrong += [name] if own else []
+    assert sorted(wrong) == ["transpile.cli", "transpile.runtime"]
+
+
 def test_modules_imported_by_name_are_few() -> None:
     """``import_module`` escapes the graph: rows of a table name the module of their rule, which is
     imported on first use; the others import modules of the user, of NumPy and of cffi, those that a

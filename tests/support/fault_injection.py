@@ -19,26 +19,40 @@ import tempfile
 import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from forked_programs import with_bytecode
+from paths import ROOT, SUPPORT
 
 from targets.abi import thread_pool, trampoline
 from targets.build import object_cache
 from transpile import fuse
 from transpile.runtime.dispatcher import Dispatcher
 
+
+class Alarm(TimeoutError):
+    """What a signal handler of the user raises; `TimeoutError` is an `OSError`."""
+
+
+def ring(*args: object) -> NoReturn:
+    """A signal handler."""
+    raise Alarm("time is up")
+
+
 KINDS: dict[str, Callable[[], BaseException]] = {
     "memory": MemoryError,
     "files": lambda: OSError(24, "Too many open files"),
     "recursion": lambda: RecursionError("maximum recursion depth exceeded"),
     "interrupt": KeyboardInterrupt,
+    "alarm": ring,
 }
-"""The exceptions that a step raises."""
+"""The exceptions that a step raises. Those of `SIGNALS` must reach the caller."""
+
+SIGNALS: dict[str, type[BaseException]] = {"interrupt": KeyboardInterrupt, "alarm": Alarm}
 
 CANNOT_FAIL = {
     "close", "release", "closerange", "__exit__", "unlink", "rmdir", "remove", "killpg", "kill",
@@ -58,6 +72,9 @@ SYSTEM_STEPS = (
 
 FIRST_CALL = Dispatcher.__call__.__code__
 """The frame that a first call has in place of the function's own."""
+
+_COMPILER = tuple(f"{ROOT}/{package}/" for package in ("loopir", "targets", "transpile"))
+"""Beginnings of the names of the compiler's own files."""
 
 SECONDS = 60
 """After this time a trial hangs."""
@@ -92,7 +109,48 @@ def partly(x: Any) -> Any:
     return names, total
 
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {f.__name__: f for f in (scale, collect, partly)}
+def fold(x: Any) -> Any:
+    """One reduction."""
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * x[i]
+    return total
+
+
+def spread(x: Any, grid: Any) -> None:
+    """A nest that changes its argument: to do it twice gives another answer."""
+    for i in range(grid.shape[0]):
+        for j in range(grid.shape[1]):
+            grid[i, j] += x[i] * 0.5 - x[j]
+
+
+def solve(x: Any) -> Any:
+    """A call of NumPy that stays Python, between loops."""
+    a = np.empty((len(x), len(x)))
+    for i in range(len(x)):
+        for j in range(len(x)):
+            a[i, j] = x[i] + x[j] * j + (40.0 if i == j else 0.0)
+    y, total = np.linalg.solve(a, x), 0.0
+    for i in range(len(y)):
+        total += y[i] * y[i]
+    return y, total
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (scale, collect, partly, fold, spread, solve)
+}
+
+
+def arguments(name: str) -> tuple[Any, ...]:
+    """New arguments for a call of that function."""
+    x = np.linspace(0.0, 3.0, 40)
+    return (x, np.ones((40, 30))) if name == "spread" else (x,)
+
+
+def outcome(function: Callable[..., Any], name: str) -> tuple[Any, ...]:
+    """What a call with new arguments returns, and its arguments afterwards."""
+    given = arguments(name)
+    return function(*given), *given
 
 
 def same(a: Any, b: Any) -> bool:
@@ -104,32 +162,75 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-Site: TypeAlias = "tuple[str, str, str, int]"
-"""What is called, in which file and function, and the line of a call of a C function; else 0."""
+Site: TypeAlias = "tuple[str, str, str, int, str]"
+"""What is called, in which file and function, and the line of a call of a C function, else 0; for
+the standard library, who of the compiler asks (`caller_of`)."""
+
+_LIBRARY = os.path.dirname(os.__file__)
+_MAKES_CLASSES = ("abc.py", "dataclasses.py", "enum.py", "importlib", "typing.py")
+"""Modules of the standard library in which it does not matter who asks."""
 
 
 def site_of(frame: Any, event: str, arg: Any) -> Site:
     """The place in the source of an event of a profile function."""
-    code = frame.f_code
+    code, caller = frame.f_code, caller_of(frame)
     if event == "call":
-        return "", code.co_filename, code.co_name, 0
+        return "", code.co_filename, code.co_name, 0, caller
     owner = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__name__
-    return f"{owner}.{arg.__name__}", code.co_filename, "", frame.f_lineno
+    return f"{owner}.{arg.__name__}", code.co_filename, "", frame.f_lineno, caller
+
+
+def caller_of(frame: Any) -> str:
+    """The function of the compiler that calls a function of the standard library, such as
+    ``c_compiler.py:find_compiler``; empty for other frames.
+    """
+    file = frame.f_code.co_filename
+    is_frozen = file.startswith(("<frozen posixpath", "<frozen genericpath", "<frozen os"))
+    if not (file.startswith(_LIBRARY) or is_frozen) or "site-packages" in file:
+        return ""
+    if any(name in file for name in _MAKES_CLASSES):
+        return ""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(_COMPILER):
+            return "" if code.co_name == "<module>" else f"{short(code.co_filename)}:{code.co_name}"
+        if "importlib" in code.co_filename:
+            return ""
+        frame = frame.f_back
+    return ""
+
+
+def short(file: str) -> str:
+    """The end of a path."""
+    return "/".join(file.split(os.sep)[-2:])
 
 
 def site_text(site: Site) -> str:
     """A site in words."""
-    callee, file, function, line = site
-    if not callee:
-        return f"call {os.path.basename(file)}:{function}"
-    return f"c_call {callee} at {os.path.basename(file)}:{line}"
+    callee, file, function, line, caller = site
+    place = f"{short(file)}:{line if callee else function}"
+    text = f"c_call {callee} at {place}" if callee else f"call {place}"
+    return f"{text} for {caller}" if caller else text
+
+
+def is_of_call(frame: Any) -> bool:
+    """Whether a function of NumPy serves the call itself, and not the compiler."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(("<transpile ", __file__)):
+            return True
+        if file.startswith(_COMPILER):
+            return False
+        frame = frame.f_back
+    return False
 
 
 class Injection:
     """A profile function that raises at one step, and can record all of them."""
 
     def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
-        self.count, self._step, self._kind = 0, step, kind
+        self.count, self._step, self.kind = 0, step, kind
+        self.has_raised = False
         self.sites: list[str] | None = [] if record else None
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
@@ -141,6 +242,8 @@ class Injection:
         file = frame.f_code.co_filename
         if file.startswith(("<transpile ", __file__)) or frame.f_code is FIRST_CALL:
             return  # the call itself, compiled or not
+        if "/numpy/" in file and is_of_call(frame):
+            return
         self.count += 1
         if self.sites is not None:
             self.sites.append(site_of(frame, event, arg))
@@ -151,8 +254,8 @@ class Injection:
         else:
             is_it = step == self.count
         if is_it:
-            self._step = 0
-            raise KINDS[self._kind]()
+            self._step, self.has_raised = 0, True
+            raise KINDS[self.kind]()
 
     def run(self, function: Callable[[], Any]) -> Any:
         """``function()`` under this profile function, which is removed when it has raised."""
@@ -172,46 +275,61 @@ def descriptors() -> set[str]:
     return found
 
 
-def first_calls(name: str, kind: str, steps: list[int | Site], place: Path) -> list[str]:
+def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list[str]:
     """What is wrong after calls in each of which one of these steps fails, and some calls after.
     """
     os.environ["TMPDIR"] = str(place)
     tempfile.tempdir = None
-    x = np.linspace(0.0, 3.0, 40)
-    expected = FUNCTIONS[name](x)
+    expected = outcome(FUNCTIONS[name], name)
     fused = fuse(FUNCTIONS[name], on_reject="silent")
+    signal.signal(signal.SIGUSR1, ring)
+    sys.unraisablehook = note_unraisable
     filters, files, faults = warnings.filters, descriptors(), []
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        faults += (f for step in steps if (f := failing_call(fused, x, expected, kind, step)))
+        faults += (f for i in injections if (f := failing_call(fused, name, expected, i)))
         for _ in range(3):
-            if not same(fused(x), expected):
+            if not same(outcome(fused, name), expected):
                 faults.append("a later call: a wrong answer")
         faults += (f"warning: {w.message}" for w in seen)
     if fused.stats.compiled == 0:
         faults.append(f"not compiled later: {fused.stats}")
-    faults += left_over(kind, place, files)
+    faults += left_over(injections[0].kind, place, files)
     if warnings.filters is not filters:
         faults.append("other warning filters")
     answers: list[Any] = []
-    other = threading.Thread(target=lambda: answers.append(fuse(scale)(x)), daemon=True)
+    again = fuse(FUNCTIONS[name], on_reject="silent")
+    other = threading.Thread(target=lambda: answers.append(outcome(again, name)), daemon=True)
     other.start()
     other.join(20)
-    if not answers or not same(answers[0], scale(x)):
+    if not answers or not same(answers[0], expected):
         faults.append("another thread gets no answer")
     return faults
 
 
+UNRAISABLE: list[object] = []
+"""What Python could only print: exceptions in destructors, and of generators that are closed."""
+
+
+def note_unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Add it to `UNRAISABLE`, and print it."""
+    UNRAISABLE.append(what.object)
+    sys.__unraisablehook__(what)
+
+
 def failing_call(
-    fused: Callable[[Any], Any], x: Any, expected: Any, kind: str, step: int | Site
+    fused: Callable[..., Any], name: str, expected: Any, injection: Injection
 ) -> str:
     """What is wrong with a call in which a step fails; empty if nothing is."""
+    given = arguments(name)
     try:
-        got = Injection(step, kind).run(lambda: fused(x))
-    except KeyboardInterrupt:
-        return "" if kind == "interrupt" else "KeyboardInterrupt"
+        got = injection.run(lambda: fused(*given)), *given
+    except tuple(SIGNALS.values()) as error:
+        return "" if type(error) is SIGNALS.get(injection.kind) else repr(error)
     except BaseException:
         return "a call: " + traceback.format_exc()
+    if injection.has_raised and injection.kind in SIGNALS and not UNRAISABLE:
+        return "a call: the exception of a signal is lost"
     return "" if same(got, expected) else "a call: a wrong answer"
 
 
@@ -224,16 +342,16 @@ def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
     kept = set(object_cache._private.values())  # until the process ends
     new = (f for f in descriptors() - files if "/proc" not in f)
     opened = {f for f in new if not any(folder in f for folder in kept)}
-    if kind != "interrupt" and opened:  # a signal may come between opening and storing
+    if kind not in SIGNALS and opened:  # a signal may come between opening and storing
         faults.append(f"open files: {opened}")
     if folders := [f for f in place.glob("transpile-*") if str(f) not in kept]:
         faults.append(f"folders: {folders}")
     cache = Path(os.environ["TRANSPILE_CACHE"]) / "kernels"
-    if kind != "interrupt" and (temporary := list(cache.glob(".*.tmp"))):
+    if kind not in SIGNALS and (temporary := list(cache.glob(".*.tmp"))):
         faults.append(f"unfinished files: {temporary}")
     if threading.stack_size() != 0:
         faults.append("another size of stacks")
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    children = Path("/proc/thread-self/children")
     if children.exists() and (running := children.read_text().split()):
         faults.append(f"processes: {running}")
     return faults
@@ -241,9 +359,9 @@ def left_over(kind: str, place: Path, files: set[str]) -> list[str]:
 
 def steps_of(name: str) -> list[Site]:
     """The site of each step of a first call."""
-    fused, x = fuse(FUNCTIONS[name], on_reject="silent"), np.linspace(0.0, 3.0, 40)
     injection = Injection(0, "memory", record=True)
-    injection.run(lambda: fused(x))
+    fused, given = fuse(FUNCTIONS[name], on_reject="silent"), arguments(name)
+    injection.run(lambda: fused(*given))
     assert injection.sites is not None
     return injection.sites
 
@@ -300,7 +418,18 @@ def main() -> None:
 
 def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
     """What the child does for a trial."""
-    return lambda place: first_calls(name, kind, steps, place) if steps else steps_of(name)
+    if not steps:
+        return lambda place: steps_of(name)
+    return lambda place: first_calls(name, [Injection(step, kind) for step in steps], place)
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process of trials: the compiler is that of this repository, its steps
+    are the same each time, and nothing but faults lets Python serve a call.
+    """
+    paths = os.pathsep.join([str(ROOT), str(SUPPORT)])
+    fixed = {"PYTHONPATH": paths, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, **fixed, "TRANSPILE_SELECT": "compiled"}
 
 
 class Trials:
@@ -309,7 +438,7 @@ class Trials:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=with_bytecode(os.environ | {"PYTHONHASHSEED": "0"}),
+            env=with_bytecode(environment()),
         )
 
     def ask(self, *words: object) -> list[str]:

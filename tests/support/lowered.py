@@ -8,7 +8,7 @@ import numpy as np
 
 from loopir.ir_printer import text_lines
 from transpile.frontend.name_resolution import Scope
-from transpile.lower import lower
+from transpile.lower.lower_function import lower
 from transpile.types.value_types import ArgType, ArrayType, ScalarType
 
 PY_INT = ScalarType("i64", weak=True)

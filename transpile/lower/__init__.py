@@ -24,8 +24,3 @@ through tables (`STATEMENTS`, `EXPRESSIONS`, `CALLS`). The words that all module
 - ``x``, ``y``: the operands of an operation, as `Num`; ``a``, ``c``: the same as Loop IR, converted
   to one dtype (``b`` is the builder). ``node``: the place in the source, for messages and reports.
 """
-from __future__ import annotations
-
-from .lower_function import lower
-
-__all__ = ["lower"]

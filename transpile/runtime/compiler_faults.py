@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from targets.build.build_errors import BuildError
+from targets.build.build_errors import BuildError, is_from_signal_handler
 
 from ..errors import FuseError, calling_frames, fallback_is_error
 from .fork_lock import ForkSafeLock, is_without_compiler
@@ -41,23 +41,6 @@ def is_fault(error: BaseException) -> bool:
     cause = error.__cause__  # before Python 3.12, of an error while a class is made
     is_caused_by_fault = cause is not None and (not isinstance(cause, Exception) or is_fault(cause))
     return is_caused_by_fault or any(text in str(error) for text in _NO_MORE)
-
-
-def is_from_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: that may
-    happen between any two steps of the compiler, says nothing about these, and is the caller's.
-    """
-    module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
-    if module is None:
-        return False
-    current = map(module.getsignal, module.valid_signals())
-    handlers = {getattr(handler, "__code__", None) for handler in current} - {None}
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code in handlers:
-            return True
-        step = step.tb_next
-    return False
 
 
 _USUAL_LIMIT = 1000
@@ -152,11 +135,13 @@ class Faults:
         return guarded_choice
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
-        """`otherwise`. Raises FuseError if running as Python is forbidden, and an interrupt that
-        was taken for an error.
+        """`otherwise`. Raises FuseError if running as Python is forbidden, and what a signal
+        handler has raised, such as an interrupt, if it was taken for an error of a system call.
         """
-        if fault.__cause__ is not None and not isinstance(fault.__cause__, Exception):
-            raise fault.__cause__
+        cause = fault.__cause__
+        is_interrupt = cause is not None and not isinstance(cause, Exception)
+        if cause is not None and (is_interrupt or is_from_signal_handler(cause)):
+            raise cause
         if _is_python_forbidden():
             name = self._function.__qualname__
             message = f"{name} was not compiled: {type(fault).__name__}: {fault}"

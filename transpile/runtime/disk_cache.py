@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
+from stat import S_ISDIR
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.load_kernel import load_kernel
-from targets.build.build_errors import BuildError
+from targets.build.build_errors import BuildError, is_from_signal_handler
 from targets.build.object_cache import (
     OBJECT_SUFFIX,
     RECIPE_SUFFIX,
@@ -98,6 +99,8 @@ def store_variant(
     try:
         publish(encoded(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except Exception as error:  # the kernel is there all the same
+        if is_from_signal_handler(error):
+            raise
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 
@@ -118,6 +121,8 @@ def store_refusal(
             entry = encoded((_REFUSED, row))
             publish(entry, _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except Exception as error:  # it is refused all the same
+        if is_from_signal_handler(error):
+            raise
         _log.info("the refusal of %s is not stored: %s", function.__qualname__, error)
 
 
@@ -252,9 +257,19 @@ def _transpile_files() -> tuple[tuple[str, int, int], ...]:
     """
     roots = [import_module(package).__path__[0] for package in _PACKAGES]
     beside = os.path.join(os.path.dirname(roots[-1]), "kernels")
-    if not os.path.isdir(os.path.join(roots[-1], "kernels")) and os.path.isdir(beside):
+    if not _is_folder(os.path.join(roots[-1], "kernels")) and _is_folder(beside):
         roots.append(beside)
     return tuple(sorted(row for root in roots for row in _source_files(root)))
+
+
+def _is_folder(path: str) -> bool:
+    """Whether there is a folder at `path`. Raises OSError where that cannot be told, as for lack
+    of memory: `os.path.isdir` would say no.
+    """
+    try:
+        return S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:

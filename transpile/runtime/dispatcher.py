@@ -94,7 +94,6 @@ class Dispatcher(WrappedFunction):
         self._specializations: dict[tuple[ArgType, ...], Specialization] = {}
         self._lock = ForkSafeLock()
         self._faults = Faults(function, self._lock)
-        # False where the process cannot compile now: then the original serves the call.
         self._begin_dispatching = self._faults.guarded(self._send_all_calls_here, False)
         self._background = BackgroundCompiler()
         self._unverified = 1.0  # calls to verify that have not been: each call adds ``verify``
@@ -107,7 +106,7 @@ class Dispatcher(WrappedFunction):
         self.warned_causes = set[Cause]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The first call; later ones go to what `_install` has put here."""
+        """The first call: the original if nothing can be compiled now. Later: see `_install`."""
         if not self._begin_dispatching():
             return self._function(*args, **kwargs)
         return self(*args, **kwargs)
@@ -117,9 +116,8 @@ class Dispatcher(WrappedFunction):
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _send_all_calls_here(self) -> bool:
-        """Forget all rows: install the stub that takes every call to `_select_callee`, or with
-        ``verify`` to `_select_verified_callee`. Returns True.
-        """
+        """Forget all rows: install the stub that takes each call to `_select_callee` (with
+        ``verify`` to `_select_verified_callee`). Returns True."""
         if self._installed is None:
             choose = self._select_verified_callee if self.options.verify else self._select_callee
             guarded_choice = self._faults.guarded(choose, (self._function, None))
@@ -391,16 +389,18 @@ class Dispatcher(WrappedFunction):
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised; None if there is none."""
+        """A variant that records which operation raised, or None. Raises faults, as below."""
         with self._lock.held:
             if not failed.recording_tried:
                 from .. import knobs
 
-                failed.recording_tried = True
                 try:
                     failed.recording_variant = self._build_variant(spec, knobs.read(), None)
-                except Exception as error:  # whatever went wrong, the original still runs
+                except Exception as error:
+                    if self._faults.should_retry(error):
+                        raise
                     _log.info("nothing tells what raised in %s: %s", self._function, error)
+                failed.recording_tried = True
             return failed.recording_variant
 
     def _specialization(self, values: Arguments) -> Specialization:

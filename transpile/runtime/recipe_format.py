@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from targets.build.build_errors import is_from_signal_handler
+
 from .. import call_plan, host_nodes, result_spec
 from ..types import value_types
 
@@ -52,6 +54,8 @@ def decoded(data: bytes) -> Any:
     except NotStorable:
         raise
     except Exception as error:  # any text: rows that are too short, of other types, nested deeply
+        if is_from_signal_handler(error):
+            raise
         raise NotStorable(f"no recipe: {error}") from error
 
 
@@ -124,7 +128,9 @@ def _encode_named(value: Any) -> Any:
     row = [_kind(value), module, name]
     try:
         found = _decode(row)
-    except Exception:  # `__getattr__` of a module may raise anything
+    except Exception as error:  # `__getattr__` of a module may raise anything
+        if is_from_signal_handler(error):
+            raise
         found = None
     if found is not value:
         raise NotStorable(f"{module}.{name} is not found by its name")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Span
+from targets.build.build_errors import is_from_signal_handler
 from targets.build.object_cache import hexdigest
 
 from ..diagnostics import Label, Rejection
@@ -217,7 +218,9 @@ def _file_stamps(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
             continue
         try:
             stat = os.stat(path or "")
-        except OSError:
+        except OSError as error:
+            if is_from_signal_handler(error):
+                raise
             return None
         found.append((name, stat.st_size, stat.st_mtime_ns))
         values = [*_namespace_of(module).values()]

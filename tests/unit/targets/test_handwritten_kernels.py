@@ -7,6 +7,8 @@ in a hurry, and has emulators run all sizes.
 from __future__ import annotations
 
 import copy
+import errno
+import os
 import signal
 import subprocess
 from collections import Counter
@@ -194,3 +196,17 @@ def test_what_is_served_is_the_answer(target: str, monkeypatch: pytest.MonkeyPat
         assert np.array_equal(c, a.T * 2)
     assert "by hand (kernels/transpose.c)" in str(serve.report(a, b))
     assert "by hand" not in str(other.report(a, c))
+
+
+def test_a_folder_that_cannot_be_read_now_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is remembered."""
+
+    def fails(*args: object) -> list[str]:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    kernel_library.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", fails)
+        with pytest.raises(OSError, match="too many"):
+            kernel_library()
+    assert kernel_library()

@@ -22,10 +22,17 @@ from forked_programs import run_program
 from paths import ROOT
 
 from targets.abi import trampoline
+from targets.build import (
+    build_kernel,
+    c_compiler,
+    object_cache,
+    private_folders,
+    shared_library,
+)
 from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
-from transpile.runtime import compile_call, compile_progress
+from transpile.runtime import compile_call, compile_progress, disk_cache, recipe_format
 from transpile.runtime.compiler_faults import is_fault
 from transpile.runtime.large_stack import on_large_stack
 
@@ -146,6 +153,71 @@ def test_what_a_signal_handler_raises_reaches_the_caller(
         signal.signal(signal.SIGUSR1, before)
     monkeypatch.setattr(compile_call, "compile_variant", real)
     assert (f(x), f.stats.compiled) == (5.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (c_compiler, "_read_until"), (build_kernel, "find_cached"), (object_cache, "read_file"),
+        (object_cache, "make_folder"), (private_folders, "open_folder"),
+        (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
+    ],
+)
+def test_a_timeout_is_not_taken_for_an_error_of_the_system(
+    module: Any, step: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """TimeoutError is an OSError, which the compiler expects of many steps."""
+    real, x, rings = getattr(module, step), np.ones(5), [True]
+
+    def alarm(*args: Any) -> None:
+        raise TimeoutError("time is up")
+
+    def takes_long(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is threading.main_thread() and rings.pop():
+            rings.append(False)
+            os.kill(os.getpid(), signal.SIGUSR1)
+        else:
+            rings.append(False)
+        return real(*args, **kwargs)
+
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path))
+    if module is recipe_format:
+        assert fuse(total)(x) == 5.0
+    before = signal.signal(signal.SIGUSR1, alarm)
+    monkeypatch.setattr(module, step, takes_long)
+    caplog.clear()
+    try:
+        f = fuse(total)
+        with pytest.raises(TimeoutError, match="time is up"):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (f(x), f.stats.compiled, caplog.messages) == (5.0, 1, [])
+
+
+def squares(x: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * x[i] if x[i] < 1e200 else 0.0
+    return out
+
+
+def test_a_fault_of_a_recording_variant_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, tries, x = compile_call.compile_variant, list[bool](), np.array([2.0, 1e300] * 20)
+
+    def compile_once(*args: Any, recording: bool = False, **kwargs: Any) -> Any:
+        if recording:
+            tries.append(True)
+            if len(tries) == 1:
+                raise MemoryError
+        return real(*args, recording=recording, **kwargs)
+
+    monkeypatch.setattr(compile_call, "compile_variant", compile_once)
+    f = fuse(squares, cache=False)
+    for _ in range(9):
+        assert f(x).sum() == 80.0
+    assert tries == [True, True]
 
 
 def test_where_python_is_forbidden_a_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,52 @@
+"""The tool that makes steps of first calls fail: it finds nothing, and finds a planted bug."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.faults import Place, known_trials, main
+from transpile.runtime.compiler_faults import Faults
+
+FEW = ["fold", "--states", "warm", "--kinds", "memory", "--from", "100", "--every", "300"]
+
+
+def test_few_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = tmp_path / "journal"
+    assert main([*FEW, "--journal", str(journal)]) == 0
+    lines = [*map(json.loads, journal.read_text().splitlines())]
+    assert len(lines) > 2
+    assert {(line["kind"], *line["faults"]) for line in lines} == {("memory",)}
+    assert f"{len(lines)} (0 bad)" in capsys.readouterr().out
+    assert known_trials(journal) == {("warm", line["site"], "memory") for line in lines}
+
+
+def test_a_fault_that_is_remembered_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(self: Faults, error: BaseException) -> bool:
+        return False
+
+    monkeypatch.setattr(Faults, "should_retry", never)
+    assert main([*FEW, "--most", "3"]) == 1
+    assert "not compiled later" in capsys.readouterr().out
+
+
+def test_a_folder_is_put_back(tmp_path: Path) -> None:
+    kept, gone, changed = (tmp_path / name for name in ("kept", "folder", "changed"))
+    gone.mkdir()
+    (gone / "file").write_text("a")
+    kept.write_text("b")
+    changed.write_text("c")
+    place = Place(tmp_path)
+    place.restore()
+    (gone / "file").unlink()
+    gone.rmdir()
+    changed.write_text("d")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").write_text("e")
+    place.restore()
+    found: dict[str, Any] = {p.name: p.read_text() for p in tmp_path.rglob("*") if p.is_file()}
+    assert found == {"kept": "b", "file": "a", "changed": "c"}
