@@ -50,6 +50,7 @@ from fault_injection import (
     in_child,
     site_of,
     site_text,
+    steps_of,
     work_of,
 )
 from forked_programs import with_bytecode
@@ -313,6 +314,21 @@ def trials(
         yield tuple(site), kind, faults
 
 
+def count_steps(chosen: Choice, cache: Path | None, copy: Path) -> int:
+    """How many steps the first call has, with a copy of the cache."""
+    if cache is not None:
+        shutil.copytree(cache, copy)
+
+    def steps(place: Path) -> Any:
+        if chosen.state == "loaded":
+            load()
+        return steps_of(chosen.name)
+
+    count = len(in_child(steps, cache and copy))
+    shutil.rmtree(copy, ignore_errors=True)
+    return count
+
+
 def known_trials(journal: Path | None) -> set[Key]:
     """The trials that are in a journal."""
     if journal is None or not journal.exists():
@@ -359,7 +375,7 @@ def main(words: list[str]) -> int:
                 in_child(work_of(name, "memory", []), cache)
             chosen = Choice(options, state, name, known)
             if options.random:
-                steps = len(in_child(work_of(name, "memory", []), cache))
+                steps = count_steps(chosen, cache, Path(folder, "counted"))
                 chosen.draw(random.Random(f"{options.seed} {state} {name}"), options.random, steps)
             for site, kind, faults in trials(chosen, cache, path):
                 outcome = faults[0].splitlines()[0][:60] if faults else "right"

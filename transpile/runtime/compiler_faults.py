@@ -39,8 +39,14 @@ def is_fault(error: BaseException) -> bool:
     if not isinstance(error, RuntimeError):
         return False
     cause = error.__cause__  # before Python 3.12, of an error while a class is made
-    is_caused_by_fault = cause is not None and (not isinstance(cause, Exception) or is_fault(cause))
-    return is_caused_by_fault or any(text in str(error) for text in _NO_MORE)
+    if cause is not None and (_is_of_caller(cause) or is_fault(cause)):
+        return True
+    return any(text in str(error) for text in _NO_MORE)
+
+
+def _is_of_caller(error: BaseException) -> bool:
+    """Whether the caller has to see `error`: an interrupt, or what a signal handler raises."""
+    return not isinstance(error, Exception) or is_from_signal_handler(error)
 
 
 _USUAL_LIMIT = 1000
@@ -138,10 +144,8 @@ class Faults:
         """`otherwise`. Raises FuseError if running as Python is forbidden, and what a signal
         handler has raised, such as an interrupt, if it was taken for an error of a system call.
         """
-        cause = fault.__cause__
-        is_interrupt = cause is not None and not isinstance(cause, Exception)
-        if cause is not None and (is_interrupt or is_from_signal_handler(cause)):
-            raise cause
+        if fault.__cause__ is not None and _is_of_caller(fault.__cause__):
+            raise fault.__cause__
         if _is_python_forbidden():
             name = self._function.__qualname__
             message = f"{name} was not compiled: {type(fault).__name__}: {fault}"

@@ -112,18 +112,29 @@ def test_a_fault_is_not_remembered_but_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert tries[0] == 3
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
 def test_an_interrupt_that_was_taken_for_an_error_is_raised(
-    monkeypatch: pytest.MonkeyPatch
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, x = compile_call.compile_variant, np.ones(5)
 
-    def fails(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+    def handler(*args: Any) -> None:
+        raise error
 
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        try:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        except BaseException as interrupt:
+            raise RuntimeError("Error calling __set_name__") from interrupt
+
+    before = signal.signal(signal.SIGUSR1, handler)
     monkeypatch.setattr(compile_call, "compile_variant", fails)
     f = fuse(total, cache=False)
-    with pytest.raises(KeyboardInterrupt):
-        f(x)
+    try:
+        with pytest.raises(error):
+            f(x)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
     monkeypatch.setattr(compile_call, "compile_variant", real)
     assert (f(x), f.stats.compiled) == (5.0, 1)
 
