@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from written import written
 
 from transpile import FuseError, FuseWarning, fuse
 from transpile.frontend.source import read_source
+from transpile.runtime import outlined_function
+from transpile.runtime.installed_call import InstalledCall
+from transpile.runtime.outlined_region import OutlinedFunction
 
 X = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0])
 
@@ -386,6 +389,36 @@ def test_each_program_with_python_in_between(
 ) -> None:
     for seed in range(start, start + 4):
         judge(program, seed, tmp_path, capsys)
+
+
+@pytest.fixture
+def _any_in_place(monkeypatch: pytest.MonkeyPatch, start: int) -> None:
+    """Each region has its statements in place, too, and chance decides which of them run."""
+    make, rng = outlined_function._with_regions, random.Random(start)
+
+    def with_all_in_place(
+        outlined: Any, regions: Any, function: FunctionType, wanted: Any
+    ) -> OutlinedFunction:
+        dropped = wanted.dropped if wanted else frozenset()
+        everything = SimpleNamespace(
+            dropped=dropped, in_place=frozenset(region.helper for region in regions)
+        )
+        for region in regions:
+            region.fused.original_test = CellType(lambda *args: rng.random() < 0.5)
+        return make(outlined, regions, function, everything)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(outlined_function, "_with_regions", with_all_in_place)
+    monkeypatch.setattr(InstalledCall, "_set_test", lambda self, cache: None)
+
+
+@pytest.mark.usefixtures("_any_in_place")
+@pytest.mark.share(3)
+@pytest.mark.parametrize("part", range(3))
+def test_statements_in_place_of_regions(
+    part: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int
+) -> None:
+    for program in random.Random(-start).sample([p for p in PROGRAMS if not p.long], 6)[part::3]:
+        judge(program, start, tmp_path, capsys)
 
 
 LAZY = {
