@@ -37,6 +37,9 @@ typedef struct {
     const cache_row *rows;
 } inline_cache;
 
+/* The number of items of a list or tuple, which is in the same field of both. */
+static int64_t count_of(const object *sequence) { return ((const list *)sequence)->count; }
+
 /* The type of the first item of a list or tuple; NULL for other objects. `first`: the item, or NULL. */
 static object *type_of_first(object *of, object **first)
 {
@@ -46,7 +49,7 @@ static object *type_of_first(object *of, object **first)
         return (object *)(*first = ((list *)of)->items[0])->type;
     }
     if ((object *)of->type != capi.tuples) return 0;
-    if (!lists.length(of)) return EMPTY_SEQUENCE;
+    if (!count_of(of)) return EMPTY_SEQUENCE;
     *first = capi.item(of, 0);
     return (object *)(*first)->type;
 }
@@ -65,7 +68,7 @@ static int fits_key(const inline_cache *c, const argument_key *k, object *value)
     if (k->code) return *(object **)((char *)value + c->code_offset) == k->code;
     if (!k->item) return 1;
     if (type_of_first(value, &first) != k->item) return 0;
-    if (k->length >= 0 && lists.length(value) != k->length) return 0;
+    if (k->length >= 0 && count_of(value) != k->length) return 0;
     for (int64_t i = 1; i < k->length; i++) if ((object *)capi.item(value, i)->type != k->items[i]) return 0;
     return !k->inner || type_of_first(first, &second) == k->inner;
 }
@@ -94,8 +97,8 @@ static int64_t size_of_argument(object *value)
         return size < 0 ? (capi.forget(), 0) : limited(size);
     }
     if (!type_of_first(value, &first)) return 0;
-    size = limited(lists.length(value));
-    return first && type_of_first(first, &second) ? limited(size * limited(lists.length(first))) : size;
+    size = limited(count_of(value));
+    return first && type_of_first(first, &second) ? limited(size * limited(count_of(first))) : size;
 }
 
 /* A measure of the work of a call: the elements of its arrays and sequences, and the magnitudes of its ints. */

@@ -5,17 +5,21 @@ and the magnitudes of ints. `transpile.runtime.call_selection` may let Python se
 size that `exact_size` gives; `with_small_calls` raises that size to `LARGEST_SMALL_CALL`
 for kernels whose calls convert lists, where it can. Only those arguments count on which the number
 of terms of a sum depends: a sum of the first n items of a list has at most n terms, so that n
-counts, and the length of the list does not.
+counts, and the length of the list does not; an int by which the items are multiplied does not
+count, either.
 """
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from loopir.dtypes import DTYPES
+from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record
-from loopir.nodes import Kernel
+from loopir.nodes import Call, Kernel, Var
 from loopir.op_table import OPS
 from loopir.passes.vector.exact_bits import exact_up_to
 from loopir.passes.version_small_calls import (
@@ -78,7 +82,9 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
         return ExactSize(-1)
     sizes, libm = _names_of_whole_size(plan, types), _libm_operations(plan)
     if sizes and has_small_calls(kernel, sizes):
-        return ExactSize(LARGEST_SMALL_CALL)
+        factors = _factors(plan.kernel)
+        others = tuple(k for k, name in enumerate(types) if name not in factors)
+        return ExactSize(LARGEST_SMALL_CALL, others if len(others) < len(types) else None)
     parameter_of = _arguments_in_size(plan, types)  # by the kernel's parameter
     largest = exact_up_to(kernel, parameter_of.keys(), libm)
     if largest is None or largest < 0:
@@ -159,8 +165,8 @@ def _arguments_in_size(plan: Plan, parameters: Collection[str]) -> dict[str, str
 def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[str] | None:
     """The kernel parameters of `plan` (arrays, lists, ints) whose elements and values are all part
     of the size of a call. Their sum is then at most that size, so a kernel may test it in place of
-    the size: every small call passes. None if the kernel may read an array that the size does not
-    count.
+    the size: every small call passes. Without `_factors`, which are no trip counts. None if the
+    kernel may read an array that the size does not count.
     """
     found, lists = set(), set()
     for binding in plan.bindings:
@@ -181,4 +187,21 @@ def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[
                 pass
             case _:
                 return None
-    return frozenset(found)
+    return frozenset(found) - _factors(plan.kernel)
+
+
+def _factors(kernel: Kernel) -> frozenset[str]:
+    """The ints among the parameters of `kernel` of which it uses only the values as floats, so that
+    they do not tell how many terms a sum has::
+
+        for v in x: s += v * n      →      n
+    """
+    ints = {p.name for p in kernel.params if p.rank is None and p.dtype == "i64"}
+    uses, casts = Counter[str](), Counter[str]()
+    for n in (n for s in kernel.body for n in walk(s)):
+        match n:
+            case Var(name) if name in ints:
+                uses[name] += 1
+            case Call("cast", (Var(name),), dtype) if name in ints and DTYPES[dtype].kind == "f":
+                casts[name] += 1
+    return frozenset(name for name in ints if uses[name] == casts[name])

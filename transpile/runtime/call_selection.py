@@ -81,6 +81,11 @@ _SHORT_CALL = 250
 _FORWARDING_COST = 60
 """Nanoseconds that it costs to forward a call to Python: it must be faster by more than that."""
 
+_CALL_SAVED = 120
+"""Nanoseconds by which Python is faster than its trial shows where a region's statements can be put
+beside its call (`original_in_place`): a test takes less than the call.
+"""
+
 REGION_ENTRY = 200
 """Nanoseconds by which Python is faster than its trial shows where a region can be dropped, so that
 its statements stand in place of a call: the arguments, the call and the tuple of results.
@@ -207,19 +212,24 @@ class CallSelection:
       only, which `choice` is given as ``part``;
     - ``is_region``: of an outlined region, calls of equal size may differ much in work, so that
       decisions for compiled code are looked at again, too. If Python is faster for all sizes, the
-      region is dropped, which saves its call as well (`REGION_ENTRY`), unless ``exact_up_to`` is
-      given.
+      region is dropped, which saves its call as well (`REGION_ENTRY`); if ``exact_up_to`` is given,
+      its statements are put beside the call (`_CALL_SAVED`);
+    - ``is_outlined``: of an outlined function, also like a region. Its calls are forwarded in the
+      same way as those of the original.
     """
 
     def __init__(
         self, *, converts_lists: bool, is_region: bool, exact_up_to: int | None = None,
-        in_part: bool = False, can_be_dropped: bool | None = None,
-        max_allowance: int = MAX_ALLOWANCE,
+        in_part: bool = False, is_outlined: bool = False, max_allowance: int = MAX_ALLOWANCE,
     ) -> None:
         self._converts_lists, self._is_region = converts_lists, is_region
-        if can_be_dropped is None:
-            can_be_dropped = is_region and exact_up_to is None
-        self._entry_cost = REGION_ENTRY if can_be_dropped else 0
+        if is_outlined:
+            self._python_cost = 0
+        elif is_region:
+            saved = REGION_ENTRY - _FORWARDING_COST if exact_up_to is None else _CALL_SAVED
+            self._python_cost = -saved
+        else:
+            self._python_cost = _FORWARDING_COST
         self._exact_up_to = SIZE_LIMIT if exact_up_to is None else exact_up_to
         self._in_part = in_part
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
@@ -277,8 +287,9 @@ class CallSelection:
           the kernel alone could change that: no decision, the next trial takes that time
           (``served`` is "kernel" then);
         - Python may be tried, and was not `_PYTHON_TRIALS` times, or a series runs: no decision;
-        - Python is faster, by more than it costs to forward a call to it (`_FORWARDING_COST`):
-          Python, also for all smaller sizes, where compiled code has even less to gain;
+        - Python is faster, with the cost of forwarding a call to it, or without that of entering a
+          region (`_FORWARDING_COST`, `REGION_ENTRY`): Python, also for all smaller sizes, where
+          compiled code has even less to gain;
         - else compiled code (`_decide_for_compiled`).
         """
         trials = self._trials.get(bucket := size.bit_length())
@@ -312,7 +323,7 @@ class CallSelection:
         self._trials.pop(bucket, None)  # another thread may have decided
         python_time = min(trials.python) if may_try else _LONGEST_CALL  # taken for longer
         self._are_close[bucket] = may_try and python_time < _FAR * compiled_time
-        if may_try and python_time + _FORWARDING_COST - self._entry_cost < compiled_time:
+        if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, python_time
             self._decide("python", 0, bucket)
         else:

@@ -291,14 +291,15 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         return bool(specs) and all(spec.is_served_by_python for spec in specs)
 
     @property
-    def prefers_original(self) -> bool:
-        """Whether rows of the inline cache send calls to the original, and Python has served most
-        calls so far (`_MANY_CALLS` at least).
+    def original_share(self) -> float:
+        """Which share of the calls so far Python has served; 0 if no row of the inline cache sends
+        calls to the original now, or if there were few (`_MANY_CALLS`).
         """
         if self._installed is None or not self._installed.serves_original:
-            return False
+            return 0
         stats = self.stats
-        return sum(stats.replays.values()) >= max(stats.compiled, _MANY_CALLS)
+        original = sum(stats.replays.values())
+        return original / (original + stats.compiled) if original >= _MANY_CALLS else 0
 
     @property
     def has_python_bits(self) -> bool:

@@ -99,7 +99,7 @@ class FusedRegion(Protocol):
     def has_python_bits(self) -> bool: ...
 
     @property
-    def prefers_original(self) -> bool: ...
+    def original_share(self) -> float: ...
 
     @property
     def original_test(self) -> CellType: ...
@@ -171,16 +171,14 @@ class OutlinedFunction:
         ``in_place``, of which `outline_function` makes the function:
 
         - dropped are those of `regions_to_drop`, by time if that is allowed (``may_drop``);
-        - in place are those of the others that stay, but of whose calls Python serves the most
-          (`Fused.prefers_original`), and those that were.
+        - in place are those of the others that stay, but of whose calls Python has served at least
+          half (`Fused.original_share`).
         """
         dropped = self.regions_to_drop(by_time=may_drop)
-        in_place = {r.helper for r in self.regions if r.fused.prefers_original} | self.in_place
+        in_place = frozenset(r.helper for r in self.regions if r.fused.original_share >= 0.5)
         if not dropped and in_place == self.in_place:
             return self
-        return replace(
-            self, dropped=dropped | self.dropped, in_place=frozenset(in_place - dropped)
-        )
+        return replace(self, dropped=dropped | self.dropped, in_place=in_place - dropped)
 
     @property
     def calls(self) -> int:

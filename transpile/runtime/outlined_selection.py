@@ -59,7 +59,7 @@ class OutlinedSelection:
             "original": PYTHON_FASTER, "outlined": rejection_code if outlined.loops else None,
         }
         self._by_time = CallSelection(
-            converts_lists=False, is_region=True, can_be_dropped=False,
+            converts_lists=False, is_region=True, is_outlined=True,
             max_allowance=_MAX_ALLOWANCE,
         )
         self._has_tried_original = False
