@@ -528,7 +528,7 @@ def test_a_long_call_that_keeps_the_gil_lets_other_threads_run() -> None:
     other = threading.Thread(target=count)
     other.start()
     start = time.perf_counter()
-    fused(8)
+    fused(25163015)  # 500 million steps
     end = time.perf_counter()
     ended.set()
     other.join()
