@@ -205,20 +205,21 @@ def known(x, k, flag):
 """
 
 
-@pytest.mark.share(128)
+@pytest.mark.share(384)
+@pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("name", ["once", "each", "known"])
 @pytest.mark.parametrize("said", COMPARED)
-def test_compared_as_what_it_is(said: str, name: str, tmp_path: Path) -> None:
+def test_compared_as_what_it_is(said: str, name: str, part: int, tmp_path: Path) -> None:
     function = getattr(written(tmp_path, CHOSEN.format(said)), name)
     fused = fuse(function, on_reject="silent")
     numbers = (-1, 0, 3, 70000, 0.1, 0.10000000149011612, 1e-9, 2.5, True)
     for dtype, elements in itertools.product(
-        ("u1", "u2", "i2", "i8", "f2", "f4", "f8"), ((3, 1, 4), (0, 7, 0.1))
+        ("u1", "u2", "i2", "i8", "f2", "f4", "f8")[part::3], ((3, 1, 4), (0, 7, 0.1))
     ):
         x = np.array(elements).astype(dtype)
         for k, flag in itertools.product(numbers, (0, 1)):
             assert answer(fused, x, k, flag) == answer(function, x, k, flag), (dtype, x, k, flag)
-    assert fused.stats.compiled > 200
+    assert fused.stats.compiled > 60
 
 
 FOLDS = {
