@@ -94,13 +94,12 @@ def fibonacci(x, n):
     a, b = 0.0, 1.0
     total = 0.0
     for i in range(n):
-        total += x[i] * a
-        if x[i] > 100.0:
-            total -= 1.0
+        total += a
+        x[i] = (x[i] * 2.0 + a) * (x[i] - 3.0)
         a, b = b, a + b
-    return total / n
+    return total
 
-fibonacci(np.linspace(0.0, 1.0, 5), 5)
+fibonacci(np.zeros(4), 4)
 """,
         _wrong_macro, "expand", "unpacking_assignment",
     ),
