@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from loopir.fusion import Fusion, fuse_kernel
 from loopir.fusion.array_contraction import scalarize_arrays
 from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.machine_model import DEFAULT_MACHINE, Machine
 from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list

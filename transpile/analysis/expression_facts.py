@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
+
+from loopir.lazy_dataclass import replace
 
 from ..core_functions import key
 from ..frontend.ast_names import bound_names, mentions_none_of, names_bound_once

@@ -12,10 +12,9 @@ from __future__ import annotations
 import ast
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
 from ..frontend.ast_walk import walk_nodes

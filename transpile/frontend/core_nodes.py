@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ..diagnostics import InlinedAt, Rejection
 from .ast_walk import child_nodes, copy_tree, walk_nodes

@@ -13,11 +13,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+from loopir.lazy_dataclass import replace
 
 from ..diagnostics import Refused
 from ..numpy.function_table import STATIC_PARAMETERS, function_row

@@ -30,10 +30,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from loopir.dtypes import MAX_PARAMS
 from loopir.ir_traversal import bottom_up, walk
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Append, Check, Const, Disjoint, Expr, Kernel, Load, Param, Stmt, Store
 from loopir.op_table import STATUS
 from loopir.passes.checks.hoist_checks import assume_checks_hold

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from types import BuiltinMethodType
+
+from loopir.lazy_dataclass import replace
 
 from ..call_plan import Captured, IdentityGuard, Plan
 from ..frontend.ast_names import bound_names

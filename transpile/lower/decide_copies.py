@@ -1,10 +1,9 @@
 """Copies of arguments: whether a call copies the arrays that its kernel writes, and which sizes."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopir.analysis.arithmetic_intensity import copies_are_cheap
 from loopir.analysis.mod_ref import arrays_read
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Kernel
 from loopir.passes.checks.hoist_checks import checks_before_writing
 

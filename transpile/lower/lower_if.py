@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.conditions import condition_terms
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
 from ..analysis.liveness import names_assigned

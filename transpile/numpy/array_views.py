@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.op_table import OPS
 
 from ..analysis.alias_analysis import owners_may_alias

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+from loopir.lazy_dataclass import replace
 
 from ..frontend.suppress_warnings import suppress_warnings
 from .typeof import type_of

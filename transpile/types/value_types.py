@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from loopir.dtypes import DTYPES, DType
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 if TYPE_CHECKING:
     from ..options import Options

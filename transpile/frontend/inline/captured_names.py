@@ -19,9 +19,10 @@ import ast
 import builtins
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
+
+from loopir.lazy_dataclass import replace
 
 from ... import random_numbers
 from ...call_plan import CapturedExpr, IdentityGuard

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Span
 
 from ...call_plan import CapturedExpr, Plan, StatusSource

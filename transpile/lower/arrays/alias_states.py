@@ -15,12 +15,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias, TypeGuard
 
 from loopir.analysis.conditions import condition_terms
 from loopir.analysis.intervals import LENGTH
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Expr
 
 from ...analysis.liveness import names_assigned, names_read

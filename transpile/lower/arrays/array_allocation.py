@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Dim, Expr, Param
 
 from ...analysis.shape_rules import reshaping

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import INDEX
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.type_probe import bounded_sample, probe_types

@@ -13,11 +13,11 @@ Members of objects and tuples that are arguments, ``self.a``, become parameters 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 import numpy as np
 
 from loopir.analysis.affine import LinearForm
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Expr
 
 from ...analysis.access_paths import access_path_type

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import replace
+
+from loopir.lazy_dataclass import replace
 
 from ..state.ir_builder import IRBuilder
 from ..state.symbol_values import ArrayRef, FinishedList, UnionValue, Value

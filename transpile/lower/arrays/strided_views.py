@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -25,6 +24,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.ast_walk import is_none, subscript_items

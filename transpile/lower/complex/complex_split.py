@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
 
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Var
 
 from ...frontend.ast_names import names_used

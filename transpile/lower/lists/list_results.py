@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Param, Store
 
 from ...call_plan import ResultSlot

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NoReturn, TypeAlias
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import LENGTH
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...frontend.refusal import refuse

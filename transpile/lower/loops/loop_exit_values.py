@@ -17,7 +17,6 @@ Parameters of these functions: `carry`, how the name is carried; `init`, its val
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
@@ -26,6 +25,7 @@ from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import Bounds
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Accum, Call, Const, Expr, Var
 
 from ...frontend.core_nodes import search_end

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.ir_traversal import walk
+from loopir.lazy_dataclass import replace
 from loopir.nodes import (
     Accum,
     Assign,

@@ -26,12 +26,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from typing import TypeAlias
 
 from loopir.analysis.affine import LinearForm
 from loopir.ir_traversal import walk
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Accum, Expr, Stmt, Var
 
 from ...analysis.liveness import is_only_counted, names_assigned, upward_exposed

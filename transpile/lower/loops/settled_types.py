@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Const, Expr
 
 from ...analysis.liveness import upward_exposed

@@ -17,11 +17,11 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.affine import LinearForm
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
 
 from ...types.int_limits import INT64

@@ -16,11 +16,11 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
 
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text

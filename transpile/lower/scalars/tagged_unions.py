@@ -16,12 +16,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeAlias, overload
 
 from loopir.analysis.conditions import conjuncts
 from loopir.dtypes import DTYPES
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...diagnostics import Refused

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
 from functools import reduce
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
 from loopir.op_table import OPS
 

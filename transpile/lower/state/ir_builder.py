@@ -18,14 +18,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from loopir.analysis.affine import LinearForm
 from loopir.analysis.intervals import Bounds
 from loopir.ir_names import expand_names
 from loopir.ir_traversal import walk
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 from loopir.nodes import (
     Assign,
     Call,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ...host_nodes import HostExpr
 from ...types.typed_values import Num

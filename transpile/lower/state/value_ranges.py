@@ -8,12 +8,12 @@ both.
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from loopir.analysis.affine import LinearForm, linearize
 from loopir.analysis.intervals import Bounds, expression_bounds
 from loopir.dtypes import INDEX
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Var
 
 from ...types.int_limits import ARGUMENT

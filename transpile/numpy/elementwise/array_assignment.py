@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+
+from loopir.lazy_dataclass import replace
 
 from ...analysis.alias_analysis import owners_may_alias
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
+
+from loopir.lazy_dataclass import replace
 
 from ... import ops
 from ...analysis.shape_rules import reshaping

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
