@@ -72,12 +72,16 @@ class _Names(NamedTuple):
     """Whether it contains one of `_EXITS`."""
 
 
-_cache: weakref.WeakKeyDictionary[ast.AST, _Names] = weakref.WeakKeyDictionary()
-"""By node: lowering asks about a loop's statements each time that it lowers a loop around it."""
+_cache: weakref.WeakKeyDictionary[ast.stmt, _Names] = weakref.WeakKeyDictionary()
+"""By statement: lowering asks about those of a loop each time that it lowers a loop around it."""
 
 
 def _names_of(node: ast.AST) -> _Names:
-    """The names that `node` uses, from the cache."""
+    """The names that `node` uses, from the cache. Expressions are not in it: only the statement
+    that they are in asks for theirs, and keeps the answer.
+    """
+    if not isinstance(node, ast.stmt):
+        return _compute_simple(node)
     names = _cache.get(node)
     if names is None:
         _cache[node] = names = _compute_names(node)
@@ -162,6 +166,8 @@ def read_names(*nodes: ast.AST) -> Iterator[str]:
 def _names_of_block(block: Iterable[ast.AST]) -> _Names:
     """The names that the statements of `block` use, one after the other."""
     statements = [_names_of(s) for s in block]
+    if len(statements) == 1:
+        return statements[0]
     exposed, certain = set[str](), set[str]()
     for names in statements:
         exposed |= names.exposed - certain
