@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from loopir import nodes as ir
 from loopir.analysis.mod_ref import arrays_read
@@ -46,7 +47,7 @@ def definitions(text: str, target: Target) -> str:
     register. What stands in ``abi.h`` and other headers matches no such name, or has no definition.
     """
     by_name: dict[str, str] = {}
-    for name in _DEFINED_NAME.findall(text):
+    for name in dict.fromkeys(_DEFINED_NAME.findall(text)):
         _collect(name, target, by_name)
     types = [d for d in by_name.values() if d.startswith("typedef")]
     functions = [d for d in by_name.values() if not d.startswith("typedef")]
@@ -55,12 +56,24 @@ def definitions(text: str, target: Target) -> str:
 
 def _collect(name: str, target: Target, by_name: dict[str, str]) -> None:
     """Add the definition of `name` after those that it uses."""
-    if name in by_name or (text := _define(name, target)) is None:
+    if name in by_name:
         return
-    for other in _DEFINED_NAME.findall(text):
-        if other != name:
-            _collect(other, target, by_name)
+    text, used = _definition_and_uses(name, target)
+    if text is None:
+        return
+    for other in used:
+        _collect(other, target, by_name)
     by_name[name] = text
+
+
+@lru_cache(maxsize=4096)
+def _definition_and_uses(name: str, target: Target) -> tuple[str | None, tuple[str, ...]]:
+    """The definition of `name`, and the other names in it that may have one. Kept: kernels for a
+    target share most of theirs.
+    """
+    text = _define(name, target)
+    names = dict.fromkeys(_DEFINED_NAME.findall(text or ""))
+    return text, tuple(other for other in names if other != name)
 
 
 def _define(name: str, target: Target) -> str | None:
