@@ -155,6 +155,8 @@ def names_read(*code: Node | None) -> frozenset[str]:
     free names are ``names_read(s) - bound_names(s)``. Arrays are no names: `mod_ref.arrays_read`.
     Parts that are None, such as a loop without ``until``, are skipped.
     """
+    if len(code) == 1 and code[0] is not None:
+        return _bound_and_used(code[0])[1]
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
