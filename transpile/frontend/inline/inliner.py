@@ -38,7 +38,7 @@ from ...random_numbers import Draw, array_draw_of, draw_of, is_draw_function
 from ...types.typeof import global_type
 from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, rename_names
-from ..ast_walk import copy_tree, subscript_items, walk_nodes
+from ..ast_walk import child_nodes, copy_tree, subscript_items, walk_nodes
 from ..core_nodes import copy_location, inlined_at
 from ..fold_branches import less_than
 from ..language.structure_exits import NotStructured, structure_loops
@@ -223,7 +223,18 @@ def _lift_calls(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
     """The statements of the calls that were lifted out of `s`, then `s` without them;
     the blocks of `s` are not visited.
     """
+    if not _has_calls(state, s):
+        return [s]
     return lift_statement(s, state.cx, partial(_inline_expression, state)) or [s]
+
+
+def _has_calls(state: Inlining, s: ast.stmt) -> bool:
+    """Whether an expression of `s` itself, not of its blocks, has a call or a property."""
+    return any(
+        isinstance(n, ast.Call)
+        or (isinstance(n, ast.Attribute) and is_property(n, state.fixed_types))
+        for n in walk_nodes(*(e for e in child_nodes(s) if isinstance(e, ast.expr)))
+    )
 
 
 def _split_attribute_update(

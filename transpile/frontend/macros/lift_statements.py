@@ -156,6 +156,8 @@ class _Lifter:
         while (replacement := self.rewrite(e)) is not None:
             before += replacement.before
             e = replacement.value
+        if isinstance(e, (ast.Name, ast.Constant)):  # most are, and have no operands
+            return LiftedExpression(before, e)
         operands = self._lift_operands(e)
         return LiftedExpression(before + operands.before, operands.value)
 
