@@ -442,9 +442,10 @@ class Facts(CallFacts, SubscriptFacts):
             x * 2    # x: f64 array of rank 2   →   Fact(rank=2, kinds={f64 array}, shape=that of x)
 
         Macros ask for the same facts repeatedly: those of `e` and its parts are cached, until
-        something that facts depend on has changed (`_premises`), such as the facts about local
-        names.
+        something that they depend on has changed (`_premises`), such as facts about local names.
         """
+        if isinstance(e, ast.Name) and e.id in self.known:
+            return self.known[e.id]
         if self._inferring:
             return self._cached_fact(e)
         premises = self._premises()
@@ -474,8 +475,6 @@ class Facts(CallFacts, SubscriptFacts):
     def _of(self, e: ast.expr) -> Fact:
         """As `of`, without the cache: the rule for each kind of expression."""
         match e:
-            case ast.Name(id=name) if name in self.known:
-                return self.known[name]
             case ast.Name(id=name) if name in self._constant_tuples:
                 return self._constant_tuples[name]
             case ast.Constant(value=bool() | float() | int() | complex() as value):
