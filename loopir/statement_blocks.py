@@ -5,10 +5,11 @@ A block is the body of a loop with its steps, or one side of a branch with its y
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any
 
 from .ir_names import names_read
-from .ir_traversal import contains, map_children, range_bounds
+from .ir_traversal import contains, map_children, memoized_per_node, range_bounds
 from .lazy_dataclass import record, replace
 from .nodes import (
     Append,
@@ -55,8 +56,14 @@ class Block:
 
 def nested_blocks(s: Stmt) -> tuple[Block, ...]:
     """The blocks directly in `s`: both branches of an If, the body of a loop."""
-    if type(s) in _WITHOUT_BLOCKS:  # most statements, so they are asked about first
-        return ()
+    return () if type(s) in _WITHOUT_BLOCKS else _blocks_in(s)
+
+
+@memoized_per_node
+def _blocks_in(s: Stmt) -> tuple[Block, ...]:
+    """As `nested_blocks`. One object as long as `s` is not rewritten: what a pass keeps of a block
+    (`memoized_per_node`) serves later passes, too.
+    """
     match s:
         case If():
             return (
@@ -64,7 +71,7 @@ def nested_blocks(s: Stmt) -> tuple[Block, ...]:
                 Block(s.orelse, tuple(y.orelse for y in s.yields)),
             )
         case Loop() | Zip() | While() | VecLoop() | PredLoop():
-            until = s.until if isinstance(s, Loop | VecLoop) else None
+            until = s.until if isinstance(s, (Loop, VecLoop)) else None
             return (Block(s.body, tuple(a.step for a in s.accs), until),)
         case _:
             return ()
@@ -79,8 +86,8 @@ def map_nested_blocks(s: Stmt, edit: Callable[[Block], Block]) -> Stmt:
     """`s` with `edit` applied to each of ``nested_blocks(s)``."""
     if not (old := nested_blocks(s)):
         return s
-    new = tuple(edit(b) for b in old)
-    if all(a is b for a, b in zip(old, new, strict=True)):
+    new = tuple(map(edit, old))
+    if all(map(is_, old, new)):
         return s
     match s:
         case If():
@@ -96,7 +103,7 @@ def _with_body(s: Any, block: Block) -> Stmt:
     steps = zip(s.accs, block.results, strict=True)
     accs = tuple(a if a.step is e else replace(a, step=e) for a, e in steps)
     new: Stmt = replace(s, body=block.stmts, accs=accs)
-    if isinstance(new, Loop | VecLoop) and block.until is not new.until:
+    if isinstance(new, (Loop, VecLoop)) and block.until is not new.until:
         return replace(new, until=block.until)
     return new
 
@@ -110,16 +117,15 @@ def map_blocks(
 
     def in_statement(s: Stmt) -> Stmt:
         """`s` with its nested blocks edited."""
-        if around is not None and not contains(s, around):
+        if type(s) in _WITHOUT_BLOCKS or (around is not None and not contains(s, around)):
             return s
-        is_vector = isinstance(s, VecLoop | PredLoop)
+        is_vector = isinstance(s, (VecLoop, PredLoop))
         return s if is_vector and not vectors else map_nested_blocks(s, in_block)
 
     def in_block(b: Block) -> Block:
         """`b` edited, after the blocks in it."""
         stmts = tuple(map(in_statement, b.stmts))
-        is_unchanged = all(a is b for a, b in zip(stmts, b.stmts, strict=True))
-        return edit(b if is_unchanged else replace(b, stmts=stmts))
+        return edit(b if all(map(is_, stmts, b.stmts)) else replace(b, stmts=stmts))
 
     new = in_block(Block(kernel.body))
     return kernel if new.stmts is kernel.body else replace(kernel, body=new.stmts)
@@ -137,7 +143,7 @@ def map_statements(
     def edit(b: Block) -> Block:
         """`b` with each statement of these types replaced."""
         new = [f(s) if of is None or isinstance(s, of) else s for s in b.stmts]
-        if all(a is s for a, s in zip(new, b.stmts, strict=True)):
+        if all(map(is_, new, b.stmts)):
             return b
         stmts = tuple(x for a in new for x in (a if isinstance(a, tuple) else (a,)))
         return replace(b, stmts=stmts)

@@ -75,6 +75,7 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
     return map_blocks(kernel, edit)
 
 
+@memoized_per_node
 def _computes_twice(b: Block) -> bool:
     """Whether a call or load that the block computes occurs once more, in it or in blocks nested in
     it. A quick test, so that `_Naming` walks few blocks: it ignores stores in between, after which
@@ -114,7 +115,7 @@ def _operands_of_tree(e: Expr) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
         else:
             outside += operands
         in_subscripts += inner
-    return (e, *outside) if isinstance(e, Call | Load) else tuple(outside), tuple(in_subscripts)
+    return (e, *outside) if isinstance(e, (Call, Load)) else tuple(outside), tuple(in_subscripts)
 
 
 _NONE: tuple[tuple[Node, ...], tuple[Node, ...]] = (), ()
@@ -252,7 +253,7 @@ class _Naming:
         else:
             operands = tuple([self.computed(c, in_block, numbers) for c in children(e)])
             number = self.numbering.number(e, operands)
-        if in_block and isinstance(e, Call | Load):
+        if in_block and isinstance(e, (Call, Load)):
             self.own_numbers.add(number)
         numbers.append(number)
         return number
