@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..dtypes import DTYPES
-from ..ir_traversal import walk
+from ..ir_traversal import contains, walk
 from ..nodes import Bits, Call, Check, Expr, Kernel, Load, Loop, Node, Store
 from .dependence import Alias, alias_table
 
@@ -31,10 +31,10 @@ def added_arrays(loop: Node, kernel: Kernel) -> frozenset[str]:
 
     `parallel_obstacle` asks this; `c_regions` makes the tables.
     """
-    if not isinstance(loop, Loop) or any(isinstance(n, Check | Bits) for n in walk(loop)):
+    if not isinstance(loop, Loop) or contains(loop, (Check, Bits)):
         return frozenset()
     nodes = [*walk(loop)]
-    accessed = {n.array for n in nodes if isinstance(n, Load | Store)}
+    accessed = {n.array for n in nodes if isinstance(n, (Load, Store))}
     aliases, found = alias_table(kernel), set[str]()
     for p in kernel.params:
         is_table_like = p.rank == 1 and p.unit == 0 and DTYPES[p.dtype].kind in "iu"

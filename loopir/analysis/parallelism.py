@@ -22,7 +22,7 @@ from itertools import product
 from ..algebra.may_raise import possible_flags
 from ..dtypes import INDEX
 from ..ir_names import names_read
-from ..ir_traversal import contains, walk, walk_statements
+from ..ir_traversal import contains, kernel_header, memoized_by, walk, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import (
     Append,
@@ -101,7 +101,7 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     for s in statements:
         if isinstance(s, Bits):  # a bool takes one bit: to write one is to write its neighbours
             return f"several iterations write into one byte of `{s.array}`"
-    return _memory_conflicts(loop, kernel).obstacle
+    return _memory_conflicts(loop, kernel_header(kernel)).obstacle
 
 
 def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
@@ -109,7 +109,7 @@ def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
     may add to one element. So each thread that runs iterations must add to a table of its own,
     which is added to the array later (`c_regions`).
     """
-    return _memory_conflicts(loop, kernel).reduced
+    return _memory_conflicts(loop, kernel_header(kernel)).reduced
 
 
 def _may_run_behind_hit(loop: Splittable, kernel: Kernel) -> bool:
@@ -154,8 +154,10 @@ class _Conflicts:
     """Those that do not, since the loop only adds to them (`added_arrays`)."""
 
 
+@memoized_by
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory. For each array that it writes, in the order of the
+    """The conflicts of `loop` about memory, given the kernel's header only: kept, since the C of a
+    parallel loop asks several times. For each array that it writes, in the order of the
     first stores, with all arrays that may share memory with it; the first that applies:
 
     - on some axis the subscripts of different iterations differ (`_is_apart`): no conflict;
