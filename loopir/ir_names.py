@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from .ir_traversal import (
+    EXPRESSIONS,
     N,
     bottom_up,
     children,
@@ -88,7 +89,11 @@ def rename_names(node: N, names: Mapping[str, str]) -> N:
 @memoized_per_node
 def _bound_and_used(n: Node) -> tuple[frozenset[str], frozenset[str]]:
     """The names bound in `n`, and those read in it."""
-    binds, reads = [*_own_bound_names(n)], [*_own_used_names(n)]
+    binds, reads = list[str](), list[str]()
+    if not isinstance(n, EXPRESSIONS):
+        binds, reads = [*_own_bound_names(n)], [*_own_used_names(n)]
+    elif isinstance(n, Var):  # other expressions neither bind nor read a name themselves
+        reads.append(n.name)
     deeper_binds, deeper_reads = list[frozenset[str]](), list[frozenset[str]]()
     for c in children(n):
         if type(c) is Var:
@@ -138,15 +143,20 @@ def _own_used_names(n: Node) -> tuple[str, ...]:
     return ()
 
 
-_NAME_FIELDS = ("name", "before", "var", "acc", "count", "array")
+_NAME_FIELDS: dict[type, tuple[str, ...]] = {
+    Accum: ("name",), Append: ("count", "array"), Assign: ("name",), Bits: ("name", "array"),
+    Load: ("array",), Local: ("name",), Loop: ("var",), PredLoop: ("var",),
+    Prefix: ("name", "before", "acc"), Scan: ("var", "acc", "array"), Store: ("array",),
+    Stream: ("name", "array"), Var: ("name",), VecAccum: ("name",), VecLoop: ("var",),
+    Yield: ("name",), Zip: ("var",),
+}
+"""The fields of nodes that hold names of scalars or arrays."""
 
 
 def _rename(n: Any, names: Mapping[str, str]) -> Any:
     """The node with its own names and array replaced by `names`."""
-    if not (_own_bound_names(n) or _own_used_names(n) or isinstance(n, Load | Store)):
-        return n
-    old = {f: getattr(n, f) for f in _NAME_FIELDS if hasattr(n, f)}
-    new = {f: names[name] for f, name in old.items() if name in names}
+    old = ((f, getattr(n, f)) for f in _NAME_FIELDS.get(type(n), ()))
+    new = {f: names[name] for f, name in old if name in names}
     return replace(n, **new) if new else n
 
 
@@ -165,7 +175,7 @@ def multiply_bound_names(code: Node) -> frozenset[str]:
     """Names that `code` binds in more than one place, names that count loops aside."""
     once, again = set[str](), set[str]()
     for n in walk_statements(code):
-        if isinstance(n, Assign | Yield | Accum | VecAccum | Stream):
+        if isinstance(n, (Assign, Yield, Accum, VecAccum, Stream)):
             (again if n.name in once else once).add(n.name)
     return frozenset(again)
 

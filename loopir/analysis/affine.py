@@ -165,7 +165,7 @@ class AffineForm(Generic[A]):
         symbols, only lengths are known to be >= 0.
         """
         return self.constant >= 0 and all(
-            c > 0 and isinstance(a, str | Dim) for a, c in self.terms.items()
+            c > 0 and isinstance(a, (str, Dim)) for a, c in self.terms.items()
         )
 
 

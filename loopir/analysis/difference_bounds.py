@@ -171,7 +171,7 @@ class IntegerFacts:
         """
         if isinstance(e, Term):
             return _form_of_term(e)
-        if isinstance(e, Var | Dim):
+        if isinstance(e, (Var, Dim)):
             return self._leaf(e)
         form = linearize(e, self._leaf, self._is_sum)
         assert form is not None
@@ -197,7 +197,7 @@ class IntegerFacts:
         """The term for `e`: a name, or a length. For another expression the name that has its
         value; if there is none, a new one, which is bound to it.
         """
-        if isinstance(e, Var | Dim):
+        if isinstance(e, (Var, Dim)):
             return _term_of(e)
         if (name := self.named.get(e)) is None:  # loads are never shared: each gets a new number
             self.bind(name := Var(f"{next(_VALUE_NUMBERS)}", INDEX), e)
@@ -304,7 +304,7 @@ class IntegerFacts:
 
     def narrow(self, e: Expr, low: int, high: int) -> None:
         """Intersect the range of `e` with these bounds."""
-        if isinstance(e, Var | Dim):
+        if isinstance(e, (Var, Dim)):
             self.ranges.setdefault(_term_of(e), self.range_of(e))
             self.tighten(_term_of(e), low, high)
 

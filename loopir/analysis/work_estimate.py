@@ -164,7 +164,7 @@ def _work(body: Iterable[Stmt], local: frozenset[str]) -> Work:
 
 def _cost(n: Node) -> float:
     """The cost of what `n` computes once, in additions; a load or store counts one."""
-    return weight_of_calls(n) + sum(isinstance(x, Load | Store) for x in walk(n))
+    return weight_of_calls(n) + sum(isinstance(x, (Load, Store)) for x in walk(n))
 
 
 def weight_of_calls(n: Node) -> float:

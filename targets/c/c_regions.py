@@ -174,7 +174,7 @@ def _loop_record(
     function for a chunk.
     """
     is_uneven = contains(n, ir.While) or any(
-        isinstance(x, ir.Loop | ir.VecLoop) and x.until is not None for x in walk(n)
+        isinstance(x, (ir.Loop, ir.VecLoop)) and x.until is not None for x in walk(n)
     )
     stops_at = [str(STATUS["replay"])]
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
@@ -379,7 +379,7 @@ def _captured(n: Splittable, s: Scope, used: set[str]) -> dict[str, str]:
 
 def _arrays_of(n: ir.Node) -> set[str]:
     """The arrays that `n` reads or writes."""
-    return {x.array for x in walk(n) if isinstance(x, ir.Load | ir.Store | ir.Append)}
+    return {x.array for x in walk(n) if isinstance(x, (ir.Load, ir.Store, ir.Append))}
 
 
 # -- loops that are put back where they stop: a chunk saves the elements that it is going to store

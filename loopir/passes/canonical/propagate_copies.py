@@ -234,7 +234,7 @@ class _CopyPropagation:
             return False
         if names_read(value) & self.changing:
             return False  # at its use it might be another value
-        if isinstance(value, Const | Dim | Var):
+        if isinstance(value, (Const, Dim, Var)):
             return True  # costs nothing, wherever and however often it is used
         if tree_depth(value) > _MAX_DEPTH:
             return False

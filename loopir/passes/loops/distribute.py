@@ -193,7 +193,7 @@ class _IndependentPart:
             """`n` with the stored values replaced by loads."""
             return (
                 elements[n]
-                if isinstance(n, Call | Var) and n in elements
+                if isinstance(n, (Call, Var)) and n in elements
                 else map_children(n, with_loads)
             )
 

@@ -92,7 +92,7 @@ class _IntegerNarrowing:
     def __init__(self, kernel: Kernel) -> None:
         self.intervals = Intervals()
         self.narrow: dict[str, str] = {}
-        subscripts = [x for n in walk(kernel) if isinstance(n, Load | Store) for x in n.index]
+        subscripts = [x for n in walk(kernel) if isinstance(n, (Load, Store)) for x in n.index]
         self.wide = multiply_bound_names(kernel) | names_read(*subscripts)
         loops = (n for n in walk_statements(kernel) if isinstance(n, LoopLike))
         self.loop_bound = bound_names(*loops)

@@ -299,7 +299,7 @@ def _check_subscripts(case: _Candidate) -> Rejection | None:
     lanes (`Uniformity.lane_axis_and_stride`).
     """
     subscripts = LoopSubscripts(case.loop)
-    body_accesses = (n for s in case.loop.body for n in walk(s) if isinstance(n, Load | Store))
+    body_accesses = (n for s in case.loop.body for n in walk(s) if isinstance(n, (Load, Store)))
     step_loads = (n for a in case.loop.accs for n in walk(a.step) if isinstance(n, Load))
     for n in (*body_accesses, *step_loads):
         obstacle = subscripts.obstacle(n)
