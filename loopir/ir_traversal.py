@@ -11,7 +11,7 @@ from functools import cache, reduce, wraps
 from operator import attrgetter, is_not, or_
 from typing import Any, TypeVar, get_args
 
-from .lazy_dataclass import replace
+from .lazy_dataclass import construction, replace
 from .nodes import (
     Append,
     Break,
@@ -264,7 +264,11 @@ def _children_mapper(t: type) -> Callable[[Any, Callable[[Any], Any]], Any]:
             new_args = mapped(old_args, f)
             if new_args is old_args:
                 return n
-            return Call(op=n.op, args=new_args, dtype=n.dtype, lanes=n.lanes, span=n.span)
+            new = allocate(cls)
+            new.op = n.op
+            new.args = new_args
+            …
+            return new
     """
     kinds = {f.name: str(f.type) for f in fields(t)}
     below = _FIELDS[t]
@@ -276,9 +280,9 @@ def _children_mapper(t: type) -> Callable[[Any, Callable[[Any], Any]], Any]:
             new = f"None if old_{name} is None else {new}"
         lines.append(f" new_{name} = {new}")
     same = " and ".join(f"new_{name} is old_{name}" for name in below) or "True"
-    given = ", ".join(f"{name}={f'new_{name}' if name in below else f'n.{name}'}" for name in kinds)
-    lines += [f" if {same}:", "  return n", f" return {t.__name__}({given})"]
-    names: dict[str, Any] = {"mapped": _mapped, t.__name__: t}
+    given = {name: f"new_{name}" if name in below else f"n.{name}" for name in kinds}
+    lines += [f" if {same}:", "  return n", *(f" {line}" for line in construction(t, given))]
+    names: dict[str, Any] = {"mapped": _mapped, "cls": t, "allocate": object.__new__}
     exec("\n".join(lines), names)
     mapper: Callable[[Any, Callable[[Any], Any]], Any] = names["mapper"]
     return mapper

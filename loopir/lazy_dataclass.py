@@ -7,12 +7,12 @@ shared by all classes.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["record", "replace"]
+__all__ = ["construction", "record", "replace"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
@@ -99,14 +99,32 @@ _COPIERS: dict[type, Callable[..., Any]] = {}
 
 
 def _copier(cls: Any) -> Callable[..., Any]:
-    """The compiled ``replace`` of a class: ``cls(x=obj.x if x is KEPT else x, …)``."""
+    """The compiled ``replace`` of a class: the object whose x is ``obj.x if x is KEPT else x``."""
     names = [f.name for f in fields(cls) if f.init]
     given = ", ".join(["obj", "/", *(["*"] if names else []), *(f"{n}=KEPT" for n in names)])
-    values = ", ".join(f"{n}=obj.{n} if {n} is KEPT else {n}" for n in names)
-    found: dict[str, Any] = {"cls": cls, "KEPT": MISSING}
-    exec(f"def copier({given}):\n return cls({values})", found)
+    lines = construction(cls, {n: f"obj.{n} if {n} is KEPT else {n}" for n in names})
+    found: dict[str, Any] = {"cls": cls, "allocate": object.__new__, "KEPT": MISSING}
+    exec(f"def copier({given}):\n " + "\n ".join(lines), found)
     copier: Callable[..., Any] = found["copier"]
     return copier
+
+
+def construction(cls: Any, values: Mapping[str, str]) -> list[str]:
+    """The lines of a compiled function that return a new object of `cls`, by the Python expression
+    for the value of each field, all that ``__init__`` takes::
+
+        new = allocate(cls)
+        new.op = obj.op if op is KEPT else op
+        return new
+
+    ``__init__`` is not called, which would take three times as long, but where it does more, for a
+    class with ``__post_init__`` or fields that it sets itself. The names ``cls`` and ``allocate``
+    (``object.__new__``) are the function's globals.
+    """
+    if hasattr(cls, "__post_init__") or not all(f.init for f in fields(cls)):
+        return [f"return cls({', '.join(f'{n}={value}' for n, value in values.items())})"]
+    set_fields = (f"new.{n} = {value}" for n, value in values.items())
+    return ["new = allocate(cls)", *set_fields, "return new"]
 
 
 def _compare(cls: Any, frozen: bool) -> None:
