@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from functools import cache
 from typing import Any, get_args
 
+from loopir.ir_traversal import memoized_per_node
 from loopir.lazy_dataclass import record
 from loopir.nodes import Disjoint, Kernel, Node
 from loopir.passes.canonical.canonicalize_loops import canonicalize_loops
@@ -78,14 +78,18 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
     canonical form, and are the same if they are equal up to names (`_match_names`). So a loop that
     means the same in another form is not recognised. The stage ``select_kernel`` calls this.
     """
+    if kernel.strict or kernel.stops:
+        return None
     canonical = None
     for row in FASTER_KERNELS:
         if target.name not in row.targets:
             continue
-        canonical = canonical or _canonical_form(kernel)
         dtypes = {p.dtype for p in kernel.params}
         for dtype in dtypes.intersection(row.dtypes):  # others' meanings need not be parsed
             meaning = _canonical_form(kernel_meaning(row.name, dtype))
+            if len(meaning.params) != len(kernel.params):
+                continue
+            canonical = canonical or _canonical_form(kernel)
             names = _match_names(meaning, canonical)
             if names is not None:
                 arrays = tuple(names[p.name] for p in meaning.params if p.rank is not None)
@@ -143,7 +147,7 @@ def _dispatch_function(match: KernelMatch, legal: Kernel) -> str:
 # -- meanings
 
 
-@cache
+@memoized_per_node
 def _canonical_form(kernel: Kernel) -> Kernel:
     """`kernel` simplified over canonical loops, so that equal meanings have equal forms."""
     return simplify(canonicalize_loops(kernel))
@@ -151,8 +155,6 @@ def _canonical_form(kernel: Kernel) -> Kernel:
 
 def _match_names(meaning: Kernel, kernel: Kernel) -> Mapping[str, str] | None:
     """The names in `kernel` that correspond to those of `meaning`; None if the meanings differ."""
-    if len(meaning.params) != len(kernel.params) or kernel.strict or kernel.stops:
-        return None
     names: dict[str, str] = {}
     if not _equal_up_to_names(meaning.body, kernel.body, names):
         return None
