@@ -85,7 +85,7 @@ def expression_from(text: str, at: ast.AST, parts: Mapping[str, Part]) -> ast.ex
     return statement.value
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _parsed(text: str) -> ast.Module:
     return ast.parse(textwrap.dedent(text))
 
