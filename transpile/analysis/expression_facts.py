@@ -348,8 +348,9 @@ class Facts(CallFacts, SubscriptFacts):
         self._names = {}
         # names that the function binds, without its parameters
         self.local_names = bound_names(*tree.body)
-        self.unscalarizable = unscalarizable_names(tree)
-        self.tuple_lists = tuple_lists(tree)
+        nodes = [*walk_nodes(tree)]
+        self.unscalarizable = unscalarizable_names(tree, nodes)
+        self.tuple_lists = tuple_lists(tree, nodes)
         self.scalarizable = self.local_names - self.unscalarizable
         # lists of numbers that the function makes, and the types of their items
         self.number_lists: dict[str, Types] = {}
@@ -386,7 +387,7 @@ class Facts(CallFacts, SubscriptFacts):
         types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
         # parameters that are objects and never rebound
         self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
-        self.rebound = self.local_names - names_bound_once(tree) - self._arrays_never_rebound(tree)
+        self.rebound = self.local_names - names_bound_once(tree) - self._never_rebound(nodes)
 
     def analyse_function(self, tree: ast.FunctionDef) -> None:
         """Makes the analyses of the whole function, before any macro changes `tree`."""
@@ -404,9 +405,8 @@ class Facts(CallFacts, SubscriptFacts):
     def type_of(self, e: ast.expr) -> ArgType | None:
         return None if isinstance(e, ast.Name) and e.id in self.local_names else self._env.type(e)
 
-    def _arrays_never_rebound(self, tree: ast.FunctionDef) -> set[str]:
-        """The parameters that are arrays or lists, and are assigned at most by ``+=``, in place."""
-        nodes = [*walk_nodes(tree)]
+    def _never_rebound(self, nodes: Sequence[ast.AST]) -> set[str]:
+        """The parameters, arrays or lists, that `nodes` assign at most by ``+=``, in place."""
         in_place = {s.target for s in nodes if isinstance(s, ast.AugAssign)}
         names = (n for n in nodes if isinstance(n, ast.Name) and n not in in_place)
         rebound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}

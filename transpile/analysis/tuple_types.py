@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..frontend.ast_names import binding_pairs, rename_names
 from ..frontend.ast_walk import walk_nodes
@@ -180,7 +180,7 @@ def constant_slice(cut: ast.Slice) -> slice | None:
     return slice(*values)
 
 
-def unscalarizable_names(tree: ast.AST) -> set[str]:
+def unscalarizable_names(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
     """The names in `tree` that must stay tuples, if they are tuples, since some use needs the tuple
     itself, not its items one by one. `Facts` leaves them out of ``scalarizable``, the names that
     `tuple_assignment` takes.
@@ -189,9 +189,11 @@ def unscalarizable_names(tree: ast.AST) -> set[str]:
         t += (1,)          the length changes
         def g(): … t …     an inner function reads the name, not the names of the items
         global t           other functions read the name
+
+    ``nodes``: those of `tree`, where the caller has them.
     """
     names: set[str] = set()
-    for n in walk_nodes(tree):
+    for n in nodes or walk_nodes(tree):
         match n:
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 if not isinstance(index, ast.Slice) and integer_constant(index, None) is None:
@@ -207,14 +209,15 @@ def unscalarizable_names(tree: ast.AST) -> set[str]:
     return names
 
 
-def tuple_lists(tree: ast.FunctionDef) -> dict[str, int]:
-    """The local lists of `tree` whose items are all tuple displays of one length, with that length.
+def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, int]:
+    """The local lists of `tree` whose items are all tuple displays of one length, with that length;
+    ``nodes``: those of `tree`.
 
     Such a list is bound to list displays and comprehensions only, its items are stored one at a
     time, and it has no methods but ``append``, ``clear`` and ``pop``.
     """
     displays: dict[str, list[ast.List | ast.ListComp]] = {}
-    if not any(isinstance(n, (ast.List, ast.ListComp)) for n in walk_nodes(tree)):
+    if not any(isinstance(n, (ast.List, ast.ListComp)) for n in nodes):
         return {}
     nodes = [*ast.walk(tree)]  # breadth first, which is the order of the result
     item_stores = {to: value for n in nodes for to, value in binding_pairs(n)

@@ -172,7 +172,7 @@ class Context:
         self.generated: set[str] = set()
         """The names that `fresh` has made."""
         self._taken = names_used(tree) | {NUMPY_NAME, CORE_NAME}
-        self._local = bound_names(*tree.body) | {
+        self._local = self.facts.local_names | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
         }
         # see `before`
