@@ -21,7 +21,6 @@ from .ir_traversal import (
     map_children,
     memoized_per_node,
     walk,
-    walk_statements,
 )
 from .lazy_dataclass import replace
 from .nodes import (
@@ -170,14 +169,23 @@ def names_read(*code: Node | None) -> frozenset[str]:
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
 
 
-@memoized_per_node
 def multiply_bound_names(code: Node) -> frozenset[str]:
     """Names that `code` binds in more than one place, names that count loops aside."""
+    return _bound_and_bound_again(code)[1]
+
+
+@memoized_per_node
+def _bound_and_bound_again(n: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that `n` binds, names that count loops aside; and those in more than one place."""
     once, again = set[str](), set[str]()
-    for n in walk_statements(code):
-        if isinstance(n, (Assign, Yield, Accum, VecAccum, Stream)):
-            (again if n.name in once else once).add(n.name)
-    return frozenset(again)
+    if isinstance(n, (Assign, Yield, Accum, VecAccum, Stream)):
+        once.add(n.name)
+    for c in children(n):
+        if not isinstance(c, EXPRESSIONS):
+            below, below_again = _bound_and_bound_again(c)
+            again |= below_again | (once & below)
+            once |= below
+    return frozenset(once), frozenset(again)
 
 
 class FreshNames:

@@ -41,7 +41,7 @@ from ...nodes import (
     VecLoop,
     Zip,
 )
-from ...statement_blocks import Block, evaluated_by, map_nested_blocks
+from ...statement_blocks import Block, evaluated_by, map_nested_blocks, nested_blocks
 
 __all__ = ["propagate_copies", "block_copy_propagation"]
 
@@ -73,7 +73,7 @@ def propagate_copies(kernel: Kernel) -> Kernel:
                 out[i] = x[i] * 2.0
     """
     memory, changing = AliasInfo(kernel), _changing_names(kernel)
-    body = tuple(_propagated(s, memory, changing & names_read(s)) for s in kernel.body)
+    body = tuple(_propagated(s, memory, changing) for s in kernel.body)
     new = _propagated_here(Block(body), memory, changing).stmts
     is_unchanged = len(new) == len(kernel.body) and all(map(is_, new, kernel.body))
     return kernel if is_unchanged else replace(kernel, body=new)
@@ -89,13 +89,20 @@ def _changing_names(kernel: Kernel) -> frozenset[str]:
     return advanced_accums(kernel) | multiply_bound_names(kernel)
 
 
-@memoized_by
 def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
-    """`s` after copy propagation in the blocks in it; ``changing``: those that it reads."""
+    """`s` after copy propagation in the blocks in it."""
+    if not nested_blocks(s):
+        return s
+    return _propagated_in_blocks(s, memory, changing and changing & names_read(s))
+
+
+@memoized_by
+def _propagated_in_blocks(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
+    """As `_propagated`; ``changing``: those that `s` reads."""
 
     def within(b: Block) -> Block:
         """`b` after copy propagation, inner blocks first."""
-        stmts = tuple(_propagated(x, memory, changing & names_read(x)) for x in b.stmts)
+        stmts = tuple(_propagated(x, memory, changing) for x in b.stmts)
         is_unchanged = all(map(is_, stmts, b.stmts))
         return _propagated_here(b if is_unchanged else replace(b, stmts=stmts), memory, changing)
 
@@ -181,21 +188,26 @@ class _CopyPropagation:
         self.direct_uses: Counter[str] = Counter()  # those outside of nested blocks
         self.last_direct_use: dict[str, int] = {}  # the index of the statement
         for at, s in enumerate(block.stmts):
-            self.count(at, s, evaluated_by(s))
+            if used := self.count(s):
+                self.count_direct(at, evaluated_by(s), used)
         for e in block.results:
-            self.count(len(block.stmts), e, (e,))
+            if used := self.count(e):
+                self.count_direct(len(block.stmts), (e,), used)
         self.pinned = names_read(block.until)  # an exit condition is no statement of the block
         self.moved: dict[str, Expr] = {}  # the values that replace names
 
-    def count(self, at: int, code: Node, evaluated: Iterable[Expr]) -> None:
-        """Count the uses in `code`, which is statement number `at`; `evaluated` is the part of it
-        outside nested blocks.
-        """
+    def count(self, code: Node) -> frozenset[str]:
+        """Count the uses in `code`; returns the names that it uses."""
         mentions = _mentions(code)
-        if not (used := self.assigned & mentions.keys()):
-            return
+        used = self.assigned & mentions.keys()
         for name in used:
             self.uses[name] += mentions[name]
+        return used
+
+    def count_direct(self, at: int, evaluated: Iterable[Expr], used: frozenset[str]) -> None:
+        """Count the uses of the names ``used`` in `evaluated`, the part of statement number `at`
+        outside nested blocks.
+        """
         for e in evaluated:
             mentions = _mentions(e)
             for name in used & mentions.keys():
