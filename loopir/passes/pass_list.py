@@ -13,7 +13,13 @@ from typing import Any
 from ..algebra.constant_folding import constant_trip_count
 from ..dtypes import DTYPES
 from ..ir_names import names_read
-from ..ir_traversal import contains, contains_nest, memoized_per_node, ops_within, walk
+from ..ir_traversal import (
+    contains,
+    contains_nest,
+    memoized_per_node,
+    ops_within,
+    walk_statements,
+)
 from ..lazy_dataclass import record
 from ..machine_model import DEFAULT_MACHINE, Machine
 from ..nodes import (
@@ -90,7 +96,7 @@ __all__ = ["PASS_LIST", "Pass", "numbered", "optimise", "pass_names", "run_pass"
 @memoized_per_node
 def _loops(kernel: Kernel) -> tuple[Loop, ...]:
     """The scalar counted loops of `kernel`, at any depth."""
-    return tuple(n for s in kernel.body for n in walk(s) if isinstance(n, Loop))
+    return tuple(n for s in kernel.body for n in walk_statements(s) if isinstance(n, Loop))
 
 
 def _stores_in_loops(kernel: Kernel) -> bool:
@@ -135,7 +141,7 @@ def _selects(kernel: Kernel) -> bool:
 
 def _counts_in_lanes(kernel: Kernel) -> bool:
     """Whether a vector loop has an int as an accumulator, which may be a count."""
-    loops = (n for s in kernel.body for n in walk(s) if isinstance(n, VecLoop))
+    loops = (n for s in kernel.body for n in walk_statements(s) if isinstance(n, VecLoop))
     return any(DTYPES[a.init.dtype].kind in "iu" for loop in loops for a in loop.accs)
 
 
