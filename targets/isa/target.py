@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cache
 from typing import Literal
 
 from loopir.dtypes import DTYPES
@@ -135,8 +136,14 @@ class Target:
 
     def row(self, op: str, vec: Vec, source: str = "") -> InstrRow | None:
         """The row for `op` on operands (for a cast: with a result) of type `vec`, or None."""
-        available = (r for r in self.rows if not r.needs or r.needs in self.extras)
-        return next((r for r in available if r.covers(op, vec, source)), None)
+        return _row_of(self, op, vec, source)
+
+
+@cache
+def _row_of(target: Target, op: str, vec: Vec, source: str) -> InstrRow | None:
+    """See `Target.row`."""
+    available = (r for r in target.rows if not r.needs or r.needs in target.extras)
+    return next((r for r in available if r.covers(op, vec, source)), None)
 
 
 def storage_type(dtype: str, lanes: int) -> Vec:
