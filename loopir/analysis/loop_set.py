@@ -33,6 +33,8 @@ from ..nodes import (
     Break,
     Call,
     Check,
+    Const,
+    Dim,
     Expr,
     If,
     Interval,
@@ -106,6 +108,9 @@ def _max_difference(a: Expr, b: Expr, definitions: Mapping[str, Expr]) -> int | 
     one bounded operand is enough; ``max`` in `a` and ``min`` in `b`: each operand must be bounded;
     a name is replaced by its definition.
     """
+    is_atom = isinstance(a, Dim) or (isinstance(a, Var) and a.name not in definitions)
+    if is_atom and isinstance(b, Const):  # from 0 to a length: most loops
+        return None
     form = affine_form(Call("sub", (a, b), INDEX))
     if form is not None and form.number is not None:
         return form.number

@@ -89,10 +89,12 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
       of a select, or as an operand that the others can make superfluous (`skippable_operands`).
       Not if a branch tests it directly after its assignment (`_conditions`).
     """
-    nodes = list(walk(kernel))
-    raising = [n for n in nodes if isinstance(n, _Bound) and may_raise_flags(n)]
+    raising = [
+        n for n in walk_statements(kernel) if isinstance(n, _Bound) and may_raise_flags(n)
+    ]
     if not raising:
         return frozenset()
+    nodes = list(walk(kernel))
     branches = (part for n in nodes if isinstance(n, ir.If) for part in (*n.then, *n.orelse))
     yielded = (e for n in nodes if isinstance(n, ir.Yield) for e in (n.then, n.orelse))
     calls = [n for n in nodes if isinstance(n, ir.Call) and n.lanes == 1]
