@@ -110,6 +110,8 @@ def _union_of(names: list[str], sets: list[frozenset[str]]) -> frozenset[str]:
     """The union of `names` and `sets`."""
     if names:
         return frozenset(names).union(*sets)
+    if len(sets) == 1:
+        return sets[0]
     return sets[0].union(*sets[1:]) if sets else _NO_NAMES
 
 

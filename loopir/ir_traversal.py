@@ -107,9 +107,8 @@ def memoized_per_node(f: Callable[[Any], T]) -> Callable[[Any], T]:
     @wraps(f)
     def cached(n: Any) -> Any:
         """``f(n)``, from the node's memo if it is there."""
-        try:
-            memo = n._kept
-        except AttributeError:
+        memo = n._kept
+        if memo is None:
             memo = n._kept = {}
         result = memo.get(f, memo)
         if result is memo:
@@ -128,9 +127,8 @@ def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
     @wraps(f)
     def cached(n: Any, *args: Any) -> Any:
         """``f(n, *args)``, from the node's memo if it is there."""
-        try:
-            memo = n._kept
-        except AttributeError:
+        memo = n._kept
+        if memo is None:
             memo = n._kept = {}
         key = f, args
         result = memo.get(key, memo)

@@ -55,17 +55,23 @@ def _record(
     return dataclass_  # type: ignore[no-any-return]
 
 
+_CACHES = "_hash", "_kept"
+
+
 def _slotted(cls: Any) -> Any:
     """`cls` with a slot for each field, and two for caches of an immutable object.
 
-    ``_hash`` caches its hash, ``_kept`` is used by `ir_traversal.memoized_per_node`. Neither is
-    compared, printed or pickled.
+    ``_hash`` caches its hash, ``_kept`` is used by `ir_traversal.memoized_per_node`; both are None
+    in a new object, since to find a slot unset costs an exception. Neither is compared or printed,
+    and a pickled object or copy has new ones.
     """
     names = [f.name for f in fields(cls)]
     body = {k: v for k, v in vars(cls).items() if k not in {*names, "__dict__", "__weakref__"}}
     inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
-    body["__slots__"] = tuple(name for name in (*names, "_hash", "_kept") if name not in inherited)
-    body["__getstate__"] = lambda self: (None, {name: getattr(self, name) for name in names})
+    body["__slots__"] = tuple(name for name in (*names, *_CACHES) if name not in inherited)
+    body["__getstate__"] = lambda self: (
+        None, {**{name: getattr(self, name) for name in names}, **dict.fromkeys(_CACHES)}
+    )
     slotted = type(cls)(cls.__name__, cls.__bases__, body)
     slotted.__qualname__ = cls.__qualname__
     return slotted
@@ -88,6 +94,8 @@ def _init(cls: Any) -> Any:
             names[f"default_{f.name}"] = f.default
         (keywords if f.kw_only else positional).append(parameter)
         body.append(f"self.{f.name} = {value}")
+    if hasattr(cls, "_kept"):
+        body.append("self._hash = self._kept = None")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join([*positional, "*", *keywords] if keywords else positional)
@@ -115,6 +123,7 @@ def construction(cls: Any, values: Mapping[str, str]) -> list[str]:
 
         new = allocate(cls)
         new.op = obj.op if op is KEPT else op
+        new._hash = new._kept = None
         return new
 
     ``__init__`` is not called, which would take three times as long, but where it does more, for a
@@ -123,8 +132,10 @@ def construction(cls: Any, values: Mapping[str, str]) -> list[str]:
     """
     if hasattr(cls, "__post_init__") or not all(f.init for f in fields(cls)):
         return [f"return cls({', '.join(f'{n}={value}' for n, value in values.items())})"]
-    set_fields = (f"new.{n} = {value}" for n, value in values.items())
-    return ["new = allocate(cls)", *set_fields, "return new"]
+    lines = ["new = allocate(cls)", *(f"new.{n} = {value}" for n, value in values.items())]
+    if hasattr(cls, "_kept"):
+        lines.append("new._hash = new._kept = None")
+    return [*lines, "return new"]
 
 
 def _compare(cls: Any, frozen: bool) -> None:
@@ -142,11 +153,10 @@ def _compare(cls: Any, frozen: bool) -> None:
 
     def hash_once(self: Any) -> int:
         """The hash of the fields, cached in the object."""
-        try:
-            return self._hash  # type: ignore[no-any-return]
-        except AttributeError:
+        value: int | None = self._hash
+        if value is None:
             self._hash = value = hash(hashed(self))
-            return value
+        return value
 
     has_slot = frozen and hasattr(cls, "_hash")
     cls.__eq__, cls.__hash__ = equal, hash_once if has_slot else lambda self: hash(hashed(self))
