@@ -63,6 +63,8 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
     - it does not escape: a buffer and a count are no list for other code.
     """
     found: dict[str, int] = {}
+    if not any(isinstance(n, ast.List) for n in walk_nodes(tree)):
+        return found  # each is bound to list displays
     parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     parts = [*map(_ListUses, tree.body)]
     resized = {name for part in parts for name in part.resized}
@@ -156,10 +158,13 @@ def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast
     """A copy of `tree` in which `lists`, with the widths that `find_dynamic_lists` gave, are
     replaced by buffers and counts; `tree` itself if there are none.
     """
+    if not lists:
+        return tree
     last = "_last"
     while any(name.startswith(last) for name in names_used(tree)):
         last += "_"
-    return _ListExpander(lists, last).visit(copy_tree(tree)) if lists else tree
+    expanded: ast.FunctionDef = _ListExpander(lists, last).visit(copy_tree(tree))
+    return expanded
 
 
 def _assigned_name(s: ast.AST) -> str | None:
