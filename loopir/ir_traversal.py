@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache, reduce, wraps
-from operator import attrgetter, is_not, or_
+from operator import attrgetter, is_, or_
 from typing import Any, TypeVar, get_args
 
 from .lazy_dataclass import construction, replace
@@ -288,9 +288,11 @@ def _children_mapper(t: type) -> Callable[[Any, Callable[[Any], Any]], Any]:
 
 def _mapped(old: tuple[Any, ...], f: Callable[[Any], Any]) -> tuple[Any, ...]:
     """`f` of each part, tuples spliced in; `old` itself where nothing changed."""
-    new = [f(x) for x in old]
-    if not any(map(is_not, new, old)):
+    new = tuple(map(f, old))
+    if all(map(is_, new, old)):
         return old
+    if tuple not in map(type, new):
+        return new
     return tuple(y for x in new for y in (x if type(x) is tuple else (x,)))
 
 
