@@ -58,12 +58,16 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
                 if is_from_signal_handler(error):
                     raise
     except OSError as error:
+        if is_from_signal_handler(error):
+            raise
         message = f"the object at {path} cannot be used: {error}"
         raise BuildError(message, is_fault=True) from error
     copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
     try:
         return SharedLibrary(path, load(copy, flags))
     except OSError as error:
+        if is_from_signal_handler(error):
+            raise
         discard(path)  # the next attempt builds it again
         reason = str(error).rpartition(f"{copy}: ")[2]
         message = f"what the compiler made cannot be loaded: {reason}"

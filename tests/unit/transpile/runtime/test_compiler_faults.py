@@ -174,6 +174,7 @@ def test_what_a_signal_handler_raises_reaches_the_caller(
         (c_compiler, "_read_until"), (build_kernel, "find_cached"), (object_cache, "read_file"),
         (object_cache, "make_folder"), (private_folders, "open_folder"),
         (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
+        (shared_library, "opened_file"),
     ],
 )
 def test_a_timeout_is_not_taken_for_an_error_of_the_system(
