@@ -243,14 +243,21 @@ def _cache_key(
         n: (ty.name, _description(ty.value)) if isinstance(ty, Function) else ty
         for n, ty in types.items()
     }
-    parts = [sorted(named.items()), shaping, machine, flags, sys.version, numpy, _transpile_files()]
+    parts = [sorted(named.items()), shaping, machine, flags, sys.version, numpy, _version()]
     code = marshal.dumps(function.__code__)
     return hexdigest(repr([*map(str, parts)]).encode() + code)
 
 
 @functools.cache
+def _version() -> str:
+    """A digest of the names, sizes and times of transpile's own files: entries of another version
+    are not found. There are hundreds of files, so they are not put into each key themselves.
+    """
+    return hexdigest(repr(_transpile_files()).encode())
+
+
 def _transpile_files() -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of transpile's own files: entries of another version are not found.
+    """Names, sizes and times of transpile's own files.
 
     With those of the hand-written kernels, which in a checkout are beside the packages
     (`handwritten_kernels.kernels_folder`, whose module takes long to import).
