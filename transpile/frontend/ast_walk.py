@@ -8,8 +8,8 @@ from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
     "binds_name", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
-    "display_leaves", "is_name", "is_none", "replace_node", "same_tree", "subscript_items",
-    "tree_key", "walk_nodes", "walk_statements",
+    "display_leaves", "fields_with_children", "is_name", "is_none", "replace_node", "same_tree",
+    "subscript_items", "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -26,6 +26,15 @@ class _ChildFields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 _FIELDS = _ChildFields()
+
+
+def fields_with_children(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """The fields of `node` that may hold other nodes than contexts and operators, with their
+    values, in their order.
+    """
+    values = node.__dict__
+    for field in _FIELDS[type(node)]:
+        yield field, values.get(field)
 
 
 def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:

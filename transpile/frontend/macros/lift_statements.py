@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...core_functions import RESULT_FUNCTIONS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
-from ..ast_walk import copy_tree
+from ..ast_walk import copy_tree, fields_with_children
 from ..core_nodes import copy_location
 from .macro_context import Context
 
@@ -185,11 +185,12 @@ class _Lifter:
         """The statements that the operands of `node` which `choose` selects need, and a copy of
         `node` with the operands lifted; None if nothing was rewritten.
         """
-        parts = [(s, self.lift(s.get())) for s in choose(_slots(node))]
-        if all(not p.before and p.value is s.get() for s, p in parts):
+        operands = [slot.get() for slot in choose(_slots(node))]
+        parts = [*map(self.lift, operands)]
+        if not any(p.before or p.value is not e for p, e in zip(parts, operands, strict=True)):
             return None
         new: _N = _shallow_copy(node)
-        return self._fill_slots(choose(_slots(new)), [p for _, p in parts]), new
+        return self._fill_slots(choose(_slots(new)), parts), new
 
     def _fill_slots(
         self, slots: Sequence[_Slot], parts: Sequence[LiftedExpression]
@@ -346,7 +347,7 @@ def _shallow_copy(node: Any) -> Any:
 def _slots(node: ast.AST) -> list[_Slot]:
     """The places of the operands of `node`, in Python's order of evaluation."""
     slots: list[_Slot] = []
-    for field, value in ast.iter_fields(node):
+    for field, value in fields_with_children(node):
         if isinstance(value, ast.expr):
             slots.append(_Slot(field, node, field))
         elif isinstance(value, list):
