@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
 from time import perf_counter_ns
@@ -251,10 +251,18 @@ def _compile_stub(
     cells = own_cells | dict(helpers)
     inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
     outer = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
-    module = compile(outer, f"<transpile {function.__qualname__}>", "exec", dont_inherit=True)
-    code = _inner_code(_inner_code(module)).replace(co_name=function.__name__)
+    code = _stub_code(outer, function.__qualname__).replace(co_name=function.__name__)
     closure = tuple(cells[name] for name in code.co_freevars)
     return FunctionType(code, function.__globals__, closure=closure)
+
+
+@lru_cache(maxsize=256)
+def _stub_code(source: str, name: str) -> CodeType:
+    """The code of the stub in `source`, for the function of this qualified `name`. Kept: stubs for
+    one function, and for others of its name and signature, have the same text.
+    """
+    module = compile(source, f"<transpile {name}>", "exec", dont_inherit=True)
+    return _inner_code(_inner_code(module))
 
 
 def _inner_code(code: CodeType) -> CodeType:
