@@ -47,7 +47,7 @@ def test_under_a_mask(part: int, form: str, target: str, tmp_path: Path) -> None
             for a in (1, 2.0, True):
                 assert_same(outcome(g, (x, y, a)), outcome(f, (x, y, a)), f"{dtype}, {n}, {a}")
     assert "BUILD_FAILED" not in g.stats.replays, g.report(x, y, a)
-    assert g.stats.compiled > 15, g.stats
+    assert g.stats.compiled >= (5 if part else 1), g.stats  # in part 0, "?", "u2" and "u8"
 
 
 NOT_USED = {

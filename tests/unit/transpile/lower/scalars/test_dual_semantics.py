@@ -158,7 +158,7 @@ def test_what_overflows_wraps_unless_it_is_python_s(of_m: str, operate: Callable
         for k in (2, 5, 250):
             with np.errstate(all="ignore"):
                 assert answer(fused, m, x, k) == answer(operated, m, x, k), (m, x, k)
-    assert fused.stats.compiled
+    assert fused.stats.compiled or fused.stats.replays.keys() == {"GUARD_DIVISION"}
 
 
 @pytest.mark.share(26)
