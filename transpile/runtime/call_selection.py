@@ -307,7 +307,7 @@ class CallSelection:
         """As `add_time`, for the times so far: decides, unless more are needed. Where the times of
         single calls do not tell, it starts a series, and takes its time once it has ended.
         """
-        if self._is_timed(bucket, trials, "compiled") or trials.needs_compiled:
+        if self._awaits_series(bucket, trials, "compiled") or trials.needs_compiled:
             return False
         compiled_time = min(trials.compiled)
         may_try = trials.may_try_python
@@ -318,7 +318,7 @@ class CallSelection:
         if not may_try and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True
             return False
-        if may_try and (self._is_timed(bucket, trials, "python") or trials.needs_python):
+        if may_try and (self._awaits_series(bucket, trials, "python") or trials.needs_python):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
         python_time = min(trials.python) if may_try else _LONGEST_CALL  # taken for longer
@@ -330,9 +330,10 @@ class CallSelection:
             self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
 
-    def _is_timed(self, bucket: int, trials: _Trials, served: Served) -> bool:
-        """Whether a series of calls that are `served` in this way is being timed. Starts it once
-        there are times of single calls, if these are short; before that if `are_close`.
+    def _awaits_series(self, bucket: int, trials: _Trials, served: Served) -> bool:
+        """Whether a decision has to wait for a series of calls that are `served` in this way. The
+        series is started here, once there are times of single calls, if these are short; before
+        that if `are_close`. Of one that has ended, the shortest time joins those of single calls.
         """
         times = trials.compiled if served == "compiled" else trials.python
         series = trials.series.get(served)
