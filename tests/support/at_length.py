@@ -1,4 +1,4 @@
-"""Random examples for a judge: a few in a plain run of the tests, five times as many others with
+"""Random examples for a judge: a few in a plain run of the tests, twice as many others with
 ``--more``, thousands with ``--long``.
 """
 from __future__ import annotations
@@ -25,10 +25,10 @@ def at_length(
 
 
 def example_count(config: pytest.Config, few: int, many: int) -> int:
-    """How many examples a run draws: `few`, five times as many with ``--more``, or `many`."""
+    """How many examples a run draws: `few`, twice as many with ``--more``, or `many`."""
     if config.getoption("--long"):
         return many
-    return 5 * few if config.getoption("--more") else few
+    return 2 * few if config.getoption("--more") else few
 
 
 def judge_examples(

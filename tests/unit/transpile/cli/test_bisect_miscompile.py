@@ -44,7 +44,7 @@ def test_a_planted_bug_is_named(
     said = capsys.readouterr().out
     assert f"first wrong stage: {bug.stage} (" in said
     if bug.macro:
-        assert f"first wrong macro: {bug.macro} (firing 4 of 4, line 13)" in said
+        assert f"first wrong macro: {bug.macro} (firing 3 of 3, line 12)" in said
         assert "-        a, b = b, a + b\n+        a = b\n+        b = a + b\n" in said
     elif bug.stage == "simplify@3":
         assert "-        d = x[i + 2] - x[i]\n+        d = x[i] - x[i + 2]\n" in said
