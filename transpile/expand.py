@@ -1,4 +1,4 @@
-"""Macro expansion: Python → core Python. The table of all macros, in order, and the driver.
+"""Macro expansion: Python → core Python. The table of all macros, in order.
 
 Core Python is what lowering takes: ``for`` over a range with a plain name, plain assignment,
 ``if``, expressions over scalars and array elements, and lists filled by ``append``. It is still
@@ -15,7 +15,7 @@ A macro is a function from a node to what replaces it, or None. `expand` (called
    plain names; lists with several meanings are split.
 2. Inference over the whole function: which dicts are hash tables, which lists are lists of arrays
    or of lists; loops get one exit (`expand_function`).
-3. `_Driver` walks over the statements in order and keeps the facts about the local names. The
+3. `MacroDriver` walks over the statements in order and keeps the facts about the local names. The
    first macro of `MACROS` that fires on a node replaces it; the replacement is expanded in turn,
    until no macro fires. What remains unknown, lowering refuses.
 """
@@ -25,7 +25,6 @@ import ast
 from collections.abc import Collection, Hashable, Sequence
 from types import MappingProxyType
 
-from .analysis.flow_facts import join_environments
 from .analysis.liveness import names_assigned, names_read, upward_exposed
 from .containers.array_lists import (
     array_list_append,
@@ -111,11 +110,10 @@ from .frontend.language.tuple_replacement import (
 from .frontend.language.type_tests import class_alias, may_be_type_test, type_test
 from .frontend.language.unroll_constants import unroll_constant_loop
 from .frontend.language.while_to_for import while_to_for
-from .frontend.macros.lift_statements import LiftedExpression, lift_statement
 from .frontend.macros.macro_context import Context, Macro, ViewRule
-from .frontend.macros.macro_index import MacroIndex, fires_on
+from .frontend.macros.macro_driver import MacroDriver
+from .frontend.macros.macro_index import fires_on
 from .frontend.macros.macro_patterns import macro, register, registered
-from .frontend.macros.macro_trace import active_trace
 from .frontend.macros.tree_summary import TreeSummary, summarize_tree
 from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
 from .numpy.array_attributes import (
@@ -208,13 +206,13 @@ def expand_function(
     early = [m for m in branching if m in macros]
     if early and (may_be_type_test(summary, env) or summary.has(ast.Match, ast.Try)):
         early_cx = Context(tree, env, prologue, changed, VIEW_RULES)
-        tree.body = _Driver(early, early_cx).block(tree.body)
+        tree.body = MacroDriver(early, early_cx).block(tree.body)
     cx = Context(tree, env, prologue, changed, VIEW_RULES)
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)
     cx.facts.analyse_function(tree)
-    tree.body = _Driver(macros, cx).block(tree.body)
+    tree.body = MacroDriver(macros, cx).block(tree.body)
     if cx.facts.scalarized_tuples:
         drop_dead_tuples(tree.body, cx.facts.scalarized_tuples)
     if stored:
@@ -274,7 +272,7 @@ def expand_only(macros: Sequence[Macro], tree: ast.FunctionDef, env: Env) -> ast
     """A copy of `tree` with `macros` applied, and no other step of `expand_function`."""
     tree = copy_tree(tree)
     prologue: dict[Hashable, ast.stmt] = {}
-    body = _Driver(macros, Context(tree, env, prologue, view_rules=VIEW_RULES)).block(tree.body)
+    body = MacroDriver(macros, Context(tree, env, prologue, view_rules=VIEW_RULES)).block(tree.body)
     tree.body = [*prologue.values(), *body]
     return fix_missing_locations(tree)
 
@@ -292,129 +290,10 @@ def expand_try(
     try:
         for s in before:
             cx.facts.record(s)
-        return _Driver([try_statement, finally_statement], cx).block([copy_tree(s) for s in body])
+        driver = MacroDriver([try_statement, finally_statement], cx)
+        return driver.block([copy_tree(s) for s in body])
     finally:
         cx.expand, cx.facts.known = outer, known
-
-
-_TERMINATORS = ast.Return, ast.Raise, ast.Break, ast.Continue
-
-
-class _Driver:
-    """Applies macros to the statements of one function, in order, to a fixpoint.
-
-    ``cx.facts.known`` always holds before the statement at hand.
-    """
-
-    def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
-        self.index = MacroIndex(macros)
-        self.cx = cx
-        self.trace = active_trace()
-        cx.expand = self.block
-
-    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` expanded, up to the first one after which no other runs: type tests that are
-        decided leave such code behind.
-        """
-        out: list[ast.stmt] = []
-        for s in statements:
-            out += self.statement(s)
-            if out and isinstance(out[-1], _TERMINATORS):
-                break
-        return out
-
-    def statement(self, s: ast.stmt) -> list[ast.stmt]:
-        """`s` expanded until no macro fires on it: the replacement by the first macro that fires,
-        expanded in turn (`block`), or else `s` with its blocks expanded (`_descend`). Updates the
-        facts to those after `s`.
-        """
-        facts = self.cx.facts
-        before, rebound = dict(facts.known), facts.bind_within(s)
-        replacement = self._replace(s)
-        if replacement is not None:
-            # the walruses of `s` are in the replacement, and are bound there: undo bind_within
-            for name in rebound:
-                facts.known.pop(name, None)
-            facts.known |= {n: before[n] for n in rebound if n in before}
-            return self.block(replacement)
-        self._descend(s)
-        return [s]
-
-    def _replace(self, s: ast.stmt) -> list[ast.stmt] | None:
-        """The replacement of `s` by the first macro that fires on it; else `s` with the macros on
-        its expressions applied once, after the statements that those need. None if none fires.
-        """
-        self.cx.at = self.cx.within = s
-        trace = self.trace
-        if trace is not None:
-            if trace.exhausted:
-                return None
-            text = trace.before(s)
-        for candidate in self.index.candidates(s, self.cx):
-            new = candidate(s, self.cx)
-            if isinstance(new, list):
-                if trace is not None:
-                    trace.fired(candidate, s, text, new)
-                return new
-        return lift_statement(s, self.cx, self._rewrite)
-
-    def _rewrite(self, e: ast.expr) -> LiftedExpression | None:
-        """The replacement of `e` by the first macro that fires on it, and the statements that the
-        macro gave to `Context.before`; None if none fires.
-        """
-        outer, self.cx.at = self.cx.at, e
-        trace = self.trace
-        if trace is not None:
-            if trace.exhausted:
-                return None
-            text = trace.before(e)
-        try:
-            for candidate in self.index.candidates(e, self.cx):
-                new = candidate(e, self.cx)
-                if isinstance(new, ast.expr):
-                    before = self.cx.take_before()
-                    if trace is not None:
-                        trace.fired(candidate, e, text, [*before, new])
-                    return LiftedExpression(before, new)
-        finally:
-            self.cx.at = outer
-        return None
-
-    def _descend(self, s: ast.stmt) -> None:
-        """Expands the blocks of `s` in place. Updates the facts along each path: a loop body starts
-        with the facts at the head of every iteration; paths that meet join their facts. The
-        original code of a `ReplayIf` is not expanded.
-        """
-        facts = self.cx.facts
-        match s:
-            case ast.For() | ast.AsyncFor() | ast.While():
-                before = dict(facts.known)
-                facts.enter_loop(s)
-                with facts.iteration() as at_breaks:
-                    s.body = self._nested(s.body)
-                facts.known = join_environments(before, facts.known)
-                s.orelse = self.block(s.orelse)
-                facts.known = join_environments(facts.known, at_breaks)
-            case ReplayIf():
-                s.orelse = self.block(s.orelse)
-            case ast.If():
-                before = dict(facts.known)
-                s.body = self._nested(s.body)
-                after_body, facts.known = facts.known, before
-                s.orelse = self._nested(s.orelse)
-                facts.known = join_environments(after_body, facts.known)
-            case ast.With() | ast.AsyncWith():
-                facts.record(s)
-                s.body = self.block(s.body)
-            case _:
-                facts.record(s)
-
-    def _nested(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`block`, the body of a loop or branch, expanded."""
-        self.cx.depth += 1
-        out = self.block(block)
-        self.cx.depth -= 1
-        return out
 
 
 MACROS: tuple[Macro, ...] = (

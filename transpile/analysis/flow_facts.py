@@ -43,7 +43,7 @@ class Flow(Facts):
         for v in x:      enter_loop: v is an element of x; s is an int or what the body makes of it
             s += v       record
 
-    The driver of the macros (`transpile.expand._Driver`) makes the steps, since it expands each
+    The driver of the macros (`MacroDriver`) makes the steps, since it expands each
     statement under the facts before it: `record` passes a statement, `enter_loop` begins a loop,
     `join_environments` joins branches.
 

@@ -12,7 +12,7 @@ evaluate at all stays conditional::
     y = _t + _s                                _t = _any
                                            if _t:
 
-The driver in `transpile.expand` and the inliner call `lift_statement` on one statement.
+`MacroDriver` and the inliner call `lift_statement` on one statement.
 """
 from __future__ import annotations
 

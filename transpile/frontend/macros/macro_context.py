@@ -143,7 +143,7 @@ _DATA = (bool, int, float, complex, str, bytes, tuple)
 
 
 class Context:
-    """The state of the expansion of one function. The driver (`transpile.expand`) sets ``at``,
+    """The state of the expansion of one function. The driver (`MacroDriver`) sets ``at``,
     ``within`` and ``depth``, and keeps ``facts``.
 
     ``prologue``: statements that come first in the function, by `tree_key`. They are expressions of

@@ -1,11 +1,11 @@
 """Macro index: macros declare the node types and callees they fire on; a table lookup selects them.
 
 Without an index, each of some hundred macros would be called on each node. `fires_on` declares, at
-import, on which nodes a macro can fire. For a node, `MacroIndex.candidates` (which the driver in
-`transpile.expand` calls) computes a `_Key`: the node's type, the types of some parts, and what it
-calls. The macros whose declarations accept the key are cached by the key; of these, each macro
-whose ``when`` condition also holds is called. An index only saves time: a macro that is left out
-would have returned None.
+import, on which nodes a macro can fire. For a node, `MacroIndex.candidates` (which `MacroDriver`
+asks) computes a `_Key`: the node's type, the types of some parts, and what it calls. The
+macros whose declarations accept the key are cached by the key; of these, each macro whose ``when``
+condition also holds is called. An index only saves time: a macro that is left out would have
+returned None.
 """
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class MacroIndex:
 
     def candidates(self, node: ast.AST, cx: Context) -> Iterator[Callable[..., Any]]:
         """The macros that may fire on `node`, in the order of ``MACROS``; all others would return
-        None. The driver in `transpile.expand` calls them in turn, until one fires.
+        None. `MacroDriver` calls them in turn, until one fires.
 
             np.sum(x)   →   the key (Call, callee np.sum)
                         →   array_reduction, reduction_identity, …: 14 of more than 100 macros

@@ -2,7 +2,7 @@
 
 For ``TRANSPILE_DEBUG=macros`` and for the bisect tool, which finds the first wrong firing by
 expanding a function with limits, as LLVM's ``-opt-bisect-limit`` does with passes. The driver in
-``transpile.expand`` calls `active_trace` once for each run.
+`MacroDriver` calls `active_trace` once for each run.
 """
 from __future__ import annotations
 
