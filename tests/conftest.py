@@ -2,11 +2,11 @@
 
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
 always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
-named: ``pytest tests/unit/…/test_x.py`` takes all of these. ``--more`` takes instead the next cases
-of these tests, five times as many, and draws twice as many other random programs: what `.ci/run`
-adds to a plain run, as far as they go in the time that ``--seconds`` gives. ``--long``
-takes everything, also tests that are marked ``long``. A case named on the command line,
-``test_x.py::test_y[case]``, is always run.
+named: ``pytest tests/unit/…/test_x.py`` takes all of these, but for tests that are marked. With
+``--more`` a run takes instead the next cases of these tests, five times as many, and draws twice as
+many other random programs: what `.ci/run` adds to a plain run, as far as they go in the time that
+``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``. A case named
+on the command line, ``test_x.py::test_y[case]``, is always run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
 hand; it shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that
