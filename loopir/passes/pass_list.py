@@ -145,6 +145,11 @@ def _counts_in_lanes(kernel: Kernel) -> bool:
     return any(DTYPES[a.init.dtype].kind in "iu" for loop in loops for a in loop.accs)
 
 
+def _has_vector_maps_in_loops(kernel: Kernel) -> bool:
+    """Whether a vector loop without accumulators stands directly in a scalar loop."""
+    return any(isinstance(s, VecLoop) and not s.accs for loop in _loops(kernel) for s in loop.body)
+
+
 def _branches_in_loops(kernel: Kernel) -> bool:
     """Whether there is a branch in a loop."""
     return any(contains(loop, If) for loop in _loops(kernel))
@@ -385,7 +390,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="lanes are final, so fused reductions keep their order",
     ),
     Pass(
-        run=jam_rows, when=contains_nest, takes_machine=True,
+        run=jam_rows, when=_has_vector_maps_in_loops, takes_machine=True,
         reason="takes rows without reductions, which jam leaves; common_subexpressions shares"
         " their loads",
     ),

@@ -22,6 +22,17 @@ def test_a_program_is_timed() -> None:
     assert told[-1].split()[:5] == ["variance", "64", "2", "→", "2"]
 
 
+def test_a_small_function_passes_few_files_of_the_compiler() -> None:
+    """A sum of three lines, once all that is cached is there: each macro and pass that cannot
+    change it is left out before its file is entered.
+    """
+    words = ("sum", "--target", "avx2")
+    (line,) = lines(*words, bench="tests.bench.compile_time", heading=1)
+    _, files, macros, *_ = line.split()
+    assert int(files) <= 180
+    assert int(macros) <= 150
+
+
 def test_spellings_of_an_idiom_are_timed() -> None:
     told = lines("sum if", "--size", "64", bench="tests.bench.spellings", heading=1)
     assert told[0].split()[:2] == ["sum", "if"]
