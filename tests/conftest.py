@@ -42,7 +42,7 @@ STARTED = time.monotonic()
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 """Machine code serves all calls that it can, however short: the tests are about its answers."""
 
-UNIT_SHARE = 5
+UNIT_SHARE = 8
 """Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
 A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
 """
@@ -234,9 +234,11 @@ def _hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
     Most tests are about the stages before the C compiler. What it makes of the C text with the
     flags that users get is met by the tests in `ABOUT_C`, by those that are marked ``users_flags``,
-    and by ``--more`` and ``--long``.
+    by one in four with ``--more``, and by ``--long``.
     """
-    has_time = request.config.getoption("--more") or request.node.get_closest_marker("users_flags")
+    is_one_in_four = crc32(request.node.nodeid.encode()) % 4 == 0
+    has_time = (request.config.getoption("--more") and is_one_in_four) or (
+        request.node.get_closest_marker("users_flags"))
     is_about_c = any(folder in request.path.parents for folder in ABOUT_C)
     if not has_time and not is_about_c and (flags := hurried_flags()):
         monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags(*flags))

@@ -118,7 +118,7 @@ def _run_forked(
     try:
         return _number(server)
     except TimeoutError:
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)  # with what it has forked
         server.settimeout(None)
         _number(server)
         raise subprocess.TimeoutExpired(words, timeout) from None
@@ -208,7 +208,8 @@ def _load() -> None:
 def _prepare(
     env: dict[str, str], cwd: str, streams: Sequence[int], paths: list[str]
 ) -> None:
-    """Gives the forked process its environment, folder, streams and path of imports."""
+    """Gives the forked process a group, its environment, folder, streams and path of imports."""
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(env)
