@@ -42,7 +42,7 @@ STARTED = time.monotonic()
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 """Machine code serves all calls that it can, however short: the tests are about its answers."""
 
-UNIT_SHARE = 8
+UNIT_SHARE = 12
 """Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
 A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
 """

@@ -1,6 +1,6 @@
 """Traps: a call of what ``fuse`` gives cannot be told from one of the function itself.
 
-A plain run tries all traps, one in three with two kinds of arguments, and one in four with the
+A plain run tries all traps, one in six with two kinds of arguments, and one in four with the
 compiler flags that users get; it asks one in twelve for its report. ``--more`` tries the others
 with these flags; ``--long`` does everything with all.
 """
@@ -39,7 +39,7 @@ def test_trap(trap: Trap, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     fused = fuse(function, on_reject="silent")
     nearly(trap.near)
     chance = crc32(trap.line.encode())
-    for case in trap.cases if everything else trap.cases[: 2 if chance % 3 == 0 else 1]:
+    for case in trap.cases if everything else trap.cases[: 2 if chance % 6 == 0 else 1]:
         for mood in MOODS:
             wanted = seen(function, case, mood, names)
             for again in ("first", "second", "third")[: 3 if everything else 2]:
