@@ -156,9 +156,11 @@ class _Conflicts:
 
 @memoized_by
 def _memory_conflicts(loop: Splittable, kernel: Kernel) -> _Conflicts:
-    """The conflicts of `loop` about memory, given the kernel's header only: kept, since the C of a
-    parallel loop asks several times. For each array that it writes, in the order of the
-    first stores, with all arrays that may share memory with it; the first that applies:
+    """The conflicts of `loop` about memory. ``kernel``: only its header counts. The answer is kept
+    with the loop, as the C of a parallel loop asks several times.
+
+    For each array that the loop writes, in the order of the first stores, with all arrays that may
+    share memory with it; the first that applies:
 
     - on some axis the subscripts of different iterations differ (`_is_apart`): no conflict;
     - dependence analysis shows that no iteration depends on another: no conflict for any array;

@@ -37,7 +37,7 @@ from ..memory.promote import promote
 from ..vector.vectorize_legality import vectorization_obstacle
 from ..vector.vectorize_outer import can_run_in_lockstep
 
-__all__ = ["is_cheap_to_repeat", "has_better_order", "permute_loops"]
+__all__ = ["has_better_order", "is_cheap_to_repeat", "permute_loops"]
 
 
 def permute_loops(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
