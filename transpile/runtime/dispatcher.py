@@ -389,7 +389,7 @@ class Dispatcher(WrappedFunction):
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised, or None. Raises faults, as below."""
+        """A variant that records which operation raised, or None. Raises what may be retried."""
         with self._lock.held:
             if not failed.recording_tried:
                 from .. import knobs

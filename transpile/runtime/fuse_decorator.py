@@ -42,6 +42,7 @@ _Q = ParamSpec("_Q")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 _Self = TypeVar("_Self")
+
 _MANY_CALLS = 32
 """Calls of a region after which its statements may be put in place of a call."""
 
