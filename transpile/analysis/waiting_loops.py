@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from types import ModuleType
 from typing import TypeGuard
 
@@ -36,7 +36,7 @@ _PURE = (
 
 def names_waited_for(
     loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
-    members: Container[str] = (),
+    members: Container[str] = (), resized: Collection[str] = (),
 ) -> list[str]:
     """The names whose change elsewhere the loop `loop` waits for, sorted; none if it does not wait.
     The lowering of ``while`` asks, and refuses a loop that waits: a kernel might never see the
@@ -52,9 +52,11 @@ def names_waited_for(
 
     ``resolve``: what a name or dotted name means outside of the function; None: it is local.
     ``members``: local names that stand for attributes and items of objects, which are memory.
+    ``resized``: the lists whose length an iteration changes by a variable of its own, and so what
+    ``st[-1]`` is.
     """
     sources = _sources(loop)
-    changed = _changed(loop, function, resolve)
+    changed = _changed(loop, function, resolve, resized)
     local = local_names(function)
 
     def waited_for(test: ast.expr, *, in_memory: bool) -> set[str]:
@@ -185,10 +187,11 @@ def _root(node: ast.expr) -> str | None:
 
 
 def _changed(
-    loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object]
+    loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
+    resized: Collection[str],
 ) -> set[str]:
     """The names of objects that an iteration changes, and of views and other names of them."""
-    changed = {*_changed_directly(loop, resolve)}
+    changed = {*_changed_directly(loop, resolve), *resized}
     bindings = [pair for n in walk_nodes(*function.body) for pair in name_bindings(n)]
     views = {(to.id, root) for to, value in bindings if (root := _root(value))}
     size = 0

@@ -22,12 +22,15 @@ from loopir.nodes import Call, Var
 
 from ...analysis.waiting_loops import names_waited_for
 from ...codes.lowering_codes import HELP_FOR_ITERABLES
+from ...frontend.ast_names import bound_names, names_used
 from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
 from ...types.value_types import ArgType, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
+from ..state.generated_names import counter_name
+from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound
@@ -114,9 +117,8 @@ def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     that another thread or a signal handler does.
     """
     b = ctx.b
-    if names := names_waited_for(
-        node, ctx.tree, partial(resolve_object, ctx), ctx.members.reads
-    ):
+    resolve, resized = partial(resolve_object, ctx), _resized_lists(ctx, node)
+    if names := names_waited_for(node, ctx.tree, resolve, ctx.members.reads, resized):
         changed = " or ".join(f"`{name}`" for name in names)
         message = f"the loop waits until another thread or a signal handler changes {changed}"
         refuse("LOWER_UNSUPPORTED", message, node, help=_WAITING_HELP)
@@ -129,6 +131,12 @@ def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
         exits_early=True,
     )
     lower_loop_body(ctx, frame, live)
+
+
+def _resized_lists(ctx: Lowering, loop: ast.While) -> set[str]:
+    """The names by which the body of `loop` reads lists whose number of items it changes."""
+    changed = ctx.lists.counters & bound_names(*loop.body)
+    return {name for name in names_used(loop) if counter_name(name.partition(".")[0]) in changed}
 
 
 def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:

@@ -65,6 +65,62 @@ def test_which_loops_wait(names: str, loop: str) -> None:
     assert " ".join(names_waited_for(node, tree, resolve)) == names
 
 
+def next_smaller(x):
+    stack, out = [], np.full(len(x), -1)
+    for i in range(len(x)):
+        while stack and x[stack[-1]] > x[i]:
+            out[stack.pop()] = i
+        stack.append(i)
+    return out, len(stack)
+
+
+def falling(x):
+    n, stack = 0, []
+    for v in x:
+        while stack and stack[-1] > v:
+            n += 1
+            if n > 40:
+                break
+            stack.pop()
+        stack.append(v)
+    return n, len(stack)
+
+
+def hull_size(x):
+    points = []
+    for i in range(len(x)):
+        while len(points) > 1 and x[i] * (i - points[-1][0]) <= points[-1][1]:
+            points.pop()
+        points.append((i, x[i]))
+    return len(points)
+
+
+def grows_until(x):
+    path = [x[0]]
+    while path[-1] < 50:
+        path.append(path[-1] * 1.5 + 1)
+    return len(path), path[-1]
+
+
+def halves(x):
+    rest, n = [], 0
+    for v in x:
+        rest.append(v)
+    while rest and rest[0] < 100:
+        rest.pop()
+        n += 1
+    return n, len(rest)
+
+
+@pytest.mark.parametrize("function", [next_smaller, falling, hull_size, grows_until, halves])
+def test_lists_that_an_iteration_makes_longer_or_shorter_are_not_waited_for(function: Any) -> None:
+    fused = fuse(function, on_reject="raise")
+    for x in ([3.0, 1.0, 2.0, 5.0, 4.0, 0.0, 7.0], [9.0] * 5, [1.0]):
+        wanted, got = function(np.array(x)), fused(np.array(x))
+        assert repr(got) == repr(wanted)
+    assert fused.stats.compiled == 3
+
+
 def spin(flag):
     n = 0
     while flag[0] == 0:
