@@ -30,7 +30,6 @@ from ...types.typed_values import TRUE, Num
 from ...types.value_types import ArgType, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import counter_name
-from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound

@@ -105,7 +105,7 @@ def grows_until(x):
 def halves(x):
     rest, n = [], 0
     for v in x:
-        rest.append(v)
+        rest.append(v + 1)
     while rest and rest[0] < 100:
         rest.pop()
         n += 1
