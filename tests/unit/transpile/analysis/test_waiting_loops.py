@@ -103,9 +103,8 @@ def grows_until(x):
 
 
 def halves(x):
-    rest, n = [], 0
-    for v in x:
-        rest.append(v + 1)
+    rest, n = [0.0], 0
+    rest.extend(v + 1 for v in x)
     while rest and rest[0] < 100:
         rest.pop()
         n += 1
