@@ -187,7 +187,10 @@ def _dtype(name: str) -> str:
     except TypeError:
         dtype_name = None
     if dtype_name is None:
-        raise ValueError(f"{name!r} is not an element type (known: {', '.join(ELEMENTS)})")
+        raise ValueError(
+            f"{name!r} is not an element type (known: {', '.join(ELEMENTS)}; of Python's numbers: "
+            f"int, float, complex, bool)"
+        )
     return dtype_name
 
 

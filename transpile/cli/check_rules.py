@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import linecache
 import re
-from collections.abc import Callable, Iterable
+import tokenize
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from loopir.lazy_dataclass import record
@@ -17,28 +19,31 @@ __all__ = ["CheckRules", "parse_codes"]
 _LEFT_TO_PYTHON = ("LOWER", "SOURCE", "BUILD", "GUARD", "VERIFY")
 """The beginnings of the codes by which a loop is left to Python."""
 
-_MOST_HEADER_LINES = 50
-"""The most lines of decorators that are looked at before a ``def``."""
-
 _COMMENT = re.compile(r"#\s*transpile:\s*ignore\b(?:\[([^\]]*)\])?")
 
 
 def parse_codes(words: Iterable[str], where: str) -> tuple[str, ...]:
     """The codes, or what codes begin with, in `words`, which are separated by commas.
 
-    Raises ValueError, which names `where` and the codes, for a word with which none begins.
+    Raises ValueError, which names `where` and the codes, for a word with which none begins, and for
+    words without a code, such as those of ``--select ""``.
     """
+    words = [*words]
     codes = [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
     for code in codes:
         if not any(known.startswith(code) for known in CODES):
             near = difflib.get_close_matches(code, CODES, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
-            families = dict.fromkeys(known.partition("_")[0] for known in CODES)
-            raise ValueError(
-                f"{where} {code}: no code begins like this; {hint}(they begin with "
-                f"{', '.join(families)}; transpile --explain lists all)"
-            )
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{where} {code}: no code begins like this{hint} {_families()}")
+    if words and not codes:
+        raise ValueError(f"{where}: there is no code {_families()}")
     return tuple(codes)
+
+
+def _families() -> str:
+    """What codes begin with: the end of a message."""
+    families = dict.fromkeys(known.partition("_")[0] for known in CODES)
+    return f"(they begin with {', '.join(families)}; transpile --explain lists all)"
 
 
 @record(frozen=True, slots=True)
@@ -57,8 +62,11 @@ class CheckRules:
         A comment counts for its line; at a ``def``, or a decorator above it, for the whole
         function; without codes, for all codes. Raises ValueError for a code that does not exist.
         """
-        comments = _ignored_codes_by_line(report)
-        whole = next((comments[n] for n in _header_lines(report) if n in comments), None)
+        linecache.checkcache(report.path)
+        lines = report.source or dict(enumerate(linecache.getlines(report.path), 1))
+        comments = _ignored_codes_by_line(report, lines)
+        header = _header_lines(report, lines)
+        whole = next((comments[n] for n in header if n in comments), None)
         kept = [
             rejection
             for rejection in report.rejections
@@ -92,10 +100,12 @@ class CheckRules:
         return unexplained or any(code.startswith(_LEFT_TO_PYTHON) for code in codes)
 
 
-def _ignored_codes_by_line(report: Report) -> dict[int, tuple[str, ...]]:
+def _ignored_codes_by_line(
+    report: Report, lines: Mapping[int, str]
+) -> dict[int, tuple[str, ...]]:
     """The codes of ``# transpile: ignore[…]`` by line; all codes without brackets."""
     found = {}
-    for number, line in report.source.items():
+    for number, line in lines.items():
         match = _COMMENT.search(line) if "transpile:" in line else None
         if match:
             where = f"{Path(report.path).name}:{number}: ignore"
@@ -104,14 +114,21 @@ def _ignored_codes_by_line(report: Report) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _header_lines(report: Report) -> list[int]:
-    """The lines of a function's decorators and ``def``."""
-    lines = []
-    for number in range(report.line, report.line + _MOST_HEADER_LINES):
-        lines.append(number)
-        if re.match(r"\s*def\b", report.source.get(number, "def")):
-            break
-    return lines
+def _header_lines(report: Report, lines: Mapping[int, str]) -> list[int]:
+    """The lines of a function's decorators and of its ``def`` up to the colon; the first line of a
+    lambda.
+    """
+    texts = iter([lines[n].rstrip("\n") + "\n" for n in sorted(lines) if n >= report.line])
+    depth, in_def = 0, False
+    try:
+        for token in tokenize.generate_tokens(lambda: next(texts, "")):
+            depth += (token.string in "([{") - (token.string in ")]}")
+            in_def = in_def or (token.string == "def" and depth == 0)
+            if in_def and token.string == ":" and depth == 0:
+                return [*range(report.line, report.line + token.start[0])]
+    except (tokenize.TokenError, SyntaxError):
+        pass  # a part of a statement, as around a lambda
+    return [report.line]
 
 
 def _matches(codes: tuple[str, ...] | None, rejection: Rejection) -> bool:

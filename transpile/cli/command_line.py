@@ -264,6 +264,9 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
             print(f"transpile: {file}", file=sys.stderr)
             status, has_output = 2, True
             continue
+        for bad_cell in file.bad_cells:
+            print(f"transpile: {bad_cell}", file=sys.stderr)
+            status, has_output = 2, True
         found = fused_functions(file, every=options.all)
         for name, line in file.inner:
             text = f"`{name}` is made when another function runs; --run reports on it"

@@ -44,18 +44,26 @@ class LoadedFile:
     defined: tuple[Any, ...] = ()  # functions that may have no name
     inner: tuple[tuple[str, int], ...] = ()  # fused functions that are made inside others: lines
     status: int = 0  # the exit status of a script
+    bad_cells: tuple[UnreadableFile, ...] = ()  # of a notebook, which were left out
 
 
 def read_file(path: str, modules: Modules) -> LoadedFile:
-    """The functions and constants of a file, read without running it. Raises UnreadableFile."""
-    cells = compiled_cells(path)
+    """The functions and constants of a file, read without running it. Raises UnreadableFile; cells
+    of a notebook that are not Python are left out, as long as there are others.
+    """
+    bad_cells: list[UnreadableFile] = []
+    cells = compiled_cells(path, bad_cells)
+    if bad_cells and not cells:
+        raise bad_cells[0]
     try:
         module = modules.read(path, cells)
     except WrongOption as error:
         raise UnreadableFile(f"{path}:{error.line}: {error}") from None
     inner = tuple((node.name, node.lineno) for node in module.inner)
     names = frozenset(cell.name for cell in cells)
-    return LoadedFile(path, module.names, names, tuple(module.defined), inner)
+    return LoadedFile(
+        path, module.names, names, tuple(module.defined), inner, bad_cells=tuple(bad_cells)
+    )
 
 
 def run_script(path: str, args: Sequence[str]) -> LoadedFile:

@@ -19,6 +19,9 @@ __all__ = ["Cell", "UnreadableFile", "compiled_cells", "find_files"]
 
 _SUFFIXES = (".py", ".ipynb")
 
+_COMMANDS = ("bisect", "reduce")
+"""The first words of the command that are no file."""
+
 _MAGIC = re.compile(r"(\s*)(?:[%!?]|[\w\s,.]*=\s*[%!]|[\w.]+\?{1,2}\s*$)")
 """A line of a cell that is IPython's, not Python's."""
 
@@ -67,8 +70,11 @@ def _hint_for_missing(path: str) -> str:
     if separator and os.path.isfile(file):
         return f"; FILE::FUNCTION is for bisect and reduce, a report is on all functions of {file}"
     folder, name = os.path.split(path)
+    if not folder and (command := difflib.get_close_matches(name, _COMMANDS, n=1)):
+        return f"; did you mean transpile {command[0]} FILE?"
     known = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    close = difflib.get_close_matches(name, [n for n in known if n.endswith(_SUFFIXES)], n=1)
+    files = [n for n in known if n.endswith(_SUFFIXES) and os.path.exists(os.path.join(folder, n))]
+    close = difflib.get_close_matches(name, files, n=1)
     return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
 
 
@@ -84,8 +90,12 @@ def _is_searched(folder: Path) -> bool:
     return not hidden and not (folder / "pyvenv.cfg").exists()
 
 
-def compiled_cells(path: str) -> list[Cell]:
-    """The Python of a file: one cell, or the code cells of a notebook. Raises UnreadableFile."""
+def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> list[Cell]:
+    """The Python of a file: one cell, or the code cells of a notebook.
+
+    ``bad_cells``: takes the errors of cells that are not Python, so that the others are returned.
+    Without it, and for all other errors, raises UnreadableFile.
+    """
     try:
         text = Path(path).read_bytes()
     except OSError as error:
@@ -97,7 +107,12 @@ def compiled_cells(path: str) -> list[Cell]:
         name = f"{path}:{number}"
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = len(source), None, lines, name
-        cells.append(_compiled(name, source.encode()))
+        try:
+            cells.append(_compiled(name, source.encode()))
+        except UnreadableFile as error:
+            if bad_cells is None:
+                raise
+            bad_cells.append(error)
     return cells
 
 

@@ -112,7 +112,11 @@ def read_source(fn: Callable[..., Any]) -> Source:
     if code.co_name == "<lambda>":
         raise _unavailable("a lambda has no source of its own", help="write it as a `def`")
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise Refused(Rejection("LOWER_UNSUPPORTED", f"`{fn.__name__}` is an async function"))
+        raise Refused(Rejection(
+            "LOWER_UNSUPPORTED",
+            f"`{fn.__name__}` is an async function",
+            help="move its loops to a `def` of their own, and decorate that",
+        ))
     linecache.checkcache(code.co_filename)
     text = _text_of(fn)
     read = _read.get(fn)

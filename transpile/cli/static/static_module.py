@@ -37,6 +37,10 @@ from .static_values import (
 
 __all__ = ["Modules", "StaticModule"]
 
+_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @record
 class StaticModule:
     """What was read of one module."""
@@ -45,7 +49,7 @@ class StaticModule:
     codes: list[types.CodeType]  # of all functions and classes, outer ones first
     defined: list[Any] = field(default_factory=list)
     """Every function at the top or in a class, also those that a decorator replaced."""
-    inner: list[ast.FunctionDef] = field(default_factory=list)
+    inner: list[_Def] = field(default_factory=list)
     """Functions in others that are decorated by ``fuse``; they are made when these run."""
 
     @property
@@ -140,7 +144,7 @@ class _Reader:
                     self._import(alias)
             case ast.ImportFrom():
                 self._import_from(node)
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._bind(node.name, self._function(node))
             case ast.ClassDef():
                 self._bind(node.name, self._class(node))
@@ -294,7 +298,7 @@ class _Reader:
 
     # -- definitions
 
-    def _function(self, node: ast.FunctionDef) -> Any:
+    def _function(self, node: _Def) -> Any:
         """The function of a ``def``, decorated as far as the decorators are known."""
         line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         try:
@@ -324,7 +328,7 @@ class _Reader:
                 raise WrongOption(error, decorator.lineno) from None
             return _at(decorator)
 
-    def _is_fused(self, node: ast.FunctionDef) -> bool:
+    def _is_fused(self, node: _Def) -> bool:
         """Whether a decorator of the function is ``fuse``, with or without options."""
         for decorator in node.decorator_list:
             callee = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -343,7 +347,7 @@ class _Reader:
             raise NotStatic
         return found[0]
 
-    def _function_object(self, code: types.CodeType, node: ast.FunctionDef | ast.Lambda) -> Any:
+    def _function_object(self, code: types.CodeType, node: _Def | ast.Lambda) -> Any:
         """The function with its defaults and annotations, as far as they are known."""
         cells = tuple(
             self._class_cell
@@ -461,13 +465,16 @@ class _Reader:
             match inner:
                 case ast.Name(id=name, ctx=ast.Store()):
                     self._scope[-1][name] = unknown
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                case (
+                    ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name)
+                    | ast.ClassDef(name=name)
+                ):
                     self._scope[-1].setdefault(name, unknown)
                 case ast.alias(name=name, asname=asname):
                     self._scope[-1].setdefault((asname or name).partition(".")[0], unknown)
         before, self._uncertain = self._uncertain, True
         for block in _blocks(node):
-            definitions = (ast.FunctionDef, ast.ClassDef, ast.If, ast.Try, ast.With, ast.For)
+            definitions = (*_DEFS, ast.ClassDef, ast.If, ast.Try, ast.With, ast.For)
             self._read_block([s for s in block if isinstance(s, definitions)])
         self._uncertain = before
 
@@ -482,9 +489,9 @@ def _names_stored(code: types.CodeType) -> set[str]:
     return {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
 
 
-def _inner_functions(node: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+def _inner_functions(node: _Def) -> Iterator[_Def]:
     """The functions inside `node`."""
-    return (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node)
+    return (n for n in ast.walk(node) if isinstance(n, _DEFS) and n is not node)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -80,6 +80,46 @@ def test_a_comment_at_a_def_is_for_the_function(tmp_path: Path) -> None:
     assert check(tmp_path, text, "--select", "FUSE") == 0
 
 
+@pytest.mark.parametrize("header", [
+    "@fuse  # {}\ndef shown(x):",
+    "@fuse(\n    target='auto',  # {}\n)\ndef shown(x):",
+    "@fuse\ndef shown(  # {}\n    x,\n):",
+    "@fuse\ndef shown(\n    x,  # {}\n    k={{1: 2}}[1],\n):",
+    "@fuse\ndef shown(\n    x,\n) -> dict[str, int]:  # {}",
+    "@fuse\nasync def shown(x):  # {}",
+])
+def test_a_comment_anywhere_in_the_header_is_for_the_function(header: str, tmp_path: Path) -> None:
+    for comment, status in (("transpile: ignore[LOWER]", 0), ("transpile: ignore[FUSE]", 1)):
+        text = f"""\
+from transpile import fuse
+class Shown:
+    @fuse
+    def first(self): ...
+{header.format(comment)}
+    for v in x:
+        print(v)
+"""
+        assert check(tmp_path, text) == status
+
+
+def test_a_comment_in_the_line_of_a_lambda(tmp_path: Path) -> None:
+    text = "from transpile import fuse\nf = fuse(lambda x: [print(v) for v in x])"
+    assert check(tmp_path, text) == 1
+    assert check(tmp_path, f"{text}  # transpile: ignore[SOURCE]") == 0
+
+
+def test_a_comment_in_the_body_is_for_its_line(tmp_path: Path) -> None:
+    text = """\
+from transpile import fuse
+@fuse
+async def shown(x):
+    k = 1  # transpile: ignore
+    for v in x:
+        print(v)
+"""
+    assert check(tmp_path, text) == 1
+
+
 def test_only_what_fails_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,3 +189,7 @@ def test_codes_that_there_are_not() -> None:
     assert parse_codes(["lower, VECTOR_SMALL", ""], "--select") == ("LOWER", "VECTOR_SMALL")
     with pytest.raises(ValueError, match=r"--select VECTR: .*did you mean VECTOR.*FUSE, LOWER"):
         parse_codes(["VECTR"], "--select")
+    for words in ([""], [","], [" ", ""]):
+        with pytest.raises(ValueError, match=r"--ignore: there is no code \(they begin with FUSE"):
+            parse_codes(words, "--ignore")
+    assert parse_codes([], "--ignore") == ()

@@ -135,6 +135,36 @@ def test_a_cell_that_is_no_python(tmp_path: Path) -> None:
         compiled_cells(str(path))
 
 
+def test_a_cell_that_is_no_python_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = notebook(tmp_path / "bad.ipynb", "def f(:", FILE.format(name="scale"), "else")
+    assert main([str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("scale(x: ")
+    assert [line.split(" ")[2] for line in err.splitlines()] == [f"{path}:1:1:", f"{path}:3:1:"]
+    path = notebook(tmp_path / "bad.ipynb", "def f(:")
+    assert main([str(path)]) == 2
+    assert "SOURCE_UNPARSABLE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("word", "said"), [
+    ("bisekt", "; did you mean transpile bisect FILE?"),
+    ("reduc", "; did you mean transpile reduce FILE?"),
+    ("kernel.py", "; did you mean kernels.py?"),
+    ("gone.py", "No such file or directory"),  # a link that leads nowhere is no suggestion
+])
+def test_words_that_are_no_file(
+    word: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels.py").write_text("")
+    (tmp_path / "gone.py").symlink_to("nowhere")
+    with pytest.raises(UnreadableFile) as raised:
+        find_files([word])
+    assert str(raised.value).endswith(said)
+
+
 @pytest.mark.parametrize(("name", "said"), [
     ("kernels.py::f", "; FILE::FUNCTION is for bisect and reduce, a report is on all functions of"),
     ("kernel.py", "; did you mean "),

@@ -344,3 +344,29 @@ def make():
     def plain(x): return x
 """)
     assert [(node.name, node.lineno) for node in module.inner] == [("made", 4), ("other", 6)]
+
+
+def test_async_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They stay Python, and the command says so, wherever they are."""
+    path = tmp_path / "tasks.py"
+    path.write_text("""\
+from transpile import fuse
+@fuse
+async def serve(x):
+    for v in x: await v
+class Task:
+    @fuse
+    async def run(self): ...
+if undefined():
+    @fuse
+    async def maybe(x): ...
+def make():
+    @fuse
+    async def made(x): ...
+""")
+    assert main([str(path), "--check"]) == 1
+    out, err = capsys.readouterr()
+    for name in ("serve", "run", "maybe"):
+        assert f"`{name}` is an async function" in out
+    assert "help: move its loops to a `def` of their own" in out
+    assert "`made` is made when another function runs" in err
