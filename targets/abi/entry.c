@@ -24,6 +24,9 @@ typedef struct {
 typedef struct { char *data; int64_t dims[MAX_RANK], strides[MAX_RANK]; } tp_array;
 typedef union { double f64; int64_t i64; uint8_t u8; } tp_scalar;
 typedef struct { object head; tp_scalar value; } numpy_scalar;
+typedef struct { object head; double value; } number;                   /* a float */
+typedef struct { object head; intptr_t tag; uint32_t digit; } whole_number;       /* an int below 2**30, see `int_of` */
+enum { SIGNED_COUNT = 1, SIGN_BITS };                   /* what an int's tag is: `int_layout` in object_layout.py */
 
 /* One parameter: `ParameterSpec` of parameter_specs.py has a description of each field. */
 typedef struct { int64_t kind; void *type; int64_t rank, strided, bytes, flags, steps[MAX_RANK]; } param;
@@ -38,10 +41,10 @@ static struct {
     object *ndarray, *floats, *ints, *bools, *truth;
     object *(*from_int)(long long);
     long long (*as_int)(object *, int *);
-    double (*as_float)(object *);
     void *(*release)(void);
     void (*acquire)(void *);
     void (*restore)(object *, object *, object *);
+    intptr_t int_layout;                                /* 0: unknown */
 } py;
 
 void tp_bind(const uintptr_t *addresses)
@@ -121,6 +124,15 @@ static int take_array(const param *p, const object *given, tp_array *out, int64_
     return is_empty || !misfits;
 }
 
+/* The value of an int; `over` becomes true where it does not fit 64 bits. */
+static int64_t int_of(object *given, int *over)
+{
+    const whole_number *n = (const whole_number *)given;
+    if (py.int_layout == SIGNED_COUNT && -1 <= n->tag && n->tag <= 1) return n->tag ? n->tag * (int64_t)n->digit : 0;
+    if (py.int_layout == SIGN_BITS && n->tag < 16) return (1 - (n->tag & 3)) * (int64_t)n->digit;
+    return py.as_int(given, over);
+}
+
 /* Whether the object `given` is a scalar of exactly the class that the parameter `p` wants (no subclass, no conversion); then `out`
  * is its value. An int that does not fit 64 bits matches no kernel. `extent`: the largest extent so far; an int of 64 bits is one,
  * too, as it may be a trip count. `p->flags` of a NumPy scalar: whether it is such an int. */
@@ -129,10 +141,10 @@ static int take_scalar(const param *p, object *given, tp_scalar *out, int64_t *e
     int over = 0;
     if (given->type != p->type) return 0;
     switch (p->kind) {
-    case FLOAT: out->f64 = py.as_float(given); return 1;
+    case FLOAT: out->f64 = ((const number *)given)->value; return 1;
     case BOOL: out->i64 = given == py.truth; return 1;
     case INT:
-        out->i64 = py.as_int(given, &over);
+        out->i64 = int_of(given, &over);
         if (out->i64 > *extent) *extent = out->i64;
         return !over;
     default:                                            /* NUMPY: the bits as they are, of any dtype */

@@ -18,6 +18,7 @@ static struct {
     object *bytes, *bytearrays;                         /* the classes, and functions that give the data */
     char *(*in_bytes)(object *), *(*in_bytearray)(object *);
     object *views, *arrays;                             /* the classes memoryview and array.array */
+    intptr_t in_tuple;                                  /* where the items of a tuple begin, in bytes; 0: unknown */
 } lists;
 
 void tp_bind_items(const uintptr_t *addresses)
@@ -25,12 +26,17 @@ void tp_bind_items(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof lists / sizeof *addresses; i++) ((uintptr_t *)&lists)[i] = addresses[i];
 }
 
-typedef struct { object head; double value; } number;
-
 /* Item `k` of a list or tuple; borrowed. */
 static object *item_of(object *of, intptr_t k)
 {
     return of->type == lists.lists ? lists.at(of, k) : capi.item(of, k);
+}
+
+/* All items of a list or tuple; NULL where it is not known where a tuple has them. No Python code may run while they are read. */
+static object *const *items_of(object *of)
+{
+    if (of->type == lists.lists) return ((const list *)of)->items;
+    return lists.in_tuple ? (object *const *)((const char *)of + lists.in_tuple) : 0;
 }
 
 /* The data of a bytes object or a bytearray; NULL for other objects. */
@@ -45,21 +51,31 @@ static int take_row(const items *s, object *row, object *kind, int64_t count, ch
 {
     tp_scalar value;
     int64_t extent = 0;
-    if (row->type != kind || lists.length(row) != count) return 0;
+    if (row->type != kind || ((const list *)row)->count != count) return 0;
     const char *bytes = bytes_of(row);
     if (bytes) return __builtin_memcpy(out, bytes, (uint64_t)count), 1;
-    if (kind == lists.lists && s->item.kind == FLOAT) {
-        object **from = ((list *)row)->items;
+    object *const *from = items_of(row);
+    if (from && s->item.kind == FLOAT) {
         for (int64_t k = 0; k < count; k++) {
             if (from[k]->type != py.floats) return 0;
-            ((double *)out)[k] = ((number *)from[k])->value;
+            ((double *)out)[k] = ((const number *)from[k])->value;
         }
         return 1;
     }
+    if (from && s->item.kind == INT) {
+        int over = 0;
+        for (int64_t k = 0; k < count && !over; k++) {
+            if (from[k]->type != py.ints) return 0;
+            ((int64_t *)out)[k] = int_of(from[k], &over);
+        }
+        return !over;
+    }
     for (int64_t k = 0; k < count; k++, out += s->item.bytes) {
-        object *item = item_of(row, k);
+        object *item = from ? from[k] : item_of(row, k);
         if (!item || !take_scalar(&s->item, item, &value, &extent)) return 0;
-        __builtin_memcpy(out, &value, (uint64_t)s->item.bytes);
+        if (s->item.bytes == sizeof value) *(int64_t *)out = value.i64;
+        else if (s->item.bytes == 1) *(uint8_t *)out = value.u8;
+        else __builtin_memcpy(out, &value, (uint64_t)s->item.bytes);
     }
     return 1;
 }

@@ -18,7 +18,10 @@ import numpy as np
 
 from .parameter_specs import ALIGNED, WRITEABLE
 
-__all__ = ["code_offset", "dict_version_offset", "layout_matches", "numpy_c_functions"]
+__all__ = [
+    "code_offset", "dict_version_offset", "int_layout", "layout_matches", "numpy_c_functions",
+    "tuple_items_offset",
+]
 
 _CORE = "numpy._core._multiarray_umath"
 _NUMPY_API_SLOTS = {
@@ -78,6 +81,68 @@ def code_offset() -> int:
         offsets.append([int(k) for k in np.flatnonzero(words == id(function.__code__))])
     first, second = offsets
     return first[0] * np.dtype(np.uintp).itemsize if len(first) == 1 and first == second else 0
+
+
+@functools.cache
+def int_layout() -> int:
+    """How an int below 2**30 is stored, as live ones show: its only digit of 30 bits, behind a word
+    that is 1: the number of digits, negative for a negative int (up to Python 3.11); 2: eight times
+    that number, and 0 for a positive int, 1 for zero, 2 for a negative one (from Python 3.12 on).
+    0: in another way.
+    """
+    if sys.int_info.bits_per_digit != 30 or sys.int_info.sizeof_digit != 4:
+        return 0
+    small = [0, *range(1, 300), *(k * 7919 for k in range(1, 300)), (1 << 30) - 1]
+    large = [1 << 30, (1 << 30) + 5, 1 << 31, 1 << 62, 1 << 63, 10**30]
+    for layout, value_of in ((1, _by_signed_count), (2, _by_sign_bits)):
+        if all(value_of(n) == n and value_of(-n) == -n for n in small) and all(
+            value_of(n) is None and value_of(-n) is None for n in large
+        ):
+            return layout
+    return 0
+
+
+def _by_signed_count(n: int) -> int | None:
+    """As `int_of` in `entry.c` reads an int where the layout is 1; None for one that it does not
+    read.
+    """
+    tag, digit = _tag_and_digit(n)
+    return (tag and tag * digit) if -1 <= tag <= 1 else None
+
+
+def _by_sign_bits(n: int) -> int | None:
+    """The same where the layout is 2."""
+    tag, digit = _tag_and_digit(n)
+    return (1 - (tag & 3)) * digit if tag < 16 else None
+
+
+def _tag_and_digit(n: int) -> tuple[int, int]:
+    """The word and the first digit of an int."""
+    import ctypes
+
+    fields = struct.Struct(_HEAD + "nI")
+    size = fields.size if n else fields.size - 4  # zero may have no digit
+    _, _, tag, digit = fields.unpack(ctypes.string_at(id(n), size).ljust(fields.size, b"\0"))
+    return tag, digit
+
+
+@functools.cache
+def tuple_items_offset() -> int:
+    """Where a tuple has the addresses of its items, in bytes; 0 if live ones do not have them where
+    the size of an empty one ends, or their number where lists have it.
+    """
+    import ctypes
+
+    offset = tuple.__basicsize__
+    for items in ((), (1.5,), (None, 2.5, "x")):
+        pointers = np.array([*map(id, items)], np.uintp).tobytes()
+        if (
+            items.__sizeof__() < offset + len(pointers)
+            or ctypes.string_at(id(items) + offset, len(pointers)) != pointers
+            or _object_fields(struct.Struct(_HEAD + "n"), items)[1:] != (id(tuple), len(items))
+        ):
+            return 0
+    return offset
 
 
 @functools.cache

@@ -18,7 +18,13 @@ from loopir.lazy_dataclass import record
 from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler
 from ..build.shared_library import open_library
-from .object_layout import dict_version_offset, layout_matches, numpy_c_functions
+from .object_layout import (
+    dict_version_offset,
+    int_layout,
+    layout_matches,
+    numpy_c_functions,
+    tuple_items_offset,
+)
 
 __all__ = [
     "Trampoline", "bind_signals", "opened_trampoline", "build_in_background", "start_opening",
@@ -155,10 +161,11 @@ _building = BackgroundBuild(_build_trampoline)
 def _python_addresses() -> list[int]:
     """What `entry.c` uses of Python's C API, in the order of its struct."""
     functions = (
-        "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
+        "PyLong_FromLongLong", "PyLong_AsLongLongAndOverflow",
         "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Restore",
     )
-    return [*map(id, (np.ndarray, float, int, bool, True)), *map(_python_function, functions)]
+    objects = np.ndarray, float, int, bool, True
+    return [*map(id, objects), *map(_python_function, functions), int_layout()]
 
 
 def _bind(function: int, table: list[int]) -> None:
@@ -199,7 +206,8 @@ def _list_addresses() -> list[int]:
     of_lists = map(_python_function, ("PyObject_Size", "PyList_GetItem"))
     of_bytes = map(_python_function, ("PyBytes_AsString", "PyByteArray_AsString"))
     return [
-        id(list), *of_lists, id(bytes), id(bytearray), *of_bytes, id(memoryview), id(array)
+        id(list), *of_lists, id(bytes), id(bytearray), *of_bytes, id(memoryview), id(array),
+        tuple_items_offset(),
     ]
 
 

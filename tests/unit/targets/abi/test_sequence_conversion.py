@@ -8,34 +8,56 @@ import numpy as np
 import pytest
 
 from loopir.dtypes import DTYPES
+from targets.abi import trampoline
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
-from targets.abi.trampoline import trampoline
+from targets.abi.trampoline import _bind, _list_addresses, _python_addresses
+from targets.build.shared_library import open_library
 
 NAN = float("nan")
+BORDERS = 1, 255, 256, 257, (1 << 30) - 1, 1 << 30, (1 << 60) - 1, (1 << 60) + 1
 FLOATS, INTS = SequenceSpec("f64", True, (list,)), SequenceSpec("i64", True, (list,))
 BOOLS, TUPLE = SequenceSpec("bool", True, (list,)), SequenceSpec("f64", True, (tuple,))
 ROWS, PAIRS = SequenceSpec("f64", True, (list, list)), SequenceSpec("i64", True, (list, tuple))
+POINTS = SequenceSpec("f64", True, (list, tuple))
+ROWS_OF_BOOLS = SequenceSpec("bool", True, (tuple, tuple))
 F32, I8 = SequenceSpec("f32", False, (list,)), SequenceSpec("i8", False, (list, list))
 
 GOOD = [
     (FLOATS, [1.5, -0.0, NAN, float("inf")]), (FLOATS, []), (INTS, [-(1 << 63), 0, 1 << 62]),
     (BOOLS, [True, False]), (TUPLE, (1.0,)), (ROWS, [[1.0, 2.0], [3.0, 4.0]]), (ROWS, [[], []]),
-    (PAIRS, [(1, 2, 3)] * 2), (F32, [np.float32(0.1)]), (I8, [[np.int8(-3)], [np.int8(5)]]),
+    (PAIRS, [(1, 2, 3)] * 2), (PAIRS, [(-1, 0), (-(1 << 30), 1 << 30)]),
+    (INTS, [n * sign for n in BORDERS for sign in (1, -1)]), (POINTS, [(0.5, -0.0)] * 3),
+    (POINTS, [(), ()]), (ROWS_OF_BOOLS, ((True, False), (False, True))),
+    (F32, [np.float32(0.1)]), (I8, [[np.int8(-3)], [np.int8(5)]]),
 ]
 BAD: list[tuple[SequenceSpec, Any]] = [
     (FLOATS, [1.5, 2]), (FLOATS, (1.5,)), (FLOATS, [1.5, np.float64(2)]), (FLOATS, None),
     (INTS, [1, 1 << 63]), (INTS, [1, True]), (BOOLS, [1]), (ROWS, [[1.0], [1.0, 2.0]]),
     (ROWS, [[1.0], (1.0,)]), (ROWS, [1.0]), (ROWS, [[1.0], 2.0]), (PAIRS, [[1, 2]]),
+    (PAIRS, [(1, 2), (3, 1 << 64)]), (PAIRS, [(1, 2), (3,)]), (PAIRS, [(1, 2), (3, True)]),
+    (POINTS, [(1.0, 2.0), (1.0, 2)]), (POINTS, [(1.0,), ()]),
+    (INTS, [1, -(1 << 63) - 1]), (INTS, [1, 2.0]),
     (F32, [1.0]), (FLOATS, np.zeros(2)), (ROWS, [[1.0, [2.0]]]),
 ]
 
 
-@pytest.fixture(params=["builtin", "numpy"])
+@pytest.fixture(params=["builtin", "unknown layouts", "numpy"])
 def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    assert trampoline(None) is not None
+    """The converter. With unknown layouts it asks Python for each int, and each item of a tuple."""
+    native = trampoline.trampoline(None)
+    assert native is not None
+    library = open_library(native.path, permanent=True)
+    tables = {"tp_bind": _python_addresses(), "tp_bind_items": _list_addresses()}
+    known = (3, 10) <= sys.version_info < (3, 14)
+    assert all((table[-1] > 0) == known for table in tables.values())
     if request.param == "numpy":
         monkeypatch.setattr("targets.abi.sequence_conversion.opened_trampoline", lambda: None)
-    return sequence_converter
+    if request.param == "unknown layouts":
+        for name, table in tables.items():
+            _bind(library.address(name), [*table[:-1], 0])
+    yield sequence_converter
+    for name, table in tables.items():
+        _bind(library.address(name), table)
 
 
 @pytest.mark.parametrize(("items", "value"), GOOD)
