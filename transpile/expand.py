@@ -67,6 +67,22 @@ from .containers.zipped_rows import columns_of_rows, loop_over_columns
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from .frontend.core_nodes import ReplayIf, copy_location, fix_missing_locations
+from .frontend.iterators.builtin_folds import (
+    all_fold,
+    any_fold,
+    functools_reduce,
+    minmax_by_key,
+    minmax_fold,
+    sum_fold,
+)
+from .frontend.iterators.comprehensions import (
+    collected_generator,
+    list_comprehension,
+    repeated_list,
+)
+from .frontend.iterators.for_loops import for_loop, loop_over_changing_list
+from .frontend.iterators.iterables import in_range_test, named_range
+from .frontend.iterators.while_to_for import while_to_for
 from .frontend.language.assignment_forms import (
     annotated_assignment,
     augmented_assignment,
@@ -75,19 +91,8 @@ from .frontend.language.assignment_forms import (
     unpacking_assignment,
     walrus_in_loop_conditions,
 )
-from .frontend.language.builtin_folds import (
-    all_fold,
-    any_fold,
-    functools_reduce,
-    minmax_by_key,
-    minmax_fold,
-    sum_fold,
-)
-from .frontend.language.comprehensions import collected_generator, list_comprehension, repeated_list
 from .frontend.language.finally_block import finally_statement
-from .frontend.language.for_loops import for_loop, loop_over_changing_list
 from .frontend.language.gamma_function import gamma_call
-from .frontend.language.iterables import in_range_test, named_range
 from .frontend.language.match_statement import match_statement
 from .frontend.language.scalar_calls import (
     assert_statement,
@@ -109,7 +114,6 @@ from .frontend.language.tuple_replacement import (
 )
 from .frontend.language.type_tests import class_alias, may_be_type_test, type_test
 from .frontend.language.unroll_constants import unroll_constant_loop
-from .frontend.language.while_to_for import while_to_for
 from .frontend.macros.macro_context import Context, Macro, ViewRule
 from .frontend.macros.macro_driver import MacroDriver
 from .frontend.macros.macro_index import fires_on

@@ -40,7 +40,7 @@ from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
 from .frontend.compile_tree import compile_tree
-from .frontend.language.comprehensions import map_to_generators
+from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
 from .frontend.source import Source, read_source
 from .frontend.value_specialization import substitute_values

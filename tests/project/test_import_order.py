@@ -70,6 +70,7 @@ transpile.frontend.object_arguments  transpile.frontend.fold_branches
 transpile.frontend.value_specialization
 transpile.frontend.macros
 transpile.frontend.language
+transpile.frontend.iterators
 transpile.numpy
 transpile.numpy.elementwise
 transpile.numpy.reduce  transpile.numpy.creation

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ..analysis.type_facts import ArrayList
 from ..frontend.ast_names import names_used
-from ..frontend.language.comprehensions import nested_loops, with_fresh_variables
+from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
 from ..frontend.macros.firing_conditions import has_array_lists
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on

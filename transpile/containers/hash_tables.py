@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 from ..analysis.tuple_types import is_repeatable
 from ..analysis.type_facts import HashTable
+from ..frontend.ast_walk import is_suspending
 from ..frontend.core_nodes import copy_location
-from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
+from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
 from ..frontend.macros.firing_conditions import has_tables
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on

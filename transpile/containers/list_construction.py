@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ..analysis.type_facts import INT_TYPES
 from ..frontend.ast_names import bound_names, mentions_none_of
-from ..frontend.ast_walk import same_tree, walk_nodes
+from ..frontend.ast_walk import is_suspending, same_tree, walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.language.comprehensions import is_suspending, nested_loops, with_fresh_variables
-from ..frontend.language.iterables import clamped_length, stream_of
+from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
+from ..frontend.iterators.iterables import clamped_length, stream_of
 from ..frontend.macros.firing_conditions import assigns_no_scalar, augments_no_scalar, is_returned
 from ..frontend.macros.list_kind import has_loops, is_list
 from ..frontend.macros.macro_context import Context

@@ -29,9 +29,8 @@ from ..analysis.tuple_types import appended_items
 from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import is_suspending, walk_nodes
 from ..frontend.integer_constants import integer_constant
-from ..frontend.language.comprehensions import is_suspending
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..numpy.function_table import FUNCTIONS

@@ -18,10 +18,9 @@ from loopir.dtypes import dtype_name
 
 from ..analysis.liveness import names_read
 from ..frontend.ast_names import binding_pairs
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import is_suspending, walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.language.comprehensions import (
-    is_suspending,
+from ..frontend.iterators.comprehensions import (
     nested_loops,
     repeated_list,
     with_fresh_variables,

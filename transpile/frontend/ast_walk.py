@@ -8,8 +8,8 @@ from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
     "binds_name", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
-    "display_leaves", "fields_with_children", "is_name", "is_none", "replace_node", "same_tree",
-    "subscript_items", "tree_key", "walk_nodes", "walk_statements",
+    "display_leaves", "fields_with_children", "is_name", "is_none", "is_suspending", "replace_node",
+    "same_tree", "subscript_items", "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -183,3 +183,12 @@ class _NodeReplacer(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         return self.new if node is self.old else self.generic_visit(node)
+
+
+def is_suspending(node: ast.AST) -> bool:
+    """Whether `node` contains ``await``, ``yield`` or ``async for``."""
+    banned = (ast.Await, ast.Yield, ast.YieldFrom)
+    return any(
+        isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
+        for n in walk_nodes(node)
+    )

@@ -9,13 +9,12 @@ import ast
 from collections.abc import Sequence
 
 from ..ast_names import bound_names, mentions_none_of, names_used
-from ..ast_walk import binds_name, subscript_items, walk_nodes
+from ..ast_walk import binds_name, is_suspending, subscript_items, walk_nodes
 from ..core_nodes import copy_location
 from ..macros.firing_conditions import has_walrus
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
-from .comprehensions import is_suspending
 
 __all__ = [
     "annotated_assignment", "augmented_assignment", "chained_assignment", "unpacking_assignment",

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...analysis.type_facts import INT
 from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
-from ...frontend.ast_walk import copy_tree
+from ...frontend.ast_walk import copy_tree, is_suspending
 from ...frontend.core_nodes import copy_location
-from ...frontend.language.comprehensions import all_conditions, is_suspending, with_fresh_variables
-from ...frontend.language.for_loops import paired_targets
-from ...frontend.language.iterables import Stream, clamped_length, stream_of
+from ...frontend.iterators.comprehensions import all_conditions, with_fresh_variables
+from ...frontend.iterators.for_loops import paired_targets
+from ...frontend.iterators.iterables import Stream, clamped_length, stream_of
 from ...frontend.macros.list_kind import is_list_of_lists
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

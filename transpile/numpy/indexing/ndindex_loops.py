@@ -14,7 +14,7 @@ import numpy as np
 from ...frontend.ast_names import bound_names, names_used, rename_names
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.integer_constants import integer_constant
-from ...frontend.language.iterables import clamped_length
+from ...frontend.iterators.iterables import clamped_length
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from ..ast_names import bound_names, names_used
 from ..ast_walk import is_name, walk_nodes
+from ..language.structure_exits import NotStructured, exits_of_block
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from .for_loops import resized_names
-from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["while_to_for"]
 

@@ -22,10 +22,10 @@ from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
 from ..ast_walk import tree_key
 from ..integer_constants import integer_constant
+from ..language.tuple_replacement import constant_tuple, indexable_tuple
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
-from .tuple_replacement import constant_tuple, indexable_tuple
 
 __all__ = [
     "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",

@@ -18,10 +18,11 @@ import numpy as np
 from ...analysis.tuple_types import unscalarizable_names
 from ...types.value_types import ScalarType
 from ..ast_names import bound_names, rename_names
+from ..ast_walk import is_suspending
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
-from .comprehensions import all_conditions, is_suspending, nested_loops, with_fresh_variables
+from .comprehensions import all_conditions, nested_loops, with_fresh_variables
 from .for_loops import paired_targets
 from .iterables import Stream, stream_of
 

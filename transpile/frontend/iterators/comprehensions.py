@@ -16,14 +16,14 @@ import numpy as np
 
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
-from ..ast_walk import binds_name, copy_tree, is_none, walk_nodes
+from ..ast_walk import binds_name, copy_tree, is_none, is_suspending, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 
 __all__ = [
     "all_conditions", "collected_generator", "is_repeated_rows", "list_comprehension",
-    "repeated_list", "nested_loops", "with_fresh_variables", "is_suspending", "map_to_generators",
+    "repeated_list", "nested_loops", "with_fresh_variables", "map_to_generators",
 ]
 
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
@@ -189,15 +189,6 @@ def all_conditions(conditions: Sequence[ast.expr], cx: Context) -> ast.expr:
     if len(conditions) == 1:
         return conditions[0]
     return copy_location(ast.BoolOp(ast.And(), list(conditions)), cx.at)
-
-
-def is_suspending(node: ast.AST) -> bool:
-    """Whether `node` contains ``await``, ``yield`` or ``async for``."""
-    banned = (ast.Await, ast.Yield, ast.YieldFrom)
-    return any(
-        isinstance(n, banned) or (isinstance(n, ast.comprehension) and n.is_async)
-        for n in ast.walk(node)
-    )
 
 
 _Resolve = Callable[[ast.expr], object]
