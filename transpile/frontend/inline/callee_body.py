@@ -25,7 +25,7 @@ from ...diagnostics import InlinedAt
 from ...host_nodes import HostExpr
 from ...random_numbers import is_draw_function
 from ..ast_names import bound_names, local_names, names_used, rename_names
-from ..ast_walk import is_none, walk_nodes
+from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes
 from ..core_nodes import copy_location, inlined_at, mark_internal, relocate
 from ..fold_branches import (
     constant_of,
@@ -39,10 +39,11 @@ from ..macros.macro_context import Context
 from ..refusal import refuse
 from .callees import Callee, bind_arguments, fillable_parameters, object_type_of
 from .inlining_state import Inlining
-from .local_imports import ImportPlace, loaded_imports
+from .local_imports import ImportPlace, imports_in, loaded_imports
 
 __all__ = [
-    "capture_imports", "eliminate_return", "instantiate_body", "nonlocal_names", "open_call",
+    "capture_imports", "eliminate_return", "import_place", "instantiate_body", "nonlocal_names",
+    "open_call",
 ]
 
 
@@ -136,10 +137,17 @@ def _callee_imports(
     state: Inlining, callee: Callee, expr: HostExpr
 ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
     """As `capture_imports`, for the body of `callee`."""
-    if callee.function is None or not isinstance(callee.tree, ast.FunctionDef):
-        return {}, callee.body
-    place = ImportPlace.of_callee(callee.tree, callee.function, expr)
-    return capture_imports(state, callee.body, place)
+    place = import_place(state, callee, expr)
+    return capture_imports(state, callee.body, place) if place else ({}, callee.body)
+
+
+def import_place(state: Inlining, callee: Callee, expr: HostExpr) -> ImportPlace | None:
+    """The place of the imports of `callee`, to which `expr` evaluates; None of a lambda."""
+    if not isinstance(callee.tree, ast.FunctionDef):
+        return None
+    if callee.function is not None:
+        return ImportPlace.of_callee(callee.tree, callee.function, expr)
+    return state.local_places.get(callee.tree)
 
 
 def capture_imports(
@@ -151,13 +159,18 @@ def capture_imports(
     names: dict[str, str | ast.expr] = {}
     others: list[ast.stmt] = []
     for s in body:
-        found = loaded_imports(s, place)
-        if found is None:
-            others.append(s)
-            continue
-        for new in found:
+        found = [loaded_imports(each, place) for each in imports_in(s)]
+        for new in (new for several in found for new in several or ()):
             state.captures.identities.update(new.guards)
             names[new.name] = state.captures.capture(new.name, new.expr, new.value)
+        if any(several is not None for several in found):
+            rest = copy_tree(s)
+            for each, several in zip([*imports_in(rest)], found, strict=True):
+                if several is not None:
+                    rest = replace_node(rest, each, copy_location(ast.Pass(), each))
+            s = rest
+        if not isinstance(s, ast.Pass):
+            others.append(s)
     return names, others or [copy_location(ast.Pass(), body[-1])]
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 
@@ -49,6 +50,7 @@ from ..refusal import refuse
 from .callee_body import (
     capture_imports,
     eliminate_return,
+    import_place,
     instantiate_body,
     nonlocal_names,
     open_call,
@@ -154,6 +156,7 @@ def _bind_function_arguments(state: Inlining) -> None:
 def _bind_imported_names(state: Inlining) -> None:
     """Removes imports of loaded modules; captured names replace those that they bind."""
     place = ImportPlace.of_caller(state.tree, state.scope)
+    state.import_places.append(place)
     names, body = capture_imports(state, state.tree.body, place)
     state.tree.body[:] = [rename_names(s, names) for s in body] if names else body
 
@@ -502,6 +505,7 @@ def _inline_callee(
     )
     state.open_calls.append(callee_and_constants)
     state.open_bodies.append(body)
+    state.import_places.append(import_place(state, callee, expr) or state.import_places[-1])
     try:
         body = expand_try(_inline_block(state, body), before, state.cx)
         lines, value = eliminate_return(body, state.cx)
@@ -510,6 +514,7 @@ def _inline_callee(
     finally:
         state.open_calls.pop()
         state.open_bodies.pop()
+        state.import_places.pop()
     return LiftedExpression([*before, *lines], value)
 
 
@@ -538,6 +543,8 @@ def _define_local(state: Inlining, name: str, tree: ast.FunctionDef | ast.Lambda
         defaults[parameter] = value
     values = tuple(defaults.get(p) for p in fillable_parameters(a))
     state.local_functions[name] = local_callee(tree, state.source.path, values)
+    if isinstance(tree, ast.FunctionDef):
+        state.local_places[tree] = replace(state.import_places[-1], tree=tree)
     state.written_by_closures |= nonlocal_names(tree)
     return _inline_block(state, before)
 

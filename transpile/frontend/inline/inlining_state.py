@@ -25,6 +25,7 @@ from ..name_resolution import Scope
 from ..source import Source
 from .callees import Callee
 from .captured_names import CapturedNames
+from .local_imports import ImportPlace
 
 __all__ = ["INLINED_NODES", "Inlining", "start_inlining"]
 
@@ -51,6 +52,10 @@ class Inlining:
     """Why some calls were not inlined: `inline_origins.refusal_in_source` looks them up."""
     local_functions: dict[str, Callee] = field(default_factory=dict)
     """Functions that the caller defines and that are inlined, by name."""
+    import_places: list[ImportPlace] = field(default_factory=list)
+    """Where imports of the caller and of the callees being inlined are, the innermost last."""
+    local_places: dict[ast.AST, ImportPlace] = field(default_factory=dict)
+    """The place of the imports of each of ``local_functions``, by its tree."""
     written_by_closures: set[str] = field(default_factory=set)
     """Names of the caller that its local functions declare nonlocal."""
     known_facts: list[LessThan] = field(default_factory=list)

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, cast
 
 from loopir.lazy_dataclass import record
 
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostHelper, HostItem, HostName
-from ..ast_names import names_bound_by, names_used
-from ..ast_walk import walk_nodes
+from ..ast_names import names_bound_by
+from ..ast_walk import child_blocks, walk_nodes, walk_statements
 from ..name_resolution import NameScope, Scope
 
-__all__ = ["ImportPlace", "ImportedName", "loaded_imports"]
+__all__ = ["ImportPlace", "ImportedName", "imports_in", "loaded_imports"]
 
 
 @record(frozen=True, slots=True)
@@ -92,8 +92,9 @@ def loaded_imports(s: ast.stmt, place: ImportPlace) -> list[ImportedName] | None
 
     - `s` is another statement;
     - ``__import__`` is not Python's own: it may do anything;
-    - a name is also bound elsewhere, or occurs before `s`: the name is replaced in the whole body,
-      and so must mean the imported object wherever it occurs (`_is_bound_once`);
+    - a name is also bound elsewhere, or occurs elsewhere than behind `s` in its block: the name is
+      replaced in the whole body, and so must mean the imported object wherever it occurs
+      (`_is_bound_once`);
     - a module is not loaded, or lacks the attribute: to find it would run code (`_found`).
 
     Used by the inliner for the caller and for each callee (`callee_body.capture_imports`), and by
@@ -116,21 +117,43 @@ def loaded_imports(s: ast.stmt, place: ImportPlace) -> list[ImportedName] | None
         return None
 
 
+def imports_in(s: ast.stmt) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports in a statement, itself or in its blocks, in the order of the source."""
+    if isinstance(s, (ast.Import, ast.ImportFrom)):
+        yield s
+    elif not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        for block in child_blocks(s):
+            for inner in block:
+                yield from imports_in(inner)
+
+
 def _is_bound_once(name: str, s: ast.stmt, tree: ast.FunctionDef) -> bool:
-    """Whether the import `s` alone binds the local `name`, and no statement before has the name."""
+    """Whether the import `s` alone binds the local `name`, which occurs only behind `s` in its
+    block: `s` runs before each use.
+    """
     nodes = [n for statement in tree.body for n in walk_nodes(statement)]
     outer = (n.names for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)))
     bindings = [n for n in nodes if name in names_bound_by(n)]
-    before = tree.body[: tree.body.index(s)]
+    behind = {n for later in _rest_of_block(s, tree) for n in walk_nodes(later)}
     parameters = walk_nodes(tree.args)
     is_mangled = name.startswith("__") and not name.endswith("__")
     return (
         len(bindings) == 1
         and not is_mangled
         and not any(name in several for several in outer)
-        and not any(name in names_used(earlier) for earlier in before)
+        and not any(isinstance(n, ast.Name) and n.id == name for n in nodes if n not in behind)
         and not any(isinstance(n, ast.arg) and n.arg == name for n in [*nodes, *parameters])
     )
+
+
+def _rest_of_block(s: ast.stmt, tree: ast.FunctionDef) -> Sequence[ast.stmt]:
+    """The statements behind `s` in its block."""
+    for n in walk_statements(tree):
+        for block in child_blocks(n):
+            for index, each in enumerate(block):
+                if each is s:
+                    return block[index + 1 :]
+    return ()
 
 
 _Found = tuple[HostExpr, object, dict[HostExpr, object]]

@@ -29,6 +29,16 @@ def twice(v):
 def rooted(v):
     import math
     return math.sqrt(v)
+def nested(v):
+    def inner(w):
+        from . import helping
+        return helping.twice(w)
+    return inner(v) + 1
+def branching(v):
+    if v > 1:
+        import math
+        return math.sqrt(v)
+    return 0.5
 """
 
 SPELLINGS = {
@@ -57,6 +67,29 @@ SPELLINGS = {
     "local functions": "import numpy as np, math\ndef g(v): return math.sqrt(v)\n"
         "y = np.empty_like(x)\n"
         "for i in range(len(x)): y[i] = g(x[i]) + (lambda v: math.cos(v))(x[i])\nreturn y",
+    "in a local function":
+        "def g(v):\n    import math\n    return math.sqrt(v)\n"
+        "s = 0.0\nfor v in x: s += g(v)\nreturn s",
+    "own module in a local function": "def g(v):\n    from . import helping\n"
+        "    return helping.twice(v)\nreturn sum(g(v) for v in x)",
+    "own module in a branch": "s = 0.0\nif len(x) > 1:\n    from . import helping\n"
+        "    for v in x: s += helping.twice(v)\nreturn s",
+    "in local functions": "def g(v):\n    from math import sqrt as r, pi\n    return r(v) * pi\n"
+        "def h(v):\n    import math\n    return g(v) + math.e\nreturn sum(h(v) for v in x)",
+    "in a local function of a helper":
+        "from .helping import nested\ns = 0.0\nfor v in x: s += nested(v)\nreturn s",
+    "of arrays in a local function":
+        "def g(v):\n    import numpy as np\n    return np.sqrt(v)\nreturn g(x) + 1",
+    "in every iteration":
+        "s = 0.0\nfor v in x:\n    import math\n    s += math.sqrt(v)\nreturn s",
+    "in a branch": "s = 0.0\nfor v in x:\n    if v > 1:\n        from math import sqrt\n"
+        "        s += sqrt(v)\n    else: s += 1\nreturn s",
+    "in a branch of a helper":
+        "from .helping import branching\nreturn sum(branching(v) for v in x)",
+    "alone in a branch": "if len(x) > 99:\n    import math\nreturn x + 1",
+    "in a try":
+        "s = 0.0\ntry:\n    import math\n    for v in x: s += math.sqrt(v)\nfinally: s += 1\n"
+        "return s",
     "in a helper": "from .helping import rooted\ns = 0.0\nfor v in x: s += rooted(v)\nreturn s",
 }
 
@@ -156,6 +189,13 @@ def test_a_region_notices_what_an_import_finds(
 NOT_COMPILED = {
     "in a branch": "if len(x):\n    import math\nreturn x * math.pi",
     "in a loop": "for v in x:\n    import math\nreturn x * math.pi",
+    "in another branch":
+        "s = 0.0\nfor v in x:\n    if v > 1: import math\n    else: s += math.pi\nreturn s",
+    "before it in a loop":
+        "s = 0.0\nfor k in range(2):\n    if k: s += math.pi\n    import math\nreturn s",
+    "behind it in a local function":
+        "def g(v):\n    if v > 1:\n        import math\n    return math.pi\n"
+        "return sum(g(v) for v in x)",
     "bound again": "import math\nmath = 2.0\nreturn x * math",
     "a parameter": "import numpy as x\nreturn x.sqrt(2.0)",
     "deleted": "import math\ny = x * math.pi\ndel math\nreturn y * math.pi",
@@ -217,7 +257,10 @@ CHANGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 @pytest.mark.filterwarnings("ignore:__package__ != __spec__")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-@pytest.mark.parametrize("spelling", ["own module", "own module as", "relative", "relative module"])
+@pytest.mark.parametrize("spelling", [
+    "own module", "own module as", "relative", "relative module", "own module in a local function",
+    "own module in a branch",
+])
 def test_what_changes_between_calls_is_noticed(
     spelling: str, change: Callable[[pytest.MonkeyPatch], None], make: Callable[[str], Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -335,7 +378,10 @@ print(f.stats.compiled + g.stats.compiled, "transpile.pipeline" in sys.modules)
 """
 
 
-@pytest.mark.parametrize("spelling", ["own module", "own module as", "relative", "relative module"])
+@pytest.mark.parametrize("spelling", [
+    "own module", "own module as", "relative", "relative module", "own module in a local function",
+    "own module in a branch",
+])
 def test_a_module_that_the_first_call_loads(
     spelling: str, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,10 +19,14 @@ from transpile.frontend.source import read_source
 RAISING = (
     "1 / v", "i // v", "w[i] % v", "math.log(v)", "math.sqrt(v) + 1 / i", "int(v)", "w[i + 2]",
     "l[i - 4]", "d[i]", "w[int(v)]", "-v / w[i]", "math.acos(1 / v)",
+    "max(1 / v, i)", "math.floor(v)", "math.trunc(w[i])", "math.sin(v)", "np.sqrt(v)",
+    "math.exp(v)", "(0 < 1 / v < w[i - 7])", "(v > 0 and 1 / w[i + 2])",
+    "(i < 2 or 2 / v)", "(1 / v if v > -2 else w[i + 3])",
 )
 PLACES = (
     "s += {}", "t = {}\n    s += t", "w[i] = {}", "out.append({})", "return {}",
     "if {} > 0:\n        s += 1\n    else:\n        s -= 2", "s += 1\n    s *= {}",
+    "assert {} > 0, i\n    s += 1", "a, b = s, {}\n    s = a + b",
 )
 HANDLERS = (
     "except ZeroDivisionError:\n    s -= 1",
@@ -32,6 +36,7 @@ HANDLERS = (
     "except LookupError:\n    return s",
     "except Exception:\n    w[0] = 5\n    s += w[0]",
     "except:\n    pass",
+    "except AssertionError:\n    s -= 3\nexcept ArithmeticError:\n    continue",
 )
 HEAD = """
 import math
@@ -223,6 +228,20 @@ RAISED = {
     "in a helper": "for v in x:\n  try: s += doubled(v)\n  except ValueError: s += 1\nreturn s",
     "in helpers": "try:\n  for v in x: s += doubled(v) + limited(v)\n"
         "except ValueError: s += 1\nexcept Stop: s += 2\nreturn s",
+    "an assert": "for v in x:\n  try:\n    assert v < 3, 'big'\n    s += v\n"
+        "  except AssertionError: s -= 1\nreturn s",
+    "asserts around a loop": "try:\n  for v in x:\n    if v > 0: assert v < 6, (v, k)\n"
+        "    s = max(s, v)\nexcept (AssertionError, KeyError): return -1.0\nreturn s",
+    "not caught inside": "try:\n  try:\n    for v in x:\n      if v > 8: raise KeyError\n"
+        "      s = max(v, s)\n  except ValueError: return 1\nexcept KeyError: s += 2\nreturn s",
+    "several conditions": "for v in x:\n  try:\n"
+        "    if v < -4 or v > 8 and k > 2: raise ValueError\n"
+        "    if not 0 <= v <= 5: raise KeyError\n    s += v if v > 1 else 1.0\n"
+        "  except ValueError: s -= 1\n  except KeyError: s += 7\nreturn s",
+    "items of a list": "try:\n  for i in range(len(xs)):\n    if xs[i] > 8: raise StopIteration\n"
+        "    xs[i] *= 2\nexcept StopIteration: pass\nreturn xs",
+    "two names": "a, b = 0.0, 1.0\ntry:\n  for v in x:\n    a, b = b, a + v\n"
+        "    if b > 12: raise OverflowError\nexcept ArithmeticError: return a, b, 1\nreturn a, b",
     "then a return": "try:\n  for i in range(len(x)):\n    if x[i] > 8: raise StopIteration\n"
         "    if x[i] < -4: return i\nexcept StopIteration: pass\nreturn None",
 }
