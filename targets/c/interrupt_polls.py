@@ -26,9 +26,10 @@ Which loops poll, `_add_polls` decides: each loop except
   already, if the array is large.
 
 How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
-milliseconds at most. A loop around others starts with `NEST` iterations; then its clock (`tp_clock`
-of ``stop.h``) doubles or halves the chunk, so that it takes some milliseconds (`is_early` of
-``signals.c``, which also asks Python at most every 50 ms).
+milliseconds at most. A loop around others starts with `NEST` iterations, or with one if each may
+take long: loops in it poll, or go through arrays of unknown sizes. Then its clock (`tp_clock` of
+``stop.h``) sets the chunk, so that it takes some milliseconds (`is_early` of ``signals.c``, which
+also asks Python at most every 50 ms).
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
 it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
@@ -90,7 +91,8 @@ Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 """The loops that poll."""
 
 INNERMOST, NEST = 1 << 16, 1 << 6
-"""Iterations before the first look, of a loop without and with others in it."""
+"""Iterations before the first look, of a loop without others in it, and of one around loops that do
+not poll."""
 
 _FEW_ITERATIONS = 1 << 4
 """A loop around others that surely has at most so many iterations does not poll: those in it do."""
@@ -129,6 +131,8 @@ def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
         if poll.is_timed:
             large = " | ".join(size for a in poll.arrays if (size := sizes.get(a)))
             first = f"({large}) >> {_LARGE_LOG2} ? 1 : {poll.chunk}" if large else str(poll.chunk)
+            if any(a not in sizes for a in poll.arrays):
+                first = "1"
             lines.append(f"{poll.clock}.turns = {first};")
     return lines
 
@@ -152,10 +156,11 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
 
 
 def _add_polls(
-    s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool
+    s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool, registers: int
 ) -> tuple[str, ...]:
-    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop. Returns the arrays
-    whose sizes bound the loops that do not poll: the loop around them polls early if one is large.
+    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop; ``registers``: how
+    many an iteration of the vector loops around it computes side by side. Returns the arrays whose
+    sizes bound the loops that do not poll: the loop around them polls early if one is large.
 
     This is where it is decided whether a loop polls: it must be able to take long, and the loop
     around it must not poll often enough by itself.
@@ -172,35 +177,53 @@ def _add_polls(
             if work is not None and work <= _LITTLE_WORK:
                 return ()  # with the loops in it, it surely ends within a millisecond
             if has_loops and _has_few_iterations(s, values):
-                return _add_polls_of_body(parts, found, values, inside=inside)  # these may
-            if inside and (arrays := _bounding_arrays(s, values)):
+                each = registers * _registers(s)
+                return _add_polls_of_body(parts, found, values, inside=inside, registers=each)
+            if inside and (arrays := _bounding_arrays(s, values, registers)):
                 return arrays  # it takes no longer than one pass over an array
             poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
             if s not in found:
                 found[s] = poll  # before its body: clocks are numbered from outside to inside
-                found[s] = replace(poll, arrays=_add_polls_of_body(parts, found, values))
+                before, each = len(found), registers * _registers(s)
+                arrays = _add_polls_of_body(parts, found, values, registers=each)
+                chunk = poll.chunk if len(found) == before else 1
+                found[s] = replace(poll, arrays=arrays, chunk=chunk)
             return ()
         case ir.If(then=then, orelse=orelse):
-            return _add_polls_of_body((*then, *orelse), found, values, inside=inside)
+            parts = *then, *orelse
+            return _add_polls_of_body(parts, found, values, inside=inside, registers=registers)
         case _:
             return ()
 
 
 def _add_polls_of_body(
-    body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool = True
+    body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool = True,
+    registers: int = 1,
 ) -> tuple[str, ...]:
     """As `_add_polls`, for the statements of a body."""
-    arrays = (_add_polls(s, found, values, inside=inside) for s in body)
+    arrays = (_add_polls(s, found, values, inside=inside, registers=registers) for s in body)
     return tuple(dict.fromkeys(name for names in arrays for name in names))
 
 
-def _bounding_arrays(loop: _Loop, values: _Values) -> tuple[str, ...]:
+def _registers(loop: _Loop) -> int:
+    """How many registers one iteration of a loop computes side by side."""
+    match loop:
+        case ir.VecLoop(width=int(width), group=int(group)) | ir.PredLoop(
+            width=int(width), group=int(group)
+        ):
+            return max(1, group // width)
+        case _:
+            return 1
+
+
+def _bounding_arrays(loop: _Loop, values: _Values, registers: int) -> tuple[str, ...]:
     """The arrays of which a loop, or nest, accesses another element in each iteration: it has no
-    more iterations than such an array has elements. Empty if there is none, or if an iteration does
-    much.
+    more iterations than such an array has elements. Empty if there is none, or if an iteration,
+    which the loops around it repeat for each of their `registers`, does much.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
-    return _traversed_arrays(loop, {}, values) if sum(map(_cost, calls)) < _HEAVY_BODY else ()
+    is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
+    return () if is_heavy else _traversed_arrays(loop, {}, values)
 
 
 def _cost(n: ir.Call) -> float:
@@ -210,23 +233,27 @@ def _cost(n: ir.Call) -> float:
 
 
 def _traversed_arrays(
-    loop: _Loop, around: Mapping[str, _Counted], values: _Values
+    loop: _Loop, around: Mapping[str, _Counted], values: _Values,
+    blocks: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`.
 
     Each of these variables and that of the loop must have a dimension of the array for itself
     (`_traversed_array`). Left out are variables of loops with few iterations, and of a loop over
-    blocks whose inner loop runs over one block: together they go through the array once. The
-    variable of a ``while`` is a counter (`_counters`).
+    blocks (`blocks`) whose inner loop runs over one block: together they go through the array once,
+    unless the index counts from the start of a block. The variable of a ``while`` is a counter
+    (`_counters`).
     """
     inner = [*_loops_directly_in(loop)]
     if isinstance(loop, ir.While):
-        arrays = (_traversed_array(loop, (*around, name)) for name in _counters(loop))
+        arrays = (_traversed_array(loop, (*around, name), blocks) for name in _counters(loop))
         return () if inner else next(filter(None, arrays), ())
     names = around if _has_few_iterations(loop, values) else {**around, loop.var: loop}
     found: list[str] = []
     for n in inner:
-        traversed = _traversed_arrays(n, _without_blocks(names, n, values), values)
+        whole = _without_blocks(names, n, values)
+        parts = blocks | (names.keys() - whole.keys())
+        traversed = _traversed_arrays(n, whole, values, parts)
         if not traversed and _max_work(n, values) is None:
             return ()
         found += traversed
@@ -234,13 +261,16 @@ def _traversed_arrays(
         return tuple(found)
     if isinstance(loop, ir.Zip | ir.Scan) and names.keys() == {loop.var}:
         return (loop.array,) if isinstance(loop, ir.Scan) else tuple(x.array for x in loop.streams)
-    return _traversed_array(loop, names)
+    return _traversed_array(loop, names, blocks)
 
 
-def _traversed_array(loop: _Loop, names: Collection[str]) -> tuple[str, ...]:
+def _traversed_array(
+    loop: _Loop, names: Collection[str], blocks: frozenset[str]
+) -> tuple[str, ...]:
     """An array of which each iteration of a loop without loops in it accesses an element, in no
     branch but on what was checked, by an index in which each of these variables occurs in a
-    subscript in which no other one does: ``x[i, j + 1]`` for i and j, but not ``x[i + j]``.
+    subscript in which no other one does, and none of `blocks`: ``x[i, j + 1]`` for i and j, but not
+    ``x[i + j]``.
     """
     parts = children(loop)
     checked = [part.cond for part in parts if isinstance(part, ir.Check)]
@@ -250,7 +280,8 @@ def _traversed_array(loop: _Loop, names: Collection[str]) -> tuple[str, ...]:
     ops = _INJECTIVE if isinstance(loop, ir.While) else _INJECTIVE | _OF_CHECKS
     for n in nodes:
         if isinstance(n, ir.Load | ir.Store):
-            subscripts = {_computed_from(part, values, ops) & {*names} for part in n.index}
+            among = {*names, *blocks}
+            subscripts = {_computed_from(part, values, ops) & among for part in n.index}
             if all({name} in subscripts for name in names):
                 return (n.array,)
     return ()

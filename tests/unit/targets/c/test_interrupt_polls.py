@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import signal
 import threading
 import time
@@ -137,10 +138,29 @@ def swept_again(x, n):
     return a
 
 
+def mapped_again(x, n):
+    y = np.zeros(3_000_000)
+    for _k in range(n):
+        for i in range(len(y)):
+            y[i] = math.exp(math.sin(y[i]))
+    return y
+
+
+def appended_again(x, n):
+    out = []
+    for k in range(n):
+        for i in range(10_000_000):
+            if i % 7 == k % 7:
+                out.append(i)  # noqa: PERF401  # the loop is what is tested
+        if len(out) > 10_000_000:
+            out = []
+    return len(out)
+
+
 LONG: list[Callable[..., Any]] = [
     counted, nested, folded, many_exponentials, searched, collatz, counted_by_while, long_inside,
-    long_fold_inside, long_inside_a_while, while_inside_a_while, swept_again,
-    endless,
+    long_fold_inside, long_inside_a_while, while_inside_a_while, swept_again, mapped_again,
+    appended_again, endless,
 ]
 
 
@@ -357,7 +377,7 @@ def test_which_loops_poll() -> None:
     assert {loop: (p.chunk, p.is_timed) for loop, p in polls.items()} == {
         single: (INNERMOST, False),
         outer: (NEST, True),
-        heavy: (NEST, True),
+        heavy: (1, True),
         heavy.body[0]: (INNERMOST, False),
     }
     assert not {short, bounded} & polls.keys()
@@ -380,6 +400,9 @@ def test_which_loops_poll() -> None:
         ("t", "for i in loop(0, n):\n k = i + 3\n x[k] = 1.0"),
         ("t i", "for i in loop(0, n):\n k = p[0] + i * 0\n x[p[0]] = 1.0"),
         ("t i", "for i in loop(0, n):\n for j in loop(i, min(i + 4096, n)):\n  x[j] = 1.0"),
+        # an array of one block, which is used again for each
+        ("t i", "for i in loop(range(0, n, 4096)):\n for j in loop(i, min(i + 4096, n)):\n"
+                "  x[j - i] = 1.0"),
         ("t", "for i in loop(range(0, n, 262144)):\n"
               " blocks = (min(i + 262144, n) - i + 4095) // 4096\n"
               " for b in loop(0, blocks):\n  first = i + b * 4096\n"
@@ -445,6 +468,38 @@ def test_the_first_look_is_early_where_arrays_are_large() -> None:
     assert [poll.arrays for poll in polls.values()] == [("x", "a")]
     large = "arrays[0].dims[0] | arrays[1].dims[0] * arrays[1].dims[1]"
     assert f"({large}) >> 17 ? 1 : {NEST};" in declarations(polls, kernel.params)[-1]
+
+
+def test_the_first_look_is_early_where_each_iteration_may_take_long() -> None:
+    """Where loops in it poll, whose clocks may be new ones each time (in a parallel loop), or go
+    through an array of the kernel, whose size is not known where the clock is declared.
+    """
+    kernel = parse(
+        "def k(x: f64[:], s: f64, n: i64):\n"
+        "    made = local(f64, 4096)\n"
+        "    for t in loop(0, n):\n"
+        "        for i in loop(0, n):\n            made[i] = s\n"
+        "    for t in loop(0, n):\n"
+        "        for i in loop(0, n):\n            x[i] = exp(sin(x[i]) + cos(x[i])) + exp(s)\n"
+    )
+    polls = polls_of(kernel.body)
+    firsts = [line for line in declarations(polls, kernel.params) if "turns" in line]
+    assert [poll.is_timed for poll in polls.values()] == [True, True, False]
+    assert [line.partition(" = ")[2] for line in firsts] == ["1;", "1;"]
+
+
+@pytest.mark.parametrize(
+    ("polled", "loop"),
+    [("i", "loop(0, n)"), ("i", "vec(0, n, width=8)"), ("i j", "vec(0, n, width=8, group=32)")],
+)
+def test_a_loop_in_a_group_of_registers_does_more(polled: str, loop: str) -> None:
+    """Each iteration of the inner loop does its work once for each register of the outer one."""
+    kernel = parse(
+        "def k(x: f64[:], s: f64, n: i64):\n"
+        f"    for i in {loop}:\n"
+        "        for j in loop(0, n):\n            x[j] = sqrt(x[j]) / s\n"
+    )
+    assert [n.var for n in polls_of(kernel.body)] == polled.split()
 
 
 def test_a_short_body_of_a_while_is_repeated() -> None:
