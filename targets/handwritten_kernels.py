@@ -17,6 +17,7 @@ from loopir.ir_printer import parse
 from loopir.lazy_dataclass import record
 from loopir.nodes import Kernel
 
+from .file_kinds import is_folder
 from .isa.target import Target
 
 __all__ = [
@@ -52,25 +53,16 @@ def kernels_folder() -> str:
     """
     package = os.path.dirname(os.path.abspath(__file__))
     in_wheel = os.path.join(package, "kernels")
-    if _names_in(in_wheel) is not None:
+    if is_folder(in_wheel):
         return in_wheel
     return os.path.join(os.path.dirname(package), "kernels")
-
-
-def _names_in(folder: str) -> list[str] | None:
-    """The names of the files in a folder; None if there is no such folder. Raises OSError where
-    that cannot be told, as for lack of memory: `os.path.isdir` would say no.
-    """
-    try:
-        return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 @cache
 def kernel_library() -> dict[str, HandwrittenKernel]:
     """All hand-written kernels, by name; empty if the folder is missing. Raises OSError."""
-    names = _names_in(kernels_folder()) or []
+    folder = kernels_folder()
+    names = sorted(os.listdir(folder)) if is_folder(folder) else []
     return {x[:-2]: _parse_kernel(x[:-2], _read_file(x)) for x in names if x.endswith(".c")}
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ..build.background_build import BackgroundBuild
-from ..build.build_errors import BuildError, NoCompiler, is_from_signal_handler
+from ..build.build_errors import BuildError, NoCompiler, failures
 from ..build.cpu_limit import cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
 from ..region_costs import PAYS_ASLEEP, PAYS_AWAKE
@@ -181,9 +181,7 @@ def _open_if_built() -> None:
         path = find_object(pool_source(), FLAGS)
         if path and not _opened:
             _open(path)
-    except (BuildError, NoCompiler, OSError) as error:
-        if is_from_signal_handler(error):
-            raise
+    except failures(BuildError, NoCompiler, OSError):
         return  # the thread tries again, and notes why it fails
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 import errno
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = [
-    "BuildError", "NoCompiler", "is_from_signal_handler", "is_system_fault", "suppress_failures",
-    "tells_of_fault",
+    "BuildError", "NoCompiler", "failures", "is_from_signal_handler", "is_system_fault",
+    "suppress_failures", "tells_of_fault",
 ]
 
 
@@ -40,6 +40,8 @@ class BuildError(Exception):
         self.is_fault = is_fault
 
 
+_E = TypeVar("_E", bound=BaseException)
+
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
 
 _TEXTS = (
@@ -57,7 +59,7 @@ def is_system_fault(error: OSError) -> bool:
 def is_from_signal_handler(error: BaseException) -> bool:
     """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: that may
     happen between any two steps of the compiler, says nothing about these, and is the caller's.
-    TimeoutError is an OSError: who catches that asks.
+    TimeoutError is an OSError: who catches that writes `failures`, or `suppress_failures`.
     """
     module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
     if module is None:
@@ -72,8 +74,24 @@ def is_from_signal_handler(error: BaseException) -> bool:
     return False
 
 
+def failures(*kinds: type[_E]) -> tuple[type[_E], ...]:
+    """The exceptions that an ``except`` clause catches: those of these `kinds`, unless a signal
+    handler has raised the one that is being handled::
+
+        try:
+            data = read(file)
+        except failures(OSError) as error:
+            return None
+
+    Python evaluates the expression of a clause when an exception has come; none is caught then that
+    is the caller's (`is_from_signal_handler`).
+    """
+    error = sys.exc_info()[1]
+    return () if error is not None and is_from_signal_handler(error) else kinds
+
+
 class suppress_failures(suppress):
-    """As `contextlib.suppress`, except for what a signal handler raises."""
+    """As `contextlib.suppress`, except for what a signal handler raises (`failures`)."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,

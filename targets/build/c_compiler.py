@@ -5,19 +5,20 @@ identity is the path, size and time of its file.
 """
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import shlex
-import stat
 import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
 
+from ..file_kinds import is_file
 from .build_errors import (
     BuildError,
     NoCompiler,
-    is_from_signal_handler,
+    failures,
     is_system_fault,
     tells_of_fault,
 )
@@ -134,12 +135,12 @@ def _find_program(name: str, path: str) -> str | None:
     for folder in [""] if os.path.dirname(name) else path.split(os.pathsep):
         program = os.path.join(folder, name)
         try:
-            is_file = stat.S_ISREG(os.stat(program).st_mode)
-        except OSError as error:
-            if is_system_fault(error) or is_from_signal_handler(error):
+            is_there = is_file(program)
+        except failures(OSError) as error:
+            if is_system_fault(error):
                 raise
             continue
-        if is_file and os.access(program, os.X_OK):
+        if is_there and os.access(program, os.X_OK):
             return program
     return None
 
@@ -182,9 +183,7 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     except _Hanging:
         _hanging.add(compiler.command)
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
-    except OSError as error:
-        if is_from_signal_handler(error):
-            raise
+    except failures(OSError) as error:
         reason = error.strerror or error
         message = f"{compiler.command[0]} does not run: {reason}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error
@@ -193,21 +192,13 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         is_fault = -code in _SENT_SIGNALS or tells_of_fault(output)
         message = f"{compiler.name} {outcome}{_first_lines(output)}"
         raise BuildError(message, output, is_fault=is_fault)
-    if not _is_written(output_path):
+    try:
+        is_written = is_file(output_path)
+    except failures(OSError) as error:
+        raise BuildError(f"{output_path}: {error}", is_fault=True) from error
+    if not is_written:
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
-
-
-def _is_written(path: str) -> bool:
-    """Whether there is a file at `path`. Raises BuildError where that cannot be told, as for lack
-    of descriptors: `os.path.isfile` would say no.
-    """
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise BuildError(f"{path}: {error}", is_fault=True) from error
 
 
 _SENT_SIGNALS = (1, 2, 9, 15)
@@ -230,6 +221,7 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
     with open(path, "w", encoding="utf-8") as text:
         text.write(source)
     deadline = time.monotonic() + TIMEOUT
+    _register_end()
     pipe, process = [*os.pipe()], None
     try:
         with open(path, "rb") as text_in:
@@ -245,9 +237,40 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
             raise _Hanging from None
         raise
     finally:
+        if process is not None:
+            _running.pop(process, None)
         for end in pipe:
             os.close(end)
     return process.returncode, output.decode(errors="replace")
+
+
+_running: dict[Popen[bytes], int] = {}
+"""Compilers that have not ended, or are being started, and the process that starts each: a fork
+has not."""
+
+
+@functools.cache
+def _register_end() -> None:
+    """Once: `_end_all` at the end of the process. Registered after the removal of private folders
+    (`private_folders`), and so called before it: a compiler writes to such a folder.
+    """
+    atexit.register(_end_all)
+
+
+def _end_all() -> None:
+    """End the compilers of threads that end with this process: nobody would use what they make."""
+    deadline = time.monotonic() + 1.0
+    for process, parent in [*_running.items()]:
+        if parent == os.getpid():
+            while process in _running and not _has_begun(process) and time.monotonic() < deadline:
+                time.sleep(0.001)  # its thread goes on
+            if _has_begun(process):
+                _end(process)
+
+
+def _has_begun(process: Popen[bytes]) -> bool:
+    """Whether a process that is being started runs, or has run."""
+    return getattr(process, "pid", None) is not None
 
 
 def _started(
@@ -259,13 +282,15 @@ def _started(
     from subprocess import STDOUT, Popen
 
     process = Popen.__new__(Popen)
+    _running[process] = os.getpid()  # before: this thread may not go on when it runs
     try:
         Popen.__init__(
             process, command, stdin=text_in, stdout=output, stderr=STDOUT,
             env=os.environ | {"LC_ALL": "C", "TMPDIR": folder}, start_new_session=True,
         )
     except BaseException:
-        if getattr(process, "pid", None):
+        _running.pop(process, None)
+        if _has_begun(process):
             _end(process)
         raise
     return process

@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record
 
 from .build_errors import (
     BuildError,
-    is_from_signal_handler,
+    failures,
     is_system_fault,
     suppress_failures,
 )
@@ -242,9 +242,8 @@ def _intact_body(path: str) -> bytes | None:
             return body
     except FileNotFoundError:
         return None
-    except (OSError, BuildError) as error:
-        is_fault = isinstance(error, OSError) and is_system_fault(error)
-        if is_fault or is_from_signal_handler(error):
+    except failures(OSError, BuildError) as error:
+        if isinstance(error, OSError) and is_system_fault(error):
             raise
         _note_unusable(path, str(error))
         return None
@@ -295,11 +294,9 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
             _trim(folder, keep=file)
         finally:
             os.close(folder)
-    except OSError as error:
+    except failures(OSError) as error:
         if is_system_fault(error):
             raise BuildError(f"{path} cannot be written: {error}", is_fault=True) from error
-        if is_from_signal_handler(error):
-            raise
         _note_unwritable(path, error.strerror or str(error))
         return publish_privately(body, file)
     return os.path.join(path, file)
@@ -350,23 +347,11 @@ def _private_dir() -> str:
     """The directory of this process for objects that cannot be cached; removed at exit. Raises
     OSError.
     """
-    import atexit
-
     from .private_folders import make_private_folder, remove_private_folder
 
     pid = os.getpid()
     if pid not in _private:
         created = make_private_folder()
-        if _private.setdefault(pid, created) is created:
-            atexit.register(_remove_private, pid, created)
-        else:
+        if _private.setdefault(pid, created) is not created:
             remove_private_folder(created)
     return _private[pid]
-
-
-def _remove_private(pid: int, folder: str) -> None:
-    """Remove the private directory, unless a forked child runs this."""
-    if pid == os.getpid():
-        from .private_folders import remove_private_folder
-
-        remove_private_folder(folder)

@@ -2,13 +2,16 @@
 
 A folder's name is ``transpile-`` and 16 hexadecimal digits. Its process holds a lock on the file
 ``alive`` in it, which the system releases when the process ends in whatever way. So a later process
-of the same user can tell folders of processes that were killed, and removes them.
+of the same user can tell folders of processes that were killed, and removes them. At its end a
+process removes its folders, also those of threads that end with it.
 """
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,16 +29,27 @@ _MOST_ENTRIES = 10_000
 """How many entries of the directory for temporary files are looked at."""
 
 _locks: dict[str, int] = {}
-"""The descriptor of the lock file of each folder of this process."""
+"""The descriptor of the lock file of each folder of this process, and of the one that forked it."""
+
+_own: set[tuple[int, str]] = set()
+"""The process that has made each of these folders, and its path."""
+
+_is_ending = False
+"""Whether `_remove_all` has begun."""
 
 
 def make_private_folder() -> str:
-    """The path of a new directory that only this user can read. Raises OSError."""
+    """The path of a new directory that only this user can read. It is removed at the end of this
+    process, if it is still there. Raises OSError.
+    """
     import tempfile
 
+    if _is_ending and threading.current_thread().daemon:
+        raise OSError("the process ends")
     path = os.path.join(tempfile.gettempdir(), f"transpile-{os.urandom(8).hex()}")
     os.mkdir(path, mode=0o700)
     try:
+        _own.add((os.getpid(), path))
         folder = open_folder(path)
         try:
             write_file(folder, _LOCK, b"")
@@ -70,9 +84,22 @@ def _remove(path: str) -> None:
     rmtree(path, ignore_errors=True)
     if os.path.lexists(path):  # a MemoryError is ignored as well
         rmtree(path, ignore_errors=True)
+    _own.discard((os.getpid(), path))
     handle = _locks.pop(path, None)
     if handle is not None:
         os.close(handle)
+
+
+@atexit.register
+def _remove_all() -> None:
+    """At the end of this process, remove its folders: those that it has kept, and those of threads
+    that run until then, such as a build of the thread pool in the background.
+    """
+    global _is_ending
+    _is_ending = True
+    for process, path in [*_own]:
+        if process == os.getpid():
+            remove_private_folder(path)
 
 
 @contextmanager

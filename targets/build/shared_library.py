@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from .build_errors import BuildError, is_from_signal_handler, tells_of_fault
+from .build_errors import BuildError, failures, suppress_failures, tells_of_fault
 from .object_cache import discard, opened_file, publish_privately
 
 __all__ = ["SharedLibrary", "cffi_backend", "open_library"]
@@ -51,23 +51,16 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     try:
         with opened_file(path) as (handle, body):
             opened = _descriptor_path(handle)
-            try:
-                if os.path.isdir(_DESCRIPTORS):
+            if os.path.isdir(_DESCRIPTORS):
+                with suppress_failures(OSError):  # a file system may not allow execution
                     return SharedLibrary(path, load(opened, flags))
-            except OSError as error:  # such as a file system that does not allow execution
-                if is_from_signal_handler(error):
-                    raise
-    except OSError as error:
-        if is_from_signal_handler(error):
-            raise
+    except failures(OSError) as error:
         message = f"the object at {path} cannot be used: {error}"
         raise BuildError(message, is_fault=True) from error
     copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
     try:
         return SharedLibrary(path, load(copy, flags))
-    except OSError as error:
-        if is_from_signal_handler(error):
-            raise
+    except failures(OSError) as error:
         discard(path)  # the next attempt builds it again
         reason = str(error).rpartition(f"{copy}: ")[2]
         message = f"what the compiler made cannot be loaded: {reason}"

@@ -44,7 +44,7 @@ loopir.passes.version_small_calls
 loopir.fusion
 loopir.__init__
 
-targets.isa  targets.region_costs
+targets.file_kinds  targets.isa  targets.region_costs
 targets.legalization
 targets.c.headers
 targets.c  targets.mlir

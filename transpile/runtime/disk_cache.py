@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from stat import S_ISDIR
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.load_kernel import load_kernel
-from targets.build.build_errors import BuildError, is_from_signal_handler
+from targets.build.build_errors import BuildError, failures
 from targets.build.object_cache import (
     OBJECT_SUFFIX,
     RECIPE_SUFFIX,
@@ -33,6 +32,7 @@ from targets.build.object_cache import (
     publish,
     read_cached,
 )
+from targets.file_kinds import is_folder
 from targets.isa.cpu_features import features
 from targets.isa.target_registry import runnable_targets
 
@@ -98,9 +98,7 @@ def store_variant(
     recipe = stored, descriptions, helpers, *names
     try:
         publish(encoded(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
-    except Exception as error:  # the kernel is there all the same
-        if is_from_signal_handler(error):
-            raise
+    except failures(Exception) as error:  # the kernel is there all the same
         _log.info("no recipe for %s: %s", function.__qualname__, error)
 
 
@@ -120,9 +118,7 @@ def store_refusal(
         if row is not None:
             entry = encoded((_REFUSED, row))
             publish(entry, _cache_key(function, types, options, target), RECIPE_SUFFIX)
-    except Exception as error:  # it is refused all the same
-        if is_from_signal_handler(error):
-            raise
+    except failures(Exception) as error:  # it is refused all the same
         _log.info("the refusal of %s is not stored: %s", function.__qualname__, error)
 
 
@@ -264,19 +260,9 @@ def _transpile_files() -> tuple[tuple[str, int, int], ...]:
     """
     roots = [import_module(package).__path__[0] for package in _PACKAGES]
     beside = os.path.join(os.path.dirname(roots[-1]), "kernels")
-    if not _is_folder(os.path.join(roots[-1], "kernels")) and _is_folder(beside):
+    if not is_folder(os.path.join(roots[-1], "kernels")) and is_folder(beside):
         roots.append(beside)
     return tuple(sorted(row for root in roots for row in _source_files(root)))
-
-
-def _is_folder(path: str) -> bool:
-    """Whether there is a folder at `path`. Raises OSError where that cannot be told, as for lack
-    of memory: `os.path.isdir` would say no.
-    """
-    try:
-        return S_ISDIR(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from targets.build.build_errors import is_from_signal_handler
+from targets.build.build_errors import failures
 
 from .. import call_plan, host_nodes, result_spec
 from ..types import value_types
@@ -53,9 +53,7 @@ def decoded(data: bytes) -> Any:
         return _decode(json.loads(data))
     except NotStorable:
         raise
-    except Exception as error:  # any text: rows that are too short, of other types, nested deeply
-        if is_from_signal_handler(error):
-            raise
+    except failures(Exception) as error:  # any text: short rows, of other types, nested deeply
         raise NotStorable(f"no recipe: {error}") from error
 
 
@@ -128,9 +126,7 @@ def _encode_named(value: Any) -> Any:
     row = [_kind(value), module, name]
     try:
         found = _decode(row)
-    except Exception as error:  # `__getattr__` of a module may raise anything
-        if is_from_signal_handler(error):
-            raise
+    except failures(Exception):  # `__getattr__` of a module may raise anything
         found = None
     if found is not value:
         raise NotStorable(f"{module}.{name} is not found by its name")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from loopir.nodes import Span
-from targets.build.build_errors import is_from_signal_handler
+from targets.build.build_errors import failures
 from targets.build.object_cache import hexdigest
 
 from ..diagnostics import Label, Rejection
@@ -218,9 +218,7 @@ def _file_stamps(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
             continue
         try:
             stat = os.stat(path or "")
-        except OSError as error:
-            if is_from_signal_handler(error):
-                raise
+        except failures(OSError):
             return None
         found.append((name, stat.st_size, stat.st_mtime_ns))
         values = [*_namespace_of(module).values()]

@@ -117,3 +117,40 @@ def test_a_fault_while_a_folder_is_removed(
         private_folders.remove_private_folder(path)
     assert not Path(path).exists()
     assert path not in private_folders._locks
+
+
+ENDS_EARLY = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from targets.build.build_kernel import build_object
+thread = threading.Thread(target=build_object, args=("int x;",), daemon=True)
+thread.start()
+while not Path(os.environ["STARTED"]).exists():
+    time.sleep(0.01)
+{ending}
+"""
+SLOW_COMPILER = """#!/bin/sh
+echo $$ > "$STARTED.new"
+mv "$STARTED.new" "$STARTED"
+sleep 30
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(3)", "signal.raise_signal(signal.SIGINT)"])
+def test_a_process_that_ends_while_a_thread_compiles(
+    ending: str, place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Neither a folder nor the C compiler is left."""
+    elsewhere = tmp_path_factory.mktemp("compiler")
+    compiler, started = elsewhere / "cc", elsewhere / "started"
+    compiler.write_text(SLOW_COMPILER)
+    compiler.chmod(0o755)
+    subprocess.run(
+        [sys.executable, "-c", ENDS_EARLY.format(ending=ending)], check=False, timeout=20,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"CC": str(compiler), "STARTED": str(started),
+                          "TRANSPILE_CACHE": str(elsewhere / "cache")},
+    )
+    assert list(place.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)

@@ -1,0 +1,32 @@
+"""File kinds: whether there is a file or a folder at a path, and no answer where that is unknown.
+
+`os.path.isfile` and `os.path.isdir` say no where the system lacks memory or descriptors, and what
+is decided by that may be remembered.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from stat import S_ISDIR, S_ISREG
+
+__all__ = ["is_file", "is_folder"]
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a regular file at `path`, links followed. Raises OSError where that cannot
+    be told, as for lack of descriptors.
+    """
+    return _is_kind(path, S_ISREG)
+
+
+def is_folder(path: str) -> bool:
+    """Whether there is a folder at `path`, links followed. Raises OSError as `is_file` does."""
+    return _is_kind(path, S_ISDIR)
+
+
+def _is_kind(path: str, is_expected: Callable[[int], bool]) -> bool:
+    """Whether what is at `path` has a mode that ``is_expected``; False if there is nothing."""
+    try:
+        return is_expected(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
