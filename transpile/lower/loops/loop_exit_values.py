@@ -38,7 +38,7 @@ from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, Un
 from ..state.value_ranges import interval_of
 from .loop_carried import growth_of, trips_within_range
 
-__all__ = ["make_accumulators", "search_stop_condition", "value_after_loop"]
+__all__ = ["flags_of_extrema", "make_accumulators", "search_stop_condition", "value_after_loop"]
 
 
 def search_stop_condition(
@@ -117,6 +117,33 @@ def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
             return False
 
 
+def _is_initial_value(carry: LoopCarried, init: Num, end: Num) -> Expr:
+    """Whether the accumulator of a maximum or minimum (`_keeps_extremum`) is still the Python
+    scalar `init`: none of the NumPy values was greater (less).
+    """
+    assert isinstance(end.ir, Call)
+    better = "gt" if end.ir.op == "max" else "lt"
+    replaced = Call(better, (carry.var, cast(init.ir, carry.var.dtype)), "bool")
+    return bool_op("and", init.weak_now, bool_op("not", replaced))
+
+
+def flags_of_extrema(
+    ctx: Lowering, carry: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
+) -> dict[str, Expr]:
+    """What stands in the loop for the type flag of a maximum or minimum that has no accumulator for
+    it, by its name; empty for other names. The body may read the flag::
+
+        for v in x:              →   m_py  →  not m > 0.0
+            m = max(m, v)            (x of float64s, m = 0.0 before the loop)
+            out.append(m)
+    """
+    if not isinstance(end, Num) or not isinstance(init, Num) or not carry.has_type_flag:
+        return {}
+    if frame.exits_early or not _keeps_extremum(ctx, carry, end):
+        return {}
+    return {carry.flag.name: _is_initial_value(carry, init, end)}
+
+
 def _weak_if_numpy_before(ctx: Lowering, carry: LoopCarried, weak: Expr) -> Expr:
     """The bool `weak`, whether a name is a Python scalar at the end of an iteration, simplified
     under the assumption that it was a NumPy scalar at the start (its type flag is false).
@@ -188,10 +215,7 @@ def value_after_loop(
         return _value_after_type_change(ctx, carry, init, frame.runs)
     if carry.has_type_flag and isinstance(end, Num):
         if _keeps_extremum(ctx, carry, end):  # 5
-            assert isinstance(end.ir, Call)
-            better = "gt" if end.ir.op == "max" else "lt"
-            replaced = Call(better, (carry.var, cast(init.ir, carry.var.dtype)), "bool")
-            return replace(n, is_weak=bool_op("and", init.weak_now, bool_op("not", replaced)))
+            return replace(n, is_weak=_is_initial_value(carry, init, end))
         return replace(n, is_weak=carry.flag)  # 6
     return _with_final_range(ctx, n, carry, init, end, frame)
 

@@ -29,6 +29,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import TypeAlias
 
 from loopir.analysis.affine import LinearForm
+from loopir.ir_names import substitute
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Accum, Expr, Stmt, Var
@@ -74,7 +75,12 @@ from .loop_carried import (
     raise_new_types,
     refine_carried,
 )
-from .loop_exit_values import make_accumulators, search_stop_condition, value_after_loop
+from .loop_exit_values import (
+    flags_of_extrema,
+    make_accumulators,
+    search_stop_condition,
+    value_after_loop,
+)
 from .loop_exits import (
     continue_flag,
     early_exit_flag,
@@ -530,6 +536,7 @@ def _build_loop(
     b, frame = ctx.b, loop.frame
     accs: list[Accum] = []
     final: dict[str, Value] = {}
+    flags: dict[str, Expr] = {}
     for name, c in iteration.carries.items():
         init, end = loop.inits[name], iteration.ends[name]
         if c.step is not None:
@@ -543,11 +550,14 @@ def _build_loop(
         end = resolve_extremum(end, iteration.body, b.name)
         accs += make_accumulators(ctx, c, init, end, frame)
         final[name] = value_after_loop(ctx, c, init, end, frame)
+        flags |= flags_of_extrema(ctx, c, init, end, frame)
     exit_condition = iteration.exit_condition
+    body = [substitute(s, flags) for s in iteration.body]
+    accs = [substitute(acc, flags) for acc in accs]
     if isinstance(frame.node, ast.While):
         assert exit_condition is not None
         cond = continue_flag(ctx, frame.runs, exit_condition, accs)
-        emit_while(ctx, frame, iteration.body, accs, cond)
+        emit_while(ctx, frame, body, accs, cond)
     else:
         until: Expr | None
         if exit_condition is not None:
@@ -555,7 +565,7 @@ def _build_loop(
         else:
             stepless = {n: c for n, c in iteration.carries.items() if c.step is None}
             until = search_stop_condition(frame, stepless, accs)
-        emit_for(ctx, frame, iteration.body, accs, until)
+        emit_for(ctx, frame, body, accs, until)
     for name in not_carried:
         if not isinstance(b.env.get(name), ListRef):
             b.env[name] = Unbound()

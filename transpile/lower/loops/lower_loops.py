@@ -59,16 +59,19 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     type_clause = f", which is of type {kind}," if kind else ""
     if isinstance(over, ast.Call) and kind:
         type_clause = f", a method of a {kind},"
+    help = _ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES)
+    if isinstance(over, ast.Subscript) and kind:
+        type_clause, help = f", an item of a {kind},", _HELP_FOR_ITEM.get(kind, help)
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
-    refuse("LOWER_UNSUPPORTED", message, over, help=_ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES))
+    refuse("LOWER_UNSUPPORTED", message, over, help=help)
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
-    """The type of the argument that `node` is about: ``x``, a method call ``x.items()``, or an
-    attribute, ``x.rows``, whose type it is then. None for other nodes.
+    """The type of the argument that `node` is about: ``x``, an item ``x[k]``, a method call
+    ``x.items()``, or an attribute, ``x.rows``, whose type it is then. None for other nodes.
     """
     match node:
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
             return ctx.types.get(name)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
             return ctx.types.get(name)
@@ -85,6 +88,12 @@ _ITERABLE_HELP = {
     "set": "pass it as an array or list",
 }
 """The help for a loop over a value of that type."""
+
+
+_HELP_FOR_ITEM = {
+    "dict": "pass the items of all keys in one array, and in another one where those of each begin",
+}
+"""The help for a loop over an item of an argument of that type."""
 
 
 def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:

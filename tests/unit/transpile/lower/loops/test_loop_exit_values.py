@@ -77,3 +77,45 @@ def test_an_operation_on_the_value_before_a_while() -> None:
     compiled = fuse(scaled, on_reject="silent")
     for v in (np.int64(2), np.int64(7), 2, 7):
         assert_same(outcome(compiled, (v,)), outcome(scaled, (v,)), repr(v))
+
+
+def largest_so_far(x: Any, m: Any) -> Any:
+    out = []
+    for v in x:
+        m = max(m, v)
+        out.append(m)
+    return out, m
+
+
+def smallest_before(x: Any, m: Any) -> Any:
+    out = []
+    last = m
+    for v in x:
+        last = m
+        out.append(m)
+        m = min(m, v)
+    return out, last
+
+
+def larger_by_if(x: Any, m: Any) -> Any:
+    out = []
+    for v in x:
+        if v > m:
+            m = v
+        out.append(m + 1)
+    return out
+
+
+@pytest.mark.parametrize("function", [largest_so_far, smallest_before, larger_by_if])
+def test_the_type_of_an_extremum_that_its_loop_reads(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(function)
+    inf, nan = float("inf"), float("nan")
+    rows = ([], [1.0], [-0.0, 0.0], [nan, 1.0, nan], [1.0, nan, 2.0], [-2.0, -1.0, 3.0, inf],
+            [*np.linspace(-3, 3, 40)], [*np.linspace(3, -3, 70)])
+    for row in rows:
+        for start in (0.0, -0.0, -inf, inf, nan, 0.5):
+            x = np.array(row, float)
+            assert repr(fused(x, start)) == repr(function(x, start))
