@@ -50,7 +50,7 @@ def fallback_message(
 ) -> str:
     """The message of a FuseWarning or FuseError, one line: the code, the place, the call, and the
     reason. ``runs``: Python runs the call, as it does not where a FuseError is raised. ``part``:
-    some regions of the function are compiled; ``region``: the function is a region of the one of
+    regions of the function may compile; ``region``: the function is a region of the one of
     its name.
     """
     at = source_location(function, rejection.line if rejection else None)
@@ -65,7 +65,7 @@ def fallback_message(
         from .diagnostics import CODES
 
         why, hint = f": {CODES[code].title}", CODES[code].help
-    how = "is compiled in part" if part else "runs as Python" if runs else "is not compiled"
+    how = "is not compiled as a whole" if part else "runs as Python" if runs else "is not compiled"
     return f"{code} at {at}: {call} {how}{why}" + f" ({hint})" * bool(hint)
 
 

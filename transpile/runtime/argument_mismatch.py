@@ -37,7 +37,8 @@ def argument_mismatch(
       `Disjoint` of the kernel, whose status `Variant._judge_and_restore` reads.);
     - a Python int argument does not fit 64 bits: GUARD_INT_RANGE;
     - with ``lists``, which takes time, an item of a list is of another type or length than the
-      first one, GUARD_DTYPE, or an int that does not fit 64 bits, GUARD_INT_RANGE.
+      first one, GUARD_DTYPE, or an int that does not fit 64 bits, GUARD_INT_RANGE; or two of
+      these lists, or of their rows, are the same object, GUARD_ALIAS.
 
     None where it is none of them, as after an allocation that failed.
     """
@@ -63,7 +64,7 @@ def argument_mismatch(
             odd = next(_odd_items(values[items.of], items.type, items.of, items.of), None)
             if odd is not None:
                 return odd
-    return None
+    return _shared_lists(interface, values) if lists else None
 
 
 def _written_arrays(
@@ -83,6 +84,33 @@ def _written_arrays(
     for b in written:
         if isinstance(b, ListItems) and b.type.memory and b.of in values:
             yield b.of, shared_array(values[b.of], b.type.memory.dtype)
+
+
+def _shared_lists(
+    interface: KernelInterface, values: Mapping[str, Any]
+) -> ArgumentMismatch | None:
+    """Two lists of numbers among the arguments and their rows that are the same object, so that a
+    store to one changes the other; None if there are none.
+    """
+    first: dict[int, str] = {}
+    for items in interface.bindings:
+        if not isinstance(items, ListItems) or items.of not in values:
+            continue
+        for place, numbers in _rows(values[items.of], items.of):
+            if (known := first.setdefault(id(numbers), place)) != place:
+                help = "make each list anew, for instance `[[0] * n for _ in range(m)]`"
+                message = f"`{known}` and `{place}` are the same list"
+                return ArgumentMismatch("GUARD_ALIAS", items.of, message, help)
+    return None
+
+
+def _rows(value: Any, place: str) -> Iterator[tuple[str, list[Any]]]:
+    """The lists in `value` whose items are no lists, with the text that subscripts them."""
+    if isinstance(value, list) and not (value and isinstance(value[0], (list, tuple))):
+        yield place, value
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _rows(item, f"{place}[{index}]")
 
 
 def _is_long(value: object) -> bool:
@@ -134,4 +162,7 @@ def _odd_type(place: str, item: object, expected: object, argument: str) -> Argu
     found = type(item).__name__ if isinstance(ty, Constant) else ty
     message = f"`{place}` is of type {found}, and the first item is of type {expected}"
     help = f"give all items of `{argument}` one type, or pass `np.array({argument}, dtype=float)`"
+    if item is None:
+        help = "put a number in place of None, such as `math.nan` in a list of floats, and test " \
+               "for that"
     return ArgumentMismatch("GUARD_DTYPE", argument, message, help)

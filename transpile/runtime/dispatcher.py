@@ -38,8 +38,6 @@ from ..errors import (
     fallback_is_error,
     fallback_message,
     selects_by_time,
-    should_warn,
-    warn,
 )
 from ..options import Options
 from ..types.value_types import WrappedFunction
@@ -48,7 +46,8 @@ from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .compiler_faults import Faults
 from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys, keys_of, never_original
-from .outlined_region import Cause, RegionRole
+from .outlined_region import RegionRole
+from .refusal_warnings import RefusalWarnings, names_of_refused_values
 from .self_calls import DirectSelfCalls
 from .specialization import (
     MAX_SIGNATURES,
@@ -103,7 +102,7 @@ class Dispatcher(WrappedFunction):
         self.original_test = CellType(never_original)  # of a region: see `original_in_place`
         self._direct_self_calls = DirectSelfCalls(function)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
-        self.warned_causes = set[Cause]()
+        self.warnings = RefusalWarnings(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call: the original if nothing can be compiled now. Later: see `_install`."""
@@ -424,7 +423,7 @@ class Dispatcher(WrappedFunction):
         if self._shared is None:
             rejection = past_limit()
             self._shared = Specialization(types, rejection=rejection)
-            self._warn_of_refusal(self._shared, rejection)
+            self.warnings.warn_of(rejection, types, self.options)
         self._shared.types = types
         return self._shared
 
@@ -441,7 +440,7 @@ class Dispatcher(WrappedFunction):
             return variant
         if spec.rejection is None and (rejection := spec.rebound_too_often()):
             spec.rejection = rejection
-            self._warn_of_refusal(spec, rejection)
+            self.warnings.warn_of(rejection, spec.types, self.options)
             return None
         if spec.rejection is None or spec.starts_retry(self._function):
             return self._compile_or_refuse(spec, values)
@@ -490,9 +489,14 @@ class Dispatcher(WrappedFunction):
 
         rejection = rejection_of(error)
         spec.names = names_read(self._function)
-        spec.outlined = self._outline(spec, rejection)
-        spec.rejection, spec.error = self._with_cause(spec, rejection), drop_tracebacks(error)
-        self._warn_of_refusal(spec, spec.rejection)
+        cause = self._with_cause(spec, rejection)
+        told = self.warnings.cause(cause)
+        spec.outlined = self._outline(spec, rejection, told)
+        spec.rejection = cause if spec.outlined is not None else told
+        spec.error = drop_tracebacks(error)
+        if spec.outlined is None or spec.outlined.loops:  # else all loops are in regions
+            is_outlined = spec.outlined is not None
+            self.warnings.warn_of(told, spec.types, self.options, is_outlined=is_outlined)
 
     def _build_variant(
         self, spec: Specialization, settings: Knobs, values: Arguments | None
@@ -525,11 +529,11 @@ class Dispatcher(WrappedFunction):
         return variant
 
     def _outline(
-        self, spec: Specialization, rejection: Rejection,
+        self, spec: Specialization, rejection: Rejection, cause: Rejection,
         wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
         """The outlined function, whose compilable regions are compiled separately; None if there
-        are none. ``wanted``: see `outline_function`.
+        are none. ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
         """
         from .outlined_function import outline_function
 
@@ -539,13 +543,17 @@ class Dispatcher(WrappedFunction):
                 self._function, types, rejection, self.options, self.region_type, wanted,
                 role=self.role,
             )
+            if outlined is not None:
+                values = frozenset(names_of_refused_values(outlined.tree, [cause]))
+                for region in outlined.regions:
+                    region.fused.warnings = self.warnings.of_region(
+                        region.fused.warnings.function, cause, values, has_loops=bool(region.loops)
+                    )
         except Exception as error:  # whatever went wrong, the original still runs
             if self._faults.should_retry(error):
                 raise
             _log.warning("transpile failed to cut %s", self._function, exc_info=True)
             return None
-        for region in outlined.regions if outlined else ():
-            region.fused.warned_causes = self.warned_causes
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
@@ -568,7 +576,7 @@ class Dispatcher(WrappedFunction):
         if wanted is outlined:
             return outlined
         spec.dropped += [r for r in outlined.regions if r.helper in wanted.dropped]
-        return self._outline(spec, spec.rejection, wanted)
+        return self._outline(spec, spec.rejection, spec.rejection, wanted)
 
     def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
         """`rejection` with its cause, in the terms of the source."""
@@ -581,20 +589,3 @@ class Dispatcher(WrappedFunction):
                 raise
             _log.warning("transpile failed to explain %s", rejection, exc_info=True)
             return rejection
-
-    def _warn_of_refusal(self, spec: Specialization, rejection: Rejection) -> None:
-        """Warn of the rejection of `spec`, once of each cause (code and line; `should_warn`), if
-        ``on_reject`` is "warn". Not if all loops are in regions, nor if the call raises anyway.
-        """
-        code, outlined = rejection.code, spec.outlined
-        is_fully_compiled = outlined is not None and not outlined.loops
-        if is_fully_compiled or fallback_is_error():
-            return
-        cause = code, rejection.line
-        is_known = cause in self.warned_causes
-        self.warned_causes.add(cause)
-        if self.options.on_reject == "warn" and not is_known and should_warn(code):
-            warn(fallback_message(
-                self._function, spec.types, code, rejection,
-                part=outlined is not None, region=self.is_region,
-            ))

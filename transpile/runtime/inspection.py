@@ -14,8 +14,7 @@ from .. import knobs
 from ..call_plan import ArgumentMismatch
 from ..diagnostics import Refused, Rejection
 from ..errors import EmitError, FuseError, fallback_message
-from ..frontend.ast_names import name_bindings
-from ..frontend.source import Source, is_within, read_source, span_of
+from ..frontend.source import Source, read_source, span_of
 from ..frontend.unparse import print_python
 from ..options import Options, chosen_target
 from ..pipeline import Compilation, NamedStage, compile_stages, find_stages, run_stages
@@ -37,10 +36,10 @@ from ..report.report_builder import (
     report_without_source,
 )
 from ..report.source_listing import Listing, join_listings, make_listing
-from ..report.user_terms import cited_names
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
+from .refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 
 if TYPE_CHECKING:
@@ -380,30 +379,13 @@ def _names_bound_outside(outlined: OutlinedFunction) -> set[str]:
 def _without_consequences(
     report: Report, region: OutlinedRegion, outlined: OutlinedFunction, refused: Report
 ) -> Report:
-    """The report of a region, in which refusals (LOWER_…) that have no cause of their own are moved
-    to `further`, since the user can do nothing about them:
-
-    - all refusals of a region without loops: it is no loss if such a region runs as Python;
-    - those about a list that the function makes outside of the region: inside of the function it
-      would be compiled, as an argument it has a type that is not;
-    - those of what a statement defines that is `refused` itself;
-    - those without a place, which are about values that come from outside of the region.
+    """The report of a region, in which refusals that have no cause of their own are moved to
+    `further` (`follows_from_outside`), since the user can do nothing about them.
     """
-    made = {
-        to.id
-        for n in ast.walk(outlined.tree) for to, value in name_bindings(n)
-        if isinstance(value, (ast.List, ast.ListComp))
-    }
-    made |= {
-        name
-        for n in ast.walk(outlined.tree) if isinstance(n, (ast.Assign, ast.FunctionDef, ast.With))
-        if any(r.span and (s := span_of(n)) and is_within(r.span, s) for r in refused.rejections)
-        for name in _names_defined(n)
-    }
+    values = {*names_of_refused_values(outlined.tree, refused.rejections)}
+    has_loops = bool(region.loops)
     follows = [
-        r.code.startswith("LOWER_")
-        and (not region.loops or r.span is None or not made.isdisjoint(cited_names(r.message)))
-        for r in report.rejections
+        follows_from_outside(r, values, has_loops=has_loops) for r in report.rejections
     ]
     pairs = [*zip(report.rejections, follows, strict=True)]
     return replace(
@@ -411,17 +393,6 @@ def _without_consequences(
         rejections=tuple(r for r, is_consequence in pairs if not is_consequence),
         further=(*(r for r, is_consequence in pairs if is_consequence), *report.further),
     )
-
-
-def _names_defined(statement: ast.Assign | ast.FunctionDef | ast.With) -> Iterator[str]:
-    """The names that an assignment, a definition or the head of a ``with`` binds."""
-    match statement:
-        case ast.FunctionDef(name=name):
-            yield name
-        case ast.With(items=items):
-            yield from (i.optional_vars.id for i in items if isinstance(i.optional_vars, ast.Name))
-        case _:
-            yield from (to.id for to, _ in name_bindings(statement))
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:

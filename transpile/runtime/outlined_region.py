@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from ..options import Options
     from ..report.loop_report import Report
     from ..report.source_listing import Listing
+    from .refusal_warnings import RefusalWarnings
 
 __all__ = [
-    "Cause", "ForwardedCalls", "FusedRegion", "OutlinedFunction", "OutlinedRegion", "RegionRole",
+    "ForwardedCalls", "FusedRegion", "OutlinedFunction", "OutlinedRegion", "RegionRole",
     "Stats", "total_stats",
 ]
 
@@ -53,10 +54,6 @@ def total_stats(stats: list[Stats]) -> Stats:
     return Stats(sum(s.compiled for s in stats), dict(replays), sum(s.seconds for s in stats))
 
 
-Cause: TypeAlias = "tuple[str, int | None]"
-"""The code and the line of a reason to run as Python: a function warns once of each."""
-
-
 @record(frozen=True, slots=True)
 class RegionRole:
     """What is known of an outlined region from the function that it is cut out of. Of a function
@@ -79,7 +76,7 @@ class FusedRegion(Protocol):
     is_region: bool
     role: RegionRole
     options: Options
-    warned_causes: set[Cause]  # of which a warning was given
+    warnings: RefusalWarnings
 
     def __init__(self, function: FunctionType, options: Options) -> None: ...
 
