@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from .reason_code import Code
 
-__all__ = ["LOWERING", "HELP_FOR_ITERABLES", "HELP_WITHOUT_OPTIONS"]
+__all__ = ["LOWERING", "HELP_FOR_ITERABLES", "HELP_FOR_NUMPY", "HELP_WITHOUT_OPTIONS"]
 
 HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
 """The help for a call of a function that is known, but not with these arguments."""
+
+HELP_FOR_NUMPY = "write what it computes as a loop, or with other functions of NumPy"
+"""The help for a call of a function of NumPy that has no compiled form."""
 
 HELP_FOR_ITERABLES = "loop over a range, an array, or a list of numbers"
 """The help for a loop over something else."""
@@ -19,8 +22,7 @@ LOWERING = (
             "expressions (a try, an await, a string) stay Python, unchanged. The code before, "
             "after and inside them is compiled, each part separately.",
         help="move it before or behind the loop; the statements around it are compiled",
-        help_outside_loop="write it with numbers, arrays of numbers and loops over them; the "
-                          "loops of the other statements are compiled",
+        help_outside_loop="write it with numbers, arrays of numbers and loops over them",
         bad="""\
 @fuse
 def count(x):
@@ -48,8 +50,10 @@ count(np.ones(3), np.zeros(3))
             "math, or one of NumPy's. A call of a Python function whose statements can be "
             "compiled is inlined. Names are looked up when the function is called, as in "
             "Python.",
-        help="call a function of NumPy or math instead, or a Python function of your own, "
-             "which is inlined",
+        help="call it before or after the loop; functions of NumPy and math are compiled, and "
+             "Python functions of your own",
+        help_outside_loop="call it outside of the function; functions of NumPy and math are "
+                          "compiled, and Python functions of your own",
         bad="""\
 def helper(v):
     return hash(v)

@@ -157,6 +157,9 @@ def _refuse_statement(stmt: ast.stmt) -> NoReturn:
     if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr):  # which have no keyword
         message = f"`{source_text(stmt)}` is not compiled here"
     help = _STATEMENT_HELP.get(kind)
+    if isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Attribute):
+        message = f"`{source_text(stmt.target)}` is an attribute that changes in a loop"
+        help = "compute with a variable, and set the attribute once, after the loop"
     if isinstance(stmt, ast.FunctionDef) and stmt.decorator_list:
         message = f"the decorator of `{stmt.name}` is not compiled"
         help = "remove the decorator, or define the function outside and call what it computes"
@@ -453,12 +456,15 @@ def _refuse_unpacking(
         help = "write a slice in its place, as in `first, rest = x[0], x[1:]`"
         refuse("LOWER_UNSUPPORTED", message, starred, help=help)
     message = f"the number of items of `{source_text(value)}` is not known"
+    help = "write one assignment for each item"
     if count:
         items = counted(count, "item")
         message = f"`{source_text(value)}` has {items}, not the {len(targets)} to unpack"
+        help = "unpack into as many names as there are items"
     if count == len(targets):
         message = f"`{source_text(value)}` is unpacked into something else than names"
-    refuse("LOWER_UNSUPPORTED", message, value, help="write one assignment for each item")
+        help = "write one assignment for each item"
+    refuse("LOWER_UNSUPPORTED", message, value, help=help)
 
 
 def _lower_unpacking(

@@ -101,7 +101,8 @@ def failed_guard_rejections(
             is_cautious = code in failures.never_raised and code in _CAUTIOUS
             if is_cautious and isinstance(guard, Guard):
                 message = _CAUTIOUS[code].format(_guarded(guard, terms))
-            yield _failed(code, message, (span,), count, terms)
+            help = _HELP_FOR_CAUTIOUS_BOUNDS if is_cautious and code == "GUARD_BOUNDS" else None
+            yield _failed(code, message, (span,), count, terms, help)
     for code, found in failures.mismatches.items():
         if (count := unexplained.get(code, 0)) > 0:
             unexplained[code] = 0
@@ -114,6 +115,8 @@ def failed_guard_rejections(
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
         if count > 0 and code.startswith("GUARD_"):
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
+            if code in failures.never_raised and code == _OTHER and not spans:
+                message = _NOTHING_RAISED
             yield _failed(code, message, spans, count, terms)
 
 
@@ -147,6 +150,9 @@ _CHECKED = {
 }
 """The message for a check in the kernel, by its cause; which of several failed is not known."""
 
+_NOTHING_RAISED = "compiled code could not answer the call, and Python then raised nothing"
+"""The message where it is not known which check has failed."""
+
 _HELP_FOR_EXCEPTIONS = {
     _OTHER: "nothing needs to be done if the exception is meant; else test for such values before "
             "the loop",
@@ -164,6 +170,11 @@ _CAUTIOUS = {
 }
 """What is said of a guard that failed in calls in which Python then raised nothing: it is tested
 before the loop, and the loop does not come to that place, or not with these values."""
+
+_HELP_FOR_CAUTIOUS_BOUNDS = (
+    "test the subscript where it is used, such as `if i < len(x)`; where an array grows, append to "
+    "a list, and make the array of it at the end"
+)
 
 _OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
 """The codes of floating-point conditions."""

@@ -110,7 +110,7 @@ class LoopInfo:
     span: Span
     what: str  # map, fold, filter, scan, …
     lanes: int | None = None  # elements in a vector; None for scalar code
-    isa: str = "scalar"  # the target, or "scalar"; "none": no loop is left
+    isa: str = "scalar"  # the target, or "scalar"; "none": no loop is left, or none was compiled
     around: tuple[Span, ...] = ()  # the loops around it
     fused_with: tuple[int, ...] = ()  # lines of the other loops in the same pass over memory
     bytes: int = 0  # moved per iteration

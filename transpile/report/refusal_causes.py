@@ -15,7 +15,8 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
@@ -31,9 +32,9 @@ from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
-from ..lower.scalars.lower_calls import CALLS
+from ..lower.scalars.lower_calls import CALLS, help_for_call
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
-from .user_terms import cited_names, user_terms
+from .user_terms import CITATION, cited_names, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
 
@@ -48,6 +49,8 @@ def with_cause(
 
     - a name or attribute in the refused statement that does not exist (`_undefined_name`): nothing
       else that is said of the statement would help;
+    - the same in a function that it calls (`_undefined_in_helper`);
+    - a call of a function of the standard library, in which something is refused;
     - an argument that is an array of another library, or of items that are not compiled
       (`_foreign_object`, `_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
@@ -74,8 +77,11 @@ def with_cause(
         rejection = replace(rejection, note=None)  # "in `f`, file:line": the line that is shown
     if (undefined := _undefined_name(source.tree, scope, span)) is not None:
         return undefined
+    if (undefined := _undefined_in_helper(source.tree, scope, rejection)) is not None:
+        return undefined
     cause = (
-        _foreign_object(types, rejection)
+        _in_standard_library(source.tree, scope, rejection)
+        or _foreign_object(types, rejection)
         or _unusual_array(types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
         or _function_as_value(source.tree, rejection)
@@ -129,16 +135,53 @@ def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejectio
     are. None if there is none.
     """
     bound = _names_bound_anywhere(tree)
-    for node in _expressions_at(tree, span):
+    return next(_undefined_of(_expressions_at(tree, span), scope, bound), None)
+
+
+def _undefined_of(
+    nodes: Iterable[ast.AST], scope: Scope, bound: Collection[str]
+) -> Iterator[Rejection]:
+    """The rejections of the names and attributes in `nodes` that do not exist. ``bound``: the names
+    that the function binds.
+    """
+    for node in nodes:
         match node:
             case ast.Name(id=name) if name not in bound:
                 if name in scope.local or scope.find(name)[0] is NameScope.UNBOUND:
                     known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
-                    return _not_defined(name, known - {name}, node)
+                    yield _not_defined(name, known - {name}, node)
             case ast.Attribute(value=owner, attr=name):
                 module = scope.resolve(owner)
                 if isinstance(module, ModuleType) and _lacks(module, name):
-                    return _no_attribute(module, name, node)
+                    yield _no_attribute(module, name, node)
+
+
+def _undefined_in_helper(
+    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
+) -> Rejection | None:
+    """As `_undefined_name`, where the refusal is in a function that is called at its place: of the
+    name that it cites, or of an attribute whose name is in what it cites.
+    """
+    if not (rejection.note or "").startswith("in `"):  # not inlined
+        return None
+    cited = {part for name in CITATION.findall(rejection.message) for part in name.split(".")}
+    for call in walk_nodes(tree):
+        if not isinstance(call, ast.Call) or span_of(call) != rejection.span:
+            continue
+        helper = scope.resolve(call.func)
+        if isinstance(helper, FunctionType):
+            try:
+                own = read_source(helper).tree
+            except Refused:
+                continue
+            bound = _names_bound_anywhere(own)
+            named = (
+                n for n in walk_nodes(*own.body)
+                if (isinstance(n, ast.Name) and n.id in cited)
+                or (isinstance(n, ast.Attribute) and n.attr in cited)
+            )
+            for found in _undefined_of(named, Scope.of(helper), bound):
+                return replace(found, span=rejection.span, note=rejection.note)
     return None
 
 
@@ -213,8 +256,11 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
         if (known := _CONVERSIONS.get(module.partition(".")[0])) is not None:
             library, method = known
             array = f"{name}.{method}" if method else f"numpy.asarray({name})"
+            help = f"pass `{array}`"
+            if kind in ("DataFrame", "Dataset"):
+                help = f"pass each column that is read as an array, such as `{name}['x'].{method}`"
             message = f"`{name}` is a {library}.{kind}"
-            return replace(rejection, code="LOWER_TYPE", message=message, help=f"pass `{array}`")
+            return replace(rejection, code="LOWER_TYPE", message=message, help=help)
     return None
 
 
@@ -253,6 +299,8 @@ _HELP_FOR_ITEMS = {
     "bytes": _HELP_FOR_STRINGS,
     "ndarray": "pass one array in place of `{0}`, such as `np.stack({0})` of arrays of one shape",
     "complex": "pass `np.array({})`",
+    "tuple": "pass an array or a list of numbers for each column of `{}`",
+    "dict": "pass an array or a list of numbers for each key of the items of `{}`",
 }
 """The help for a list of items of that type, with its name."""
 
@@ -345,6 +393,9 @@ def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Reject
         if isinstance(n, ast.Assign) and span_of(n.value) == rejection.span:
             kind, uses = _USES.get(type(n.value), ("", ""))
             target = n.targets[0]
+            if isinstance(target, ast.Name) and (items := _uncompiled_items(n.value)):
+                message = f"the items of `{target.id}` are {items}, which are not compiled"
+                return replace(rejection, message=message, help=_HELP_FOR_UNCOMPILED[items])
             if kind and isinstance(target, ast.Name):
                 message = f"not all that is done with the {kind} `{target.id}` is compiled"
                 help = f"in the function itself, {uses}"
@@ -353,6 +404,27 @@ def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Reject
                 message = f"a whole {kind} is stored in `{ast.unparse(target)}`"
                 return replace(rejection, message=message, help="store its items one by one")
     return None
+
+
+_HELP_FOR_UNCOMPILED = {
+    "functions": "call each function by its name, in an `if` that chooses one",
+    "strings": _HELP_FOR_STRINGS,
+}
+
+
+def _uncompiled_items(display: ast.expr) -> str | None:
+    """What the items of a list or set display, or the values of a dict display, are, if it is
+    known that these are not compiled; None for others.
+    """
+    items: list[ast.expr] = []
+    if isinstance(display, (ast.List, ast.Set)):
+        items = display.elts
+    elif isinstance(display, ast.Dict):
+        items = display.values
+    if any(isinstance(item, ast.Lambda) for item in items):
+        return "functions"
+    texts = (isinstance(i, ast.Constant) and isinstance(i.value, str) for i in items)
+    return "strings" if any(texts) else None
 
 
 def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Rejection:
@@ -367,8 +439,33 @@ def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Re
             if isinstance(made, type) and made.__module__ not in ("builtins", "numpy"):
                 message = f"`{ast.unparse(call.func)}` makes an object, which is not compiled here"
                 help = "keep its numbers in variables, and its items in lists, dicts or arrays"
+                if made.__module__ == "itertools":
+                    message = f"`{ast.unparse(call.func)}` is not compiled here"
+                    help = "write what it yields as loops over ranges"
                 return replace(rejection, message=message, help=help)
     return rejection
+
+
+def _in_standard_library(
+    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
+) -> Rejection | None:
+    """The rejection of the call of a Python function of the standard library, in whose statements
+    something is refused, which the user neither wrote nor can change.
+    """
+    if not (rejection.note or "").startswith("in `"):  # not inlined
+        return None
+    for call in walk_nodes(tree):
+        if isinstance(call, ast.Call) and span_of(call) == rejection.span:
+            called = scope.resolve(call.func)
+            module = getattr(called, "__module__", None) or ""
+            if isinstance(called, FunctionType) and _is_standard(module):
+                return _not_compiled(call, called)
+    return None
+
+
+def _is_standard(module: str) -> bool:
+    """Whether the module of this name is of the standard library."""
+    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _uncompiled_call(
@@ -391,20 +488,20 @@ def _uncompiled_call(
     for call in unknown:
         arguments = (span_of(a) for a in call.args)
         if any(a is not None and is_within(rejection.span, a) for a in arguments):
-            return _not_compiled(call)
+            return _not_compiled(call, scope.resolve(call.func))
     names = cited_names(rejection.message)
     results = (
         value for n in walk_nodes(tree) for to, value in name_bindings(n) if to.id in names
     )
     if (made := next((value for value in results if value in unknown), None)) is not None:
         assert isinstance(made, ast.Call)
-        return _not_compiled(made)
+        return _not_compiled(made, scope.resolve(made.func))
     if rejection.code in ("LOWER_TYPE", "LOWER_UNSUPPORTED"):
         names |= _names_assigned_at(tree, rejection.span)
         for call in unknown:
             passed = {a.id for a in call.args if isinstance(a, ast.Name)}
             if passed & names:
-                return _not_compiled(call)
+                return _not_compiled(call, scope.resolve(call.func))
     return None
 
 
@@ -432,7 +529,7 @@ def uncompiled_numpy_calls(function: FunctionType) -> Iterator[Rejection]:
         called = scope.resolve(call.func)
         # a function of NumPy that dispatches on its arguments (NEP 18), no ufunc
         if isinstance(called, type(np.sum)) and _is_not_compiled(called):
-            yield with_help(_not_compiled(call))
+            yield with_help(_not_compiled(call, called))
 
 
 def _names_assigned_at(tree: ast.AST, span: Span) -> set[str]:
@@ -472,12 +569,15 @@ def _is_not_compiled(function: object | None) -> bool:
     if library == "numpy":
         is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
         return not is_type and function not in CALLS and not library_of(function)
+    if library == "builtins" and isinstance(function, BuiltinFunctionType):
+        return function not in CALLS
     return library not in ("builtins", "math", "cmath", "random")
 
 
-def _not_compiled(call: ast.Call) -> Rejection:
-    """The rejection of a call of an unknown function."""
+def _not_compiled(call: ast.Call, called: object | None) -> Rejection:
+    """The rejection of a call of an unknown function, `called` (None: it is not known)."""
     message = f"`{ast.unparse(call.func)}` is not a function that can be compiled"
-    help = "make strings after the loops, from the numbers that these compute"
-    is_text = _is_method_of_text(call.func)
-    return Rejection("LOWER_CALL", message, span_of(call), help=help if is_text else None)
+    help = help_for_call(called)
+    if _is_method_of_text(call.func):
+        help = "make strings after the loops, from the numbers that these compute"
+    return Rejection("LOWER_CALL", message, span_of(call), help=help)

@@ -4,15 +4,18 @@ One for each pair of loops that the source has, and no repetitions.
 """
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from loopir.nodes import Span
 
 from ..diagnostics import Label, Rejection
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.source import span_of
 from .user_terms import CITATION
 
-__all__ = ["fusion_remarks", "merge_equal", "without_shown"]
+__all__ = ["fusion_remarks", "list_copies", "merge_equal", "without_shown"]
 
 
 def fusion_remarks(
@@ -84,3 +87,21 @@ def _is_same_reason(a: Rejection, b: Rejection) -> bool:
         return True
     is_one_line = a.line is not None and a.line == b.line
     return is_one_line and CITATION.sub("", a.message) == CITATION.sub("", b.message)
+
+
+def list_copies(tree: ast.FunctionDef) -> set[Span]:
+    """The spans of assignments that copy a list, ``ys = list(xs)``, ``ys = xs[:]``, ``row =
+    rows[-1]``, and of their values: loops that the user has not written. An array may be meant as
+    well.
+    """
+    found = set[Span]()
+    for n in walk_nodes(*tree.body):
+        match n:
+            case ast.Assign(
+                targets=[ast.Name()],
+                value=ast.Name() | ast.Subscript()
+                | ast.Call(func=ast.Name(id="list"), args=[ast.Name()])
+                | ast.Call(func=ast.Attribute(attr="copy"), args=[]),
+            ):
+                found |= {span for part in (n, n.value) if (span := span_of(part)) is not None}
+    return found

@@ -47,7 +47,7 @@ from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sente
 from .loop_report import LoopInfo, Report
 from .measured_choice import FasterAsPython, faster_as_python_rejection
 from .refusal_causes import with_cause, with_help
-from .remark_selection import fusion_remarks, merge_equal, without_shown
+from .remark_selection import fusion_remarks, list_copies, merge_equal, without_shown
 from .thread_remarks import elements_for_threads, missing_threads, with_threads
 from .user_terms import UserTerms, source_segment, user_terms
 
@@ -62,6 +62,7 @@ _FREE = ("select", "cast")  # no arithmetic
 def loop_infos(
     legal: Kernel, scalar: Kernel, target: Target, written: Sequence[Span] = (),
     drawn: frozenset[str] = frozenset(), joined: Iterable[Sequence[int]] = (),
+    lines: Mapping[int, str] | None = None,
 ) -> tuple[LoopInfo, ...]:
     """The lines of a report on loops, as data: one LoopInfo for each innermost loop of the final
     kernel, under the first line of the source loops that it runs. For two loops that were joined::
@@ -76,7 +77,8 @@ def loop_infos(
     - ``written``: the places of the ``for`` and ``while`` statements. If no loop is left for one of
       them, since it was unrolled, say, its LoopInfo says so;
     - ``drawn``: the arrays with the states of random generators;
-    - ``joined``: the lines of the loops that fusion has made one (`Fusion.lines`).
+    - ``joined``: the lines of the loops that fusion has made one (`Fusion.lines`);
+    - ``lines``: the lines of the file, to cite from.
 
     A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
     (`_widest`). Loops that implement one operation (`Span.internal`) have none.
@@ -96,7 +98,7 @@ def loop_infos(
             origins = [loop.span]  # an outer loop: those in it were unrolled
         if origins:
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
-            info = _loop_info(loop, origins, target, unfused, drawn)
+            info = _loop_info(loop, origins, target, unfused, drawn, lines or {})
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
             info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
             by_span[info.span] = _widest(by_span.get(info.span), info)
@@ -190,10 +192,10 @@ def scalar_loop_rejections(
 
     ``kernel``: as it was before vectorisation, which names the reasons; ``loops``: the final loops
     of the report. There is no rejection for a loop that has become a vector loop after all, nor for
-    one whose note already says why it is scalar (`_HAS_OPERATIONS`: a dict, a set, random numbers).
+    one whose note already says why it is scalar (`_IN_ORDER`: a dict, a set, random numbers).
     ``in_python_loop``: see `report_compiled`.
     """
-    scalar = {loop.span for loop in loops if not loop.lanes and _HAS_OPERATIONS not in loop.notes}
+    scalar = {loop.span for loop in loops if not loop.lanes and _IN_ORDER not in loop.notes}
     first_reasons: dict[Span, Rejection] = {}
     for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
         if loop.span is not None and loop.span in scalar:
@@ -253,23 +255,27 @@ def _user_loops_run_by(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]
 
 def _loop_info(
     loop: LoopLike, origins: Sequence[Span], target: Target, unfused_bytes: int,
-    drawn: frozenset[str],
+    drawn: frozenset[str], lines: Mapping[int, str],
 ) -> LoopInfo:
     """The LoopInfo of `loop`, a loop of the final kernel, which runs the user's loops at `origins`.
     Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
     random numbers, has a note on that in place of numbers, which would count the search.
+
+    ``lines``: those of the file, to cite the operation from;
 
     ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
     arrays with the states of random generators.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1
-    has_operations = any(
-        (isinstance(n, LoopLike) and _is_internal(n)) or (isinstance(n, Load) and n.array in drawn)
-        for n in walk(loop)
-    )
-    if has_operations and not is_vector:
-        return LoopInfo(span=origins[0], what="loop", notes=(_HAS_OPERATIONS,))
+    operations = [n.span for n in walk(loop) if isinstance(n, LoopLike) and _is_internal(n)]
+    draws = any(isinstance(n, Load) and n.array in drawn for n in walk(loop))
+    if (operations or draws) and not is_vector:
+        cited = (source_segment(span, lines) for span in operations if span is not None)
+        first = next(filter(None, cited), None)
+        what = f"`{first}`" if first else "an operation"
+        note = "draws random numbers" if draws else f"{what} needs a loop of its own"
+        return LoopInfo(span=origins[0], what="loop", notes=(note, _IN_ORDER))
     return LoopInfo(
         span=origins[0],
         what=_loop_kind(loop),
@@ -288,7 +294,8 @@ def _as_recurrence(loop: LoopInfo) -> LoopInfo:
     return replace(loop, what=loop.what.replace("fold", "recurrence"))
 
 
-_HAS_OPERATIONS = "uses a dict, a set or a random generator, one iteration after the other"
+_IN_ORDER = "one iteration after the other"
+"""The note of a loop with an operation that is a loop itself, or with draws."""
 
 
 def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
@@ -348,7 +355,7 @@ _HELP_FOR_ORDER = (
     "sum the items of an array that is an argument of the function, or move what stays Python out "
     "of the outer loop"
 )
-_COMPILED_WHEN_RUN = "compiled for the types that it runs with"
+_COMPILED_WHEN_RUN = "has not run yet: it is compiled when it does"
 
 
 def report_compiled(
@@ -364,13 +371,18 @@ def report_compiled(
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
     written, legal = _source_loops(source), stages.legal(target)
     drawn = stages.plan.generator_parts
-    loops = loop_infos(legal, stages.scalar, target, written, drawn, stages.fusion.lines)
+    loops = loop_infos(
+        legal, stages.scalar, target, written, drawn, stages.fusion.lines, terms.lines
+    )
     scalar_rejections = scalar_loop_rejections(
         _unvectorised(stages), loops, terms, reassociate=stages.options.reassociate,
         in_python_loop=in_python_loop,
     )
     carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
+    copies = carried & list_copies(source.tree)
+    scalar_rejections = tuple(r for r in scalar_rejections if r.span not in copies)
     loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
+    loops = tuple(replace(k, what="copy") if k.span in copies else k for k in loops)
     if stages.options.threads != 1:
         loops = tuple(with_threads(loops, stages, terms, _innermost_loops))
     if handwritten := match_kernel(compiled, target):
@@ -489,19 +501,21 @@ def report_regions(
 
     It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
     all regions have run, and each of them is accepted. Then the refusals of the whole function
-    matter to nobody who looks for slow loops, and are only shown in detail. (The caller,
-    `inspection.report`, adds the calls that NumPy runs.)
+    matter to nobody who looks for slow loops, and are only shown in detail, but for names that do
+    not exist. (The caller, `inspection.report`, adds the calls that NumPy runs.)
 
     ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
     report says of each that it is compiled when it runs.
     """
     loops = [loop for report in regions for loop in report.loops]
-    loops += (LoopInfo(span=s, what="loop", notes=(_COMPILED_WHEN_RUN,)) for s in not_run)
+    note = (_COMPILED_WHEN_RUN,)
+    loops += (LoopInfo(span=s, what="loop", isa="none", notes=note) for s in not_run)
     temporaries = {t for report in regions for t in report.temporaries}
     missing = (report.missing_threads for report in regions)
     accepted = covers_all_loops and not not_run and all(report.accepted for report in regions)
     own = refused.rejections
-    shown, further = ((), own) if accepted else (own, ())
+    raised = [r for r in own if r.code == "LOWER_UNDEFINED"]  # whatever the loops do
+    shown, further = (raised, [r for r in own if r not in raised]) if accepted else (own, ())
     rejections = merge_equal((*shown, *(r for report in regions for r in report.rejections)))
     return replace(
         refused,

@@ -39,6 +39,7 @@ _LOOPS = (
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
+_CONSTANTS = ("None", "True", "False")
 _LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
 
 
@@ -80,6 +81,8 @@ class UserTerms:
     """The places of the function's loops and comprehensions."""
     parameters: Mapping[str, Span] = field(default_factory=dict)
     """The places of the function's parameters."""
+    tree: ast.AST | None = None
+    """The function."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -121,7 +124,8 @@ class UserTerms:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
                 return "its result" if span in self.loops else f"`{segment}`"
-            return f"`{self._citation(cited[1], segment)}`"
+            spelled = span and self._spelling(cited[1], span.line)
+            return f"`{spelled or self._citation(cited[1], segment)}`"
 
         return CITATION.sub(translated, text)
 
@@ -148,11 +152,25 @@ class UserTerms:
         stems = ("_".join(parts[:k]) for k in range(len(parts), 0, -1))
         return next((stem for stem in stems if stem in self.variables), None)
 
+    def _spelling(self, cited: str, line: int) -> str | None:
+        """The source of the expression on this line that is `cited` up to blanks and parentheses,
+        which `ast.unparse` sets in its own way; None if there is none.
+        """
+        if self.tree is None or "(" not in cited or (parsed := _parsed(cited)) is None:
+            return None
+        for n in ast.walk(self.tree):
+            if isinstance(n, ast.Call) and n.lineno == line:
+                span, statement = span_of(n), ast.Module([ast.Expr(n)], [])
+                if span is not None and ast.dump(statement) == parsed:
+                    return source_segment(span, self.lines)
+        return None
+
     def _citation(self, cited: str, segment: str | None) -> str:
         """What stands in place of one citation; ``segment``: the source at the place of the cause,
         None if there is none. The first rule that applies:
 
-        - it has more strs than the source: an argument was replaced by its value. The source;
+        - it has more strs than the source, or is None, True or False, which the source is not: an
+          argument was replaced by its value. The source;
         - it is the source, up to blanks and parentheses: the source, as the user spelled it;
         - all its names are the user's: the citation as it is;
         - a name in it comes from no variable of the user's: the source;
@@ -161,6 +179,8 @@ class UserTerms:
         if segment is not None and len(_STRING.findall(cited)) > len(_STRING.findall(segment)):
             return segment
         if segment is not None and _parsed(cited) == _parsed(segment) is not None:
+            return segment
+        if segment is not None and cited in _CONSTANTS and cited not in segment:
             return segment
         names = set(_NAME.findall(_STRING.sub("''", cited)))
         unknown = names - self.identifiers - _LANGUAGE
@@ -213,4 +233,4 @@ def user_terms(
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
     arguments = (a for a in ast.walk(tree.args) if isinstance(a, ast.arg) and span_of(a))
     parameters = {a.arg: _span_of_name(a) for a in arguments}
-    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters)
+    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters, tree)

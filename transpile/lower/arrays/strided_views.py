@@ -295,6 +295,7 @@ def lower_subscripts(
             "LOWER_SUBSCRIPT",
             f"`{source_text(node)}` has more subscripts than dimensions",
             node,
+            help=f"use one subscript for each axis, at most {array.rank}",
         )
     for p in parts:
         if lower_array(ctx, p) is not None:

@@ -14,6 +14,7 @@ from loopir.analysis.intervals import LENGTH
 from loopir.nodes import Dim
 
 from ...call_plan import ItemFlags, ListItems
+from ...containers.method_table import LIST_METHODS
 from ...frontend.ast_names import name_bindings, names_used
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
@@ -58,6 +59,10 @@ def _new_list_items(
 ) -> ListItems:
     """Adds the array parameter for the items of the list `name`; see `take_list_items`."""
     for use in escaping_uses(name, ctx.tree, returned=True, sliced=True):
+        if _is_changed_by_method(use, ctx.tree):
+            said = f"the argument `{name}` itself is changed here"
+            help = f"make a list here, for instance `list({name})`, change that, and return it"
+            refuse("LOWER_UNSUPPORTED", said, use, help=help)
         said = f"`{name}` is of type {ty}, and is used as a whole, not item by item"
         refuse("LOWER_TYPE", said, use, help=_as_array(name))
     if name not in _names_read_in_loops(ctx.tree):
@@ -72,9 +77,18 @@ def _new_list_items(
     return items
 
 
+def _is_changed_by_method(use: ast.AST, tree: ast.AST) -> bool:
+    """Whether a method that changes a list, such as ``remove``, is called on `use` in `tree`."""
+    for n in walk_nodes(tree):
+        match n:
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if value is use:
+                return method in LIST_METHODS and LIST_METHODS[method].mutates
+    return False
+
+
 def _as_array(name: str) -> str:
     """The help for a list that would be converted for a few of its items."""
-    return f"pass `{name}` as an array, made once by `np.array({name})`: it isn't converted"
+    return f"pass `{name}` as an array, made once by `np.array({name})`, before the calls"
 
 
 def _array_type(ty: ListType) -> ArrayType:

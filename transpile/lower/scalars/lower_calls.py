@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import signature
@@ -28,7 +29,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import core_functions
-from ...codes.lowering_codes import HELP_WITHOUT_OPTIONS
+from ...codes.lowering_codes import HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...frontend.core_nodes import source_text
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.name_resolution import is_native
@@ -80,10 +81,30 @@ from .scalar_operands import (
 )
 from .tagged_unions import for_each_case
 
-__all__ = ["CALLS", "lower_call", "refuse_library_call", "refuse_missing_method"]
+__all__ = ["CALLS", "help_for_call", "lower_call", "refuse_library_call", "refuse_missing_method"]
 
 
 _NO_RULE = "is not a function that can be compiled"
+
+
+_CACHED = type(functools.cache(int))
+
+_HELP_FOR_CACHED = "call it without `functools.cache`, and keep its results in an array or a dict"
+
+
+_HELP_FOR_PRINT = (
+    "print outside of the function, and collect in a list or an array what is to be printed"
+)
+
+
+def help_for_call(function: object) -> str | None:
+    """The help for a call of a function that is not compiled; None: that of the code."""
+    if isinstance(function, _CACHED):
+        return _HELP_FOR_CACHED
+    if function is print:
+        return _HELP_FOR_PRINT
+    library = (getattr(function, "__module__", None) or "").partition(".")[0]
+    return HELP_FOR_NUMPY if library == "numpy" else None
 
 
 def _only_literal(args: list[ast.expr]) -> object:
@@ -112,7 +133,8 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         is_known = function in ctx.rules.calls or is_declared_callee(function)
         why = "is not compiled with these arguments" if is_known else _NO_RULE
         message = f"`{source_text(node.func)}` {why}"
-        refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS if is_known else None)
+        help = HELP_WITHOUT_OPTIONS if is_known else help_for_call(function)
+        refuse("LOWER_CALL", message, node, help=help)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
@@ -145,7 +167,7 @@ def _call_on_numbers(
     rule = ctx.rules.calls.get(function)
     if rule is None:
         message = f"`{source_text(node.func)}` {_NO_RULE}"
-        return refuse("LOWER_CALL", message, node)
+        return refuse("LOWER_CALL", message, node, help=help_for_call(function))
     return rule(ctx, real_arguments, node)
 
 
@@ -196,7 +218,10 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """
     (x,) = require_argument_count(args, 1, node)
     if DTYPES[x.dtype].kind == "f" or x.boxed:
-        refuse("LOWER_TYPE", "a key of a dict or a set is no int here", node)
+        kind = "a float" if not x.boxed else "an array without axes"
+        message = f"a key is {kind} here, and dicts and sets are compiled with keys that are ints"
+        help = "use ints, or tuples of ints, as keys: `int(key)`, or `round(1000 * key)`"
+        refuse("LOWER_TYPE", message, node, help=help)
     return lower_int(ctx, args, node)
 
 

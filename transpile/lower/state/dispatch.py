@@ -77,6 +77,8 @@ def lower_block(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) 
 
 _COLLECTION_HELP = "give it a name, in a statement before this one"
 
+_HELP_FOR_STR = "use a number in its place, or make strings after the loops"
+
 _NO_RULE: Mapping[type[ast.expr], tuple[str, str | None]] = {
     ast.Tuple: (
         "is a tuple, which is compiled only where it is unpacked, returned, appended, used as a "
@@ -99,7 +101,7 @@ _NO_RULE: Mapping[type[ast.expr], tuple[str, str | None]] = {
         "calls it",
         "write the call with an `if` for each function that may be meant",
     ),
-    ast.JoinedStr: ("is of type str, which is not compiled", None),
+    ast.JoinedStr: ("is of type str, which is not compiled", _HELP_FOR_STR),
     ast.Yield: ("makes the function a generator, which is not compiled",
                 "append to a list and return it"),
     ast.YieldFrom: ("makes the function a generator, which is not compiled",
@@ -117,4 +119,5 @@ def refuse_expression(node: ast.expr) -> NoReturn:
     what, help = _NO_RULE.get(type(node), ("is not a number, and not compiled here", None))
     if isinstance(node, ast.Constant):
         what = f"is of type {type(node.value).__name__}, which is not compiled"
+        help = _HELP_FOR_STR if isinstance(node.value, str) else None
     refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node, help=help)

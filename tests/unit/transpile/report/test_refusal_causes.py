@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -331,3 +334,188 @@ def test_an_argument_that_grows_is_named_as_one() -> None:
     rejection, *_ = fuse(grow).report([1.0], 3).rejections
     assert rejection.message == "the argument `xs` is made longer"
     assert "made here" in (rejection.help or "")
+
+
+def float_keys(x):
+    kinds = {}
+    for v in x:
+        kinds[v] = 1
+    return len(kinds)
+
+
+def matched(x):
+    n = 0
+    for v in x:
+        n += bool(re.match("1", str(v)))
+    return n
+
+
+def of_unknown(v):
+    return not_there(v)  # noqa: F821
+
+
+def by_helper(x):
+    t = 0.0
+    for v in x:
+        t += of_unknown(v)
+    return t
+
+
+def evaluated(x):
+    t = 0.0
+    for v in x:
+        t += v * eval("2")
+    return t
+
+
+def fitted(x):
+    return np.polyfit(x, x, 1)
+
+
+@functools.cache
+def remembered(v):
+    return v * 2
+
+
+def with_cache(x):
+    t = 0.0
+    for v in x:
+        t += remembered(v)
+    return t
+
+
+def pairs_of(x):
+    t = 0.0
+    for a, b in itertools.combinations(x, 2):
+        t += a * b
+    return t
+
+
+def shortened(x):
+    for v in x:
+        if v > 1:
+            x.remove(v)
+    return x
+
+
+def neighbours(x):
+    t = 0
+    for v in x[0]:
+        t += v
+    return t
+
+
+def three_subscripts(x):
+    t = 0.0
+    for i in range(len(x)):
+        t += x[i, 0, 0]
+    return t
+
+
+def counted_in_object(x):
+    for i in range(3):
+        x.values += i
+    return x.values
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("function", "x", "message", "help"), [
+    (float_keys, X,
+     "a key is a float here, and dicts and sets are compiled with keys that are ints",
+     "`int(key)`"),
+    (matched, X, "`re.match` is not a function that can be compiled", "before or after"),
+    (by_helper, X, "`not_there` is not defined", "define or import `not_there`"),
+    (evaluated, X, "`eval` is not a function that can be compiled", "before or after"),
+    (fitted, X, "`np.polyfit` is not a function that can be compiled", "as a loop"),
+    (with_cache, X, "`remembered` is not a function that can be compiled", "without"),
+    (pairs_of, X, "`itertools.combinations` is not compiled here", "loops over ranges"),
+    (shortened, [1, 2], "the argument `x` itself is changed here", "`list(x)`"),
+    (neighbours, {0: [1]}, "a loop over `x[0]`, an item of a dict, is not compiled",
+     "in one array"),
+    (three_subscripts, np.ones((2, 2)), "`x[i, 0, 0]` has more subscripts than dimensions",
+     "at most 2"),
+    (of_text, [(1, 2.0)], "`x` is of type list[tuple]", "for each column of `x`"),
+])
+def test_what_the_user_wrote_is_named_and_the_help_is_about_it(
+    function: Any, x: Any, message: str, help: str
+) -> None:
+    rejection, *others = fuse(function).report(x).rejections
+    assert rejection.message == message
+    assert help in (rejection.help or "")
+    assert not others
+
+
+def test_what_changes_in_an_object_is_named() -> None:
+    class Total:
+        values = 0.0
+
+    rejection, *_ = fuse(counted_in_object).report(Total()).rejections
+    assert "`x.values`" in rejection.message
+
+
+def test_a_missing_function_is_told_beside_compiled_loops() -> None:
+    def root_mean_square(x):
+        t = 0.0
+        for v in x:
+            t += v * v
+        return np.sqr(t / len(x))
+
+    fused = fuse(root_mean_square)
+    with contextlib.suppress(AttributeError):
+        fused(X)
+    report = fused.report()
+    assert report.accepted
+    assert [r.message for r in report.rejections] == ["NumPy has no `sqr`; did you mean `sqrt`?"]
+
+
+def test_lists_that_are_one_object_are_told() -> None:
+    def add_one(c):
+        for i in range(len(c)):
+            for j in range(len(c[0])):
+                c[i][j] += 1
+        return c
+
+    fused = fuse(add_one)
+    assert fused([[0, 0]] * 2) == [[2, 2], [2, 2]]
+    (rejection,) = fused.report().rejections
+    assert rejection.code == "GUARD_ALIAS"
+    assert rejection.message == "`c[0]` and `c[1]` are the same list"
+
+
+def test_none_among_numbers_is_told_with_what_to_put_there() -> None:
+    def total(x):
+        t = 0
+        for v in x:
+            if v is not None:
+                t += v
+        return t
+
+    fused = fuse(total)
+    assert fused([1, None, 2]) == 3
+    (rejection,) = fused.report().rejections
+    assert "in place of None" in (rejection.help or "")
+
+
+def test_a_copy_of_a_list_is_no_recurrence() -> None:
+    def without_last(x):
+        y = list(x)
+        y.remove(3)
+        t = 0
+        for v in y:
+            t += v
+        return t
+
+    report = fuse(without_last).report([1, 2, 3])
+    assert not report.rejections
+    assert [loop.what for loop in report.loops] == ["copy", "fold"]
+
+
+def test_an_operation_that_is_a_loop_is_cited() -> None:
+    def tally(x):
+        d = {}
+        for v in x:
+            d[v] = d.get(v, 0) + 1
+        return d
+
+    (loop,) = fuse(tally).report(np.arange(3)).loops
+    assert loop.notes[0] == "`d[v] = d.get(v, 0) + 1` needs a loop of its own"
