@@ -337,7 +337,7 @@ def _executed(path: Path, called: Callable[..., Any]) -> list[tuple[Any, Any]]:
 
 def _types(function: Any, values: Sequence[Any]) -> dict[str, Any]:
     code = function.__code__
-    return dict(zip(parameter_names(code), argument_types(values, code), strict=True))
+    return dict(zip(parameter_names(code), argument_types(values, function), strict=True))
 
 
 def _bound(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class _Search:
         uncached_options = replace(options, on_reject="silent", cache=False)
         code = function.__code__
         types = dict(
-            zip(parameter_names(code), argument_types(self.call.args, code), strict=True)
+            zip(parameter_names(code), argument_types(self.call.args, function), strict=True)
         )
         target = chosen_target(options, self.settings)
         return Compilation(

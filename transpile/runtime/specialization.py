@@ -363,7 +363,7 @@ class SignatureResolver:
         str, and once. Functions, modules and None are constants as they are (`typeof`).
         """
         code = self._function.__code__
-        names, types = parameter_names(code), argument_types(values, code)
+        names, types = parameter_names(code), argument_types(values, self._function)
         if self._specialized_parameters != frozenset() and any(map(_is_python_number, types)):
             if self._specialized_parameters is None:
                 from ..frontend.value_specialization import specialized_parameters

@@ -1,7 +1,7 @@
 """Types of aggregates: tuples, plain objects and dicts whose members can be read without user code.
 
 `object_type` gives the type of such an argument with the types of all its members; at a call,
-`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_code`), so
+`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_codes`), so
 that others do not matter for the signature. `frontend.object_arguments` then replaces the members
 by names.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 from abc import ABCMeta
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from inspect import getattr_static
-from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
+from types import CodeType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ import numpy as np
 from ..frontend.name_resolution import is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
-__all__ = ["narrow_to_code", "object_type", "string_constants"]
+__all__ = ["narrow_to_codes", "object_type", "reachable_codes", "string_constants"]
 
 _MAX_NESTING = 2
 """How deep objects in objects are examined."""
 
 _MAX_MEMBERS = 64
 """An aggregate with more members has no type."""
+
+_MAX_CODES = 64
+"""How many functions are asked for the names of members."""
 
 _TUPLE_READS = "__getattribute__", "__getitem__", "__iter__", "__len__"
 """Methods that a subclass of tuple must not override."""
@@ -117,24 +121,64 @@ def _is_plain(kind: type) -> bool:
     return plain and all(c is SimpleNamespace or is_statement_class(c) for c in bases)
 
 
-def narrow_to_code(ty: ObjectType, code: CodeType) -> ObjectType:
-    """`ty`, of an object or dict, with only those members that `code`, or a method that it may
-    call, can name, so that a signature has no more than matters::
+def reachable_codes(function: FunctionType) -> tuple[CodeType, ...]:
+    """The code of `function`, and of the Python functions that it may call: that it names as
+    globals, as members of modules, or that are in its closure; and so on.
+
+    NumPy's functions are left out, since none is inlined. At most `_MAX_CODES`.
+    """
+    found = {function.__code__: None}
+    worklist = [function]
+    while worklist and len(found) < _MAX_CODES:
+        f = worklist.pop()
+        for called in _functions_named(f):
+            if called.__code__ not in found:
+                found[called.__code__] = None
+                worklist.append(called)
+    return tuple(found)
+
+
+def _functions_named(f: FunctionType) -> Iterator[FunctionType]:
+    """The Python functions that `f`, or a function inside of it, names."""
+    names = {n for c in (f.__code__, *_inner_codes(f.__code__)) for n in c.co_names}
+    values = [dict.get(f.__globals__, n) for n in names]
+    modules = (v for v in values if type(v) is ModuleType)
+    values += [vars(m).get(n) for m in modules if m.__name__ != "numpy" for n in names]
+    for cell in f.__closure__ or ():
+        with suppress(ValueError):  # empty
+            values.append(cell.cell_contents)
+    for value in values:
+        called = getattr_static(value, "__wrapped__", value) if callable(value) else value
+        if type(called) is FunctionType and not str(called.__module__).startswith("numpy"):
+            yield called
+
+
+def _inner_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of the functions inside of `code`, at any depth."""
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            yield c
+            yield from _inner_codes(c)
+
+
+def narrow_to_codes(ty: ObjectType, codes: tuple[CodeType, ...]) -> ObjectType:
+    """`ty`, of an object or dict, with only those members that `codes` (`reachable_codes`), or
+    methods that they may call, can name, so that a signature has no more than matters::
 
         def f(p): return p.x + p.y       # Point(x: float, y: float, label: str)  →  Point(x, y)
 
-    Of a dict the keys that are str constants in `code` count, of an object the attributes that are
+    Of a dict the keys that are str constants in `codes` count, of an object the attributes that are
     names in it, of a tuple all items; the same for aggregates in them. Called by
     `typeof.argument_types` at each call that no row of the installed call fits.
     """
     if ty.is_tuple:
         parts = ty.parts
     elif ty.kind is dict:
-        texts = string_constants(code)
+        texts = frozenset().union(*map(string_constants, codes))
         parts = tuple((k, t) for k, t in ty.parts if isinstance(k, tuple) and k[0] in texts)
     else:
-        parts = tuple((k, t) for k, t in ty.parts if k in _attributes_named(code, ty.kind))
-    inner = ((k, narrow_to_code(t, code) if isinstance(t, ObjectType) else t) for k, t in parts)
+        parts = tuple((k, t) for k, t in ty.parts if k in _attributes_named(codes, ty.kind))
+    inner = ((k, narrow_to_codes(t, codes) if isinstance(t, ObjectType) else t) for k, t in parts)
     return ObjectType(ty.kind, tuple(inner))
 
 
@@ -148,12 +192,12 @@ def string_constants(code: CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def _attributes_named(code: CodeType, kind: type) -> frozenset[object]:
-    """The attribute names in `code`, in its inner functions, and in the methods and properties of
-    `kind` that have one of these names.
+def _attributes_named(codes: tuple[CodeType, ...], kind: type) -> frozenset[object]:
+    """The attribute names in `codes`, in their inner functions, and in the methods and properties
+    of `kind` that have one of these names.
     """
     names: set[object] = set()
-    worklist = [code]
+    worklist = [*codes]
     while worklist:
         c = worklist.pop()
         attributes = (getattr_static(kind, n, None) for n in {*c.co_names} - names)

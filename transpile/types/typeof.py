@@ -20,7 +20,7 @@ from loopir.dtypes import MAX_RANK
 from targets.abi.parameter_specs import has_unordered_strides
 from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
-from .aggregates import narrow_to_code, object_type, string_constants
+from .aggregates import narrow_to_codes, object_type, reachable_codes, string_constants
 from .generator_state import generator_family
 from .value_types import (
     ELEMENTS,
@@ -211,16 +211,20 @@ def _name(kind: type) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def argument_types(values: Sequence[Any], code: CodeType) -> tuple[ArgType, ...]:
-    """The signature of a call: the types of the arguments of `code`, of aggregates only with the
-    parts that `code` can name. Of a dict only those keys are looked up, as it may be large.
+def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgType, ...]:
+    """The signature of a call: the types of the arguments of `function`, of aggregates only with
+    the parts that it, or a function that it may call, can name. Of a dict only those keys are
+    looked up, as it may be large.
     """
-    narrowed = (
-        {k: v[k] for k in string_constants(code) if k in v} if type(v) is dict else v
-        for v in values
-    )
+    keys: frozenset[str] = frozenset()
+    if any(type(v) is dict for v in values):
+        keys = keys.union(*map(string_constants, reachable_codes(function)))
+    narrowed = ({k: v[k] for k in keys if k in v} if type(v) is dict else v for v in values)
     types = tuple(map(type_of, narrowed))
-    return tuple(narrow_to_code(t, code) if isinstance(t, ObjectType) else t for t in types)
+    if not any(isinstance(t, ObjectType) for t in types):
+        return types
+    codes = reachable_codes(function)
+    return tuple(narrow_to_codes(t, codes) if isinstance(t, ObjectType) else t for t in types)
 
 
 def _array(a: np.ndarray) -> ArgType:
