@@ -119,7 +119,12 @@ from .frontend.macros.macro_driver import MacroDriver
 from .frontend.macros.macro_index import fires_on
 from .frontend.macros.macro_patterns import macro, register, registered
 from .frontend.macros.tree_summary import TreeSummary, summarize_tree
-from .frontend.object_arguments import AttributeStores, replace_object_reads, store_at_exits
+from .frontend.object_arguments import (
+    AttributeStores,
+    MemberReplacer,
+    replace_object_reads,
+    store_at_exits,
+)
 from .numpy.array_attributes import (
     array_flag,
     dtype_of_expression,
@@ -191,6 +196,7 @@ def expand_function(
     env: Env,
     stored: AttributeStores = MappingProxyType({}),
     changed: Collection[str] = (),
+    members: MemberReplacer | None = None,
 ) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept. Steps 2
     and 3 of the module's docstring: branches that the types exclude are removed; containers are
@@ -198,7 +204,8 @@ def expand_function(
     is removed, and what only they have read is guarded.
 
     ``stored``: attributes of arguments that are kept in names, and are stored where the function is
-    left. ``changed``: names of the function that its local functions bind.
+    left. ``changed``: names of the function that its local functions bind. ``members``: see
+    `replace_object_reads`.
     """
     inputs, tree, summary = _input_names(tree, env), copy_tree(tree), summarize_tree(tree)
     if summary.has(ast.While) and summary.has(ast.NamedExpr):
@@ -210,8 +217,10 @@ def expand_function(
     early = [m for m in branching if m in macros]
     if early and (may_be_type_test(summary, env) or summary.has(ast.Match, ast.Try)):
         early_cx = Context(tree, env, prologue, changed, VIEW_RULES)
+        early_cx.members = members
         tree.body = MacroDriver(early, early_cx).block(tree.body)
     cx = Context(tree, env, prologue, changed, VIEW_RULES)
+    cx.members = members
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)
@@ -467,14 +476,16 @@ def expand(
     names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     types = {type(env.type(ast.Name(name, ast.Load()))) for name in names}
     stored: AttributeStores = {}
+    members: MemberReplacer | None = None
     if summary.has_call_without_args or summary.has(ast.Dict):  # dict(), or a display
         tree = scalarize_dicts(tree, env)  # best["at"] → best_at
     if ObjectType in types:
-        tree, stored = replace_object_reads(tree, env)  # self.n → self_n
+        tree, stored, members = replace_object_reads(tree, env)  # self.n → self_n
     if RecordType in types:
         tree = split_fields(tree, env)  # r["x"][i] → r_x[i]
     if summary.methods:
         tree = split_list_webs(tree, env)  # xs = np.array(xs) → xs_1 = np.array(xs)
     if summary.has(ast.List):
         tree = row_lists_to_tuples(tree)  # [[1, 2], [3, 4]] → [(1, 2), (3, 4)]
-    return expand_function((*registered(), *others, *MACROS), tree, env, stored, changed)
+    macros = (*registered(), *others, *MACROS)
+    return expand_function(macros, tree, env, stored, changed, members)

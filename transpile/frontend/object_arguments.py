@@ -21,6 +21,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import getattr_static
 from types import MemberDescriptorType, SimpleNamespace
+from typing import Protocol, TypeVar
 
 from ..analysis.access_paths import AccessPath, access_path, access_path_type
 from ..types.type_env import Env
@@ -37,7 +38,8 @@ from .core_nodes import ReplayIf, copy_location
 from .name_resolution import is_native, is_python_class
 
 __all__ = [
-    "AttributeStores", "promotable_attributes", "replace_object_reads", "store_at_exits",
+    "AttributeStores", "MemberReplacer", "promotable_attributes", "replace_object_reads",
+    "store_at_exits",
 ]
 
 _MISSING = object()
@@ -189,7 +191,7 @@ def _with_stores_before_returns(
 
 def replace_object_reads(
     tree: ast.FunctionDef, env: Env
-) -> tuple[ast.FunctionDef, AttributeStores]:
+) -> tuple[ast.FunctionDef, AttributeStores, MemberReplacer | None]:
     """A copy of `tree` in which the members of arguments are read once, at the start, into local
     names. `transpile.expand.expand` calls it before macros fire, which then see plain arrays and
     scalars.
@@ -213,6 +215,10 @@ def replace_object_reads(
 
     Attributes that the function sets (`promotable_attributes`) are bound to local names, too. The
     second result maps each of them to its local name, for `store_at_exits`.
+
+    The third result does the same in code that is inlined later, into comprehensions: all members
+    of the objects that are passed on there have names. None where there are none, and in a function
+    that sets attributes.
     """
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
@@ -220,17 +226,56 @@ def replace_object_reads(
     tree = _without_none_defaults(tree, objects)
     objects = {n: ty for n, ty in objects.items() if n not in bound_names(*tree.body)}
     if not objects:
-        return tree, {}
+        return tree, {}, None
     new = copy_tree(tree)
     replacer = _ReplaceMembers(objects, env, names_used(tree))
     replacer.promoted = promotable_attributes(tree, objects)
     new.body = [replacer.visit(s) for s in _without_aliases(new, objects)]
+    passed_on = set() if replacer.promoted else _passed_on(new, objects, env)
+    for name in sorted(passed_on):
+        replacer.name_members(ast.Name(name, ast.Load()))
+    replacer.is_complete = True
     for line in replacer.bindings:
         for node in ast.walk(line):
             copy_location(node, tree.body[0])
     new.body = [*replacer.bindings, *new.body]
     names = replacer.names.items()
-    return new, {(p[0], str(p[1])): name for p, name in names if p in replacer.promoted}
+    stores = {(p[0], str(p[1])): name for p, name in names if p in replacer.promoted}
+    return new, stores, _replacer_of_inlined(replacer) if passed_on else None
+
+
+def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: Env) -> set[str]:
+    """Those of ``objects`` that calls in comprehensions may use, which are inlined later: those
+    that have their names there, and all where a local function is called, which has other names.
+    """
+    comprehensions = (n for n in ast.walk(tree) if isinstance(n, COMPREHENSIONS))
+    nodes = [n for c in comprehensions for n in ast.walk(c)]
+    called = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    if any(env.resolve(f) is None for f in called):
+        return {*objects}
+    return objects.keys() & {n.id for n in nodes if isinstance(n, ast.Name)}
+
+
+_Tree = TypeVar("_Tree", bound=ast.AST)
+
+
+class MemberReplacer(Protocol):
+    """Replaces the members of arguments in a tree by their local names."""
+
+    def __call__(self, tree: _Tree, /) -> _Tree: ...
+
+
+def _replacer_of_inlined(replacer: _ReplaceMembers) -> MemberReplacer:
+    """`replacer` for trees that set no attributes; others stay as they are."""
+
+    def replaced(tree: _Tree, /) -> _Tree:
+        attributes = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute))
+        if any(not isinstance(n.ctx, ast.Load) for n in attributes):
+            return tree
+        new: _Tree = replacer.visit(copy_tree(tree))
+        return new
+
+    return replaced
 
 
 def _without_none_defaults(
@@ -307,6 +352,21 @@ class _ReplaceMembers(ast.NodeTransformer):
         self.bindings: list[ast.stmt] = []
         # attributes whose stores become stores to the local name
         self.promoted: frozenset[tuple[str, str]] = frozenset()
+        # whether all names have been bound: no further one may be made
+        self.is_complete = False
+
+    def name_members(self, e: ast.expr) -> None:
+        """Makes a local name for each number and array in the object `e`, and in objects in it."""
+        ty = self._type(e)
+        if not isinstance(ty, ObjectType):
+            self._member_name(e)
+            return
+        for key, _ in ty.parts:
+            if isinstance(key, str):
+                self.name_members(ast.Attribute(copy_tree(e), key, ast.Load()))
+            else:
+                at = ast.Constant(key[0] if isinstance(key, tuple) else key)
+                self.name_members(ast.Subscript(copy_tree(e), at, ast.Load()))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """A promoted attribute, read or stored, becomes its local name, which is bound at the start
@@ -334,7 +394,7 @@ class _ReplaceMembers(ast.NodeTransformer):
         if member is not None:
             return member
         items = self._tuple_display(node.value) if isinstance(node, ast.Subscript) else None
-        if items is not None:
+        if items is not None and not self.is_complete:
             # a key of `names` that is no access path: the last part of one is never ""
             path = ast.unparse(node.value), "items", ""
             node.value = self._local_name(node.value, path, items)
@@ -450,6 +510,8 @@ class _ReplaceMembers(ast.NodeTransformer):
         if ty is None or path is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
         name, keys = self._canonical_path(path)
+        if self.is_complete and (name, *keys) not in self.names:
+            return None
         return self._local_name(node, (name, *keys), copy_tree(node))
 
     def _local_name(

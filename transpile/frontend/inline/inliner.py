@@ -116,10 +116,12 @@ def inline_uncovered(state: Inlining, node: ast.AST, cx: Context) -> ast.expr | 
         state.cx, state.open_calls = outer, outer_calls
     if inlined is None:
         return None
-    before = structure_loops(inlined.before, cx)
+    before, value = structure_loops(inlined.before, cx), inlined.value
+    if cx.members is not None:
+        before, value = [cx.members(s) for s in before], cx.members(value)
     cx.bind(bound_names(*before))
     cx.before(*before)
-    return inlined.value
+    return value
 
 
 # -- Statements

@@ -36,6 +36,7 @@ from ..core_nodes import (
     mark_step,
 )
 from ..integer_constants import integer_constant
+from ..object_arguments import MemberReplacer
 
 __all__ = [
     "Macro", "Part", "ViewRule", "statements_from", "expression_from", "Context", "add_ints",
@@ -182,6 +183,8 @@ class Context:
         self.tree = tree
         # the expression that a local name of a range or class is an alias of
         self.aliases: dict[str, ast.expr] = {}
+        # replaces members of arguments in code that is inlined during the expansion
+        self.members: MemberReplacer | None = None
 
     def is_fixed(self, assignment: ast.AST, name: str) -> bool:
         """Whether `assignment` is the only binding of the local `name`, and is in no loop or

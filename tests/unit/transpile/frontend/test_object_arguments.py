@@ -249,3 +249,123 @@ def test_slots_of_the_class_above() -> None:
     fused = fuse(Derived.line, on_reject="raise")
     assert fused(Derived(), np.arange(3.0)).tolist() == [3.0, 5.0, 7.0]
     assert fused.stats.compiled == 1
+
+
+def weighted(m, k):
+    t = 0.0
+    for v in m.a:
+        t = max(t, v * k * m.gain)
+    return t
+
+
+def weighted_twice(m, k):
+    return weighted(m, k) + m.t
+
+
+def keyed(d, k):
+    return d["w"][k] * d["s"]
+
+
+def inner_item(o, i):
+    return o.inner.a[i] + o.pair[1]
+
+
+def counted_up(m, k):
+    m.n += k
+    return m.n
+
+
+def helper_in_a_loop(m):
+    s = 0.0
+    for k in range(3):
+        s += weighted_twice(m, k)
+    return s
+
+
+def helper_in_comprehensions(m):
+    return [weighted(m, k) + m.one(k) for k in range(3)], max(weighted_twice(m, k) for k in (1, 2))
+
+
+def helper_of_a_helper(m):
+    def twice(k):
+        return m.one(k) * 2 + inner_item(m, k)
+
+    return [twice(k) for k in range(2)]
+
+
+def methods_in_comprehensions(m):
+    return [m.one(k) for k in range(3)], sum([m.twice(m.t) for _ in range(3)]), m.size
+
+
+def items_of_a_dict(m):
+    d = m.d
+    return [keyed(d, k) for k in range(3)], keyed(d, 1)
+
+
+def items_of_members(m):
+    return [inner_item(m, i) for i in range(2)], inner_item(m, 1)
+
+
+HELPED = (
+    helper_in_a_loop, helper_in_comprehensions, helper_of_a_helper, methods_in_comprehensions,
+    items_of_a_dict, items_of_members,
+)
+
+
+def full_model() -> Model:
+    m: Any = Model()
+    m.d = {"w": np.arange(3.0), "s": 2.5, "unused": "text"}
+    m.inner, m.pair = types.SimpleNamespace(a=np.arange(4.0), label="x"), (1, 2.5)
+    return m
+
+
+@pytest.mark.parametrize("f", HELPED, ids=lambda f: f.__name__)
+def test_members_that_only_a_helper_reads(
+    f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fused = fuse(f, on_reject="silent")
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    for t in (1.5, 2, np.float32(0.5)):
+        m = full_model()
+        m.t = t
+        assert repr(fused(m)) == repr(f(m))
+    assert fused.stats.compiled == 3
+
+
+def test_a_dict_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(d, n):
+        return [keyed(d, k) for k in range(n)]
+
+    fused = fuse(f, on_reject="silent")
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    for d in ({"w": np.arange(3.0), "s": 2}, {"s": 0.5, "w": np.arange(4), "other": []}):
+        assert repr(fused(d, 3)) == repr(f(d, 3))
+
+
+def test_a_helper_that_is_bound_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = fuse(helper_in_comprehensions, on_reject="silent")
+    m = full_model()
+    assert repr(fused(m)) == repr(helper_in_comprehensions(m))
+    for new in (keyed, lambda o, k: o.inner.a[k] * k, counted_up, lambda m, k: m.n - k):
+        monkeypatch.setitem(globals(), "weighted", new)
+        ours, theirs = full_model(), full_model()
+        got, want = (_result(g, o) for g, o in ((fused, ours), (helper_in_comprehensions, theirs)))
+        assert got == want
+        assert repr(vars(ours)) == repr(vars(theirs))
+
+
+def _result(f: Callable[..., Any], m: Model) -> str:
+    try:
+        return repr(f(m))
+    except TypeError as error:
+        return str(error)
+
+
+def test_a_helper_that_sets_attributes_in_a_comprehension_is_pythons() -> None:
+    def f(m):
+        return [counted_up(m, k) + m.n for k in range(3)], m.n
+
+    fused, ours, theirs = fuse(f, on_reject="silent"), full_model(), full_model()
+    for _ in range(3):
+        assert repr(fused(ours)) == repr(f(theirs))
+        assert ours.n == theirs.n
