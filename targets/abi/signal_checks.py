@@ -96,7 +96,7 @@ def _separate_functions() -> tuple[int, int] | None:
 
     if not hasattr(ctypes, "pythonapi"):
         return None
-    with open(os.path.join(os.path.dirname(__file__), "signals.c")) as file:
+    with open(os.path.join(os.path.dirname(__file__), "signals.c"), encoding="utf-8") as file:
         text = f"{_WITHOUT_ENTRY}{file.read()}"
     try:
         library = open_library(build_object(text), permanent=True)

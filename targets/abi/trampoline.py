@@ -150,7 +150,7 @@ def _build_trampoline() -> str:
 
     texts = []
     for name in SOURCES:
-        with open(os.path.join(os.path.dirname(__file__), name)) as file:
+        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
             texts.append(file.read())
     return build_object("".join(texts))
 

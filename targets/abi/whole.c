@@ -85,14 +85,16 @@ static object *call_with(object *function, int64_t count, object *const *given)
 }
 
 /* After a non-zero status of the kernel: 1 if its result is valid all the same. Else 0; `out` is then the result of the function
- * that served the call instead, or NULL with an exception. In this order:
+ * that served the call instead, or NULL with an exception; that is given `args` and `named` as the caller wrote them, since it
+ * takes keyword-only parameters by name. In this order:
  *
  * - a signal handler has raised, and so stopped the kernel: not valid, its exception is set;
  * - there are only floating-point conditions that have no effect in the quiet state, which holds now: valid. Python need not be
  *   asked, which would take a microsecond: `VerdictCache` (float_errors.py) has noted the bits in `silent`;
  * - else the Python function `ended` (`Variant.attach`) judges the status. It gives None if the result is valid; if not, it has put
  *   back what the kernel has overwritten, and gives the function to call, mostly the original (a replay). */
-static int is_result_valid(const call_spec *w, int64_t status, object *saved, object **given, object **out)
+static int is_result_valid(
+    const call_spec *w, int64_t status, object *saved, object **given, object *args, object *named, object **out)
 {
     object *values[MAX_GIVEN + 2];
     if (has_raised(w->raised, status)) return 0;
@@ -105,7 +107,7 @@ static int is_result_valid(const call_spec *w, int64_t status, object *saved, ob
     capi.drop(values[0]);
     if (!replacement) return 0;
     int is_valid = replacement == capi.none;
-    if (!is_valid) *out = call_with(replacement, w->parameters.count, given);
+    if (!is_valid) *out = capi.call(replacement, args, named);
     capi.drop(replacement);
     return is_valid;
 }
@@ -173,8 +175,8 @@ static int may_repeat(object *class)
     return 1;
 }
 
-/* Performs one call: `given` are its arguments, bound to the parameters; `out` gets the result. For a function that returns a new
- * array as long as `x`:
+/* Performs one call: `given` are its arguments `args` and `named`, bound to the parameters; `out` gets the result. For a function
+ * that returns a new array as long as `x`:
  *
  *     scale(x, 2.0)    →    allocate the result; unpack x, 2.0 and the result as the kernel's parameters; run it; return the result
  *
@@ -194,7 +196,7 @@ static int may_repeat(object *class)
  * There is one exception: if a signal handler, as of Ctrl-C, has raised in one of these steps, the answer is 1 with its exception
  * (`may_repeat`). After the kernel its status is judged (`is_result_valid`): only if the result is valid, changed items are stored
  * back into lists, and the result is built. */
-static int perform(const call_spec *w, object **given, object **out)
+static int perform(const call_spec *w, object **given, object *args, object *named, object **out)
 {
     tp_array arrays[w->param_count + 1], *array = arrays;
     tp_scalar scalars[w->param_count + 1], *scalar = scalars;
@@ -222,7 +224,7 @@ static int perform(const call_spec *w, object **given, object **out)
         void *thread = extent > MAX_EXTENT_WITH_GIL ? py.release() : 0;     /* other Python threads run meanwhile */
         int64_t status = w->kernel(arrays, scalars);
         if (thread) py.acquire(thread);
-        if (!status || is_result_valid(w, status, saved, given, out)) {
+        if (!status || is_result_valid(w, status, saved, given, args, named, out)) {
             ++*w->calls;
             if (store_lists(w, given)) *out = build_object(w, w->program, given, slots);
         }
@@ -268,6 +270,6 @@ object *tp_whole(object *self, object *args, object *named)
 {
     const call_spec *w = (const call_spec *)((const ndarray *)self)->data;
     object *given[MAX_GIVEN], *out;
-    if (bind_arguments(&w->parameters, args, named, given) && perform(w, given, &out)) return out;
+    if (bind_arguments(&w->parameters, args, named, given) && perform(w, given, args, named, &out)) return out;
     return capi.call(w->python, args, named);
 }

@@ -165,7 +165,7 @@ def assembly(
     with _scratch_path("kernel.s") as output:
         compiler = find_compiler_for(target.machine)
         run_compiler(compiler, accepted_flags(compiler, flags), source, output)
-        with open(output, errors="replace") as file:
+        with open(output, encoding="utf-8", errors="replace") as file:
             return file.read()
 
 

@@ -47,6 +47,17 @@ def unlisted(tree: ast.Module) -> set[str]:
     return {name for name in defined - listed if not name.startswith("_") or not lists}
 
 
+def without_encoding(tree: ast.AST) -> set[int]:
+    """The lines that open a text file in the encoding of the locale, which may be ASCII."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    opened = [
+        call for call in calls
+        if ast.unparse(call.func) == "open"
+        and not any(isinstance(m, ast.Constant) and "b" in str(m.value) for m in call.args[1:])
+    ]
+    return {c.lineno for c in opened if "encoding" not in [k.arg for k in c.keywords]}
+
+
 def test_there_are_files() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
@@ -83,7 +94,12 @@ def test_public_names_are_listed() -> None:
     assert files_with(lambda path: unlisted(tree_of(path))) == {}
 
 
+def test_text_files_are_opened_with_an_encoding() -> None:
+    assert files_with(lambda path: without_encoding(tree_of(path))) == {}
+
+
 def test_the_checks_see_a_fault() -> None:
+    assert without_encoding(ast.parse("open(p)\nopen(p, 'rb')\nopen(p, encoding='u8')")) == {1}
     assert unlisted(ast.parse("def f(): 0\ndef _g(): 0\n__all__ = ['h']\ndef h(): 0")) == {"f"}
     assert unlisted(ast.parse("def _g(): 0")) == {"_g"}
     assert unlisted(ast.parse("__all__: list[str] = ['f']\ndef f(): 0")) == set()

@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ``transpile bisect`` and ``transpile reduce`` have statuses of their own (`run_command`).
     """
     if sys.stdout is None:  # closed
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (until the end)
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the end)
     words = sys.argv[1:] if argv is None else argv
     try:
         if words and words[0] in ("bisect", "reduce"):

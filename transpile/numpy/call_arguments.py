@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record
 from ..frontend.ast_walk import is_none
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.macro_context import Context
-from .function_table import named_function
+from .function_table import is_array_method, named_function
 
 __all__ = [
     "BoundArguments", "bind_arguments", "constant_flag", "numpy_function_name",
@@ -72,6 +72,7 @@ def bind_arguments(
     None, too, so that the call is not expanded, where
 
     - the method's object is not surely an array: it may be of a class of the user's;
+    - arrays have no such method, as in ``x.append(1)``: Python raises AttributeError;
     - an argument is starred, so that its number is not known;
     - an argument is for a parameter that the signature does not list: the rule does not know it;
     - the first parameter has no argument, or one has two: NumPy raises.
@@ -82,8 +83,8 @@ def bind_arguments(
     if not name and isinstance(node.func, ast.Attribute):
         name = "." + node.func.attr
         array = node.func.value
-        if cx.resolve(node.func) is not None or (
-            name not in signatures and name[1:] not in signatures) or not cx.fact(array).array:
+        is_method = is_array_method(name[1:]) and not {name, name[1:]}.isdisjoint(signatures)
+        if not is_method or cx.resolve(node.func) is not None or not cx.fact(array).array:
             return None
         args.insert(0, array)
     signature = signatures.get(name, signatures.get(name.removeprefix(".")))

@@ -33,8 +33,8 @@ import numpy as np
 
 __all__ = [
     "ALLOCATING", "FUNCTIONS", "METHODS", "REDUCE_ARGUMENTS", "STATIC_PARAMETERS", "Expansion",
-    "Fold", "Join", "Row", "expansion_rule", "function_row", "functions_where", "method_row",
-    "named_function", "result_may_be_argument", "signatures",
+    "Fold", "Join", "Row", "expansion_rule", "function_row", "functions_where", "is_array_method",
+    "method_row", "named_function", "result_may_be_argument", "signatures",
 ]
 
 
@@ -547,6 +547,13 @@ def function_row(function: object) -> Row | None:
 def method_row(name: str) -> Row | None:
     """The row of the array method `name`; None where there is no row."""
     return METHODS.get(name)
+
+
+def is_array_method(name: str) -> bool:
+    """Whether arrays have a method `name`. Of many functions of the table they have none:
+    ``x.append(1)`` and ``x.ptp()`` raise AttributeError, which is left to Python.
+    """
+    return hasattr(np.ndarray, name)
 
 
 def functions_where(predicate: Callable[[Row], object]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from ..frontend.macros.macro_index import fires_on, numpy_callees
 from ..frontend.macros.replay_guards import guarded
 from .array_nests import dtype_expr
 from .array_views import View, broadcast_subscripts, is_unit_length, named_array_view, view_of
-from .function_table import FUNCTIONS, METHODS
+from .function_table import FUNCTIONS, METHODS, is_array_method
 
 __all__ = ["shape_operation", "diagonal_view", "broadcast_to_view", "with_new_axes"]
 
@@ -79,7 +79,7 @@ def _shape_call(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Seque
     """
     match node:
         case ast.Call(func=ast.Attribute(value=x, attr=name), args=args) if (
-            cx.resolve(node.func) is None
+            is_array_method(name) and cx.resolve(node.func) is None
         ):
             pass
         case ast.Call(func=func, args=[x, *args]):

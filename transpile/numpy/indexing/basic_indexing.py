@@ -30,6 +30,7 @@ from ..array_views import (
     view_of,
 )
 from ..elementwise.elementwise_ops import is_elementwise
+from ..function_table import is_array_method
 from ..functions.view_identities import canonical_view
 from ..gather_scatter import gather_view, is_gathered
 from ..shape_ops import broadcast_to_view, diagonal_view
@@ -133,7 +134,7 @@ def indexed_view(e: ast.expr, cx: Context) -> View | None:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args, keywords=[]) if (
             cx.resolve(e.func) is None
         ):
-            return _view_call(name, array, args, cx)
+            return _view_call(name, array, args, cx) if is_array_method(name) else None
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), array], keywords=[]) if (
             cx.is_numpy(func, "einsum")
         ):

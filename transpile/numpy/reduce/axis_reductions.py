@@ -24,7 +24,7 @@ from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
-from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold
+from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold, is_array_method
 from ..numpy_errors import note_missing_axis
 
 __all__ = [
@@ -131,7 +131,8 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
             cx.resolve(node.func) is None and cx.fact(array).array
         ):
-            pass
+            if not is_array_method(name):
+                return None
         case ast.Call(func=func, args=[array, *args]):
             name = getattr(cx.resolve(func), "__name__", "")
             if not cx.is_numpy(func, name):

@@ -23,7 +23,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
 from ..array_views import element_at, is_unit_length, view_of
-from ..function_table import FUNCTIONS, Fold
+from ..function_table import FUNCTIONS, Fold, is_array_method
 from ..numpy_errors import note_missing_axis
 from .axis_reductions import ON_BOOLS
 
@@ -206,7 +206,8 @@ def _parse_call(node: ast.Call, cx: Context) -> _ParsedCall | None:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (
             cx.resolve(node.func) is None
         ):
-            pass
+            if not is_array_method(name):
+                return None
         case ast.Call(func=func, args=[array, *args]):
             name = getattr(cx.resolve(func), "__name__", "")
             name = name if cx.is_numpy(func, name) else ""

@@ -9,6 +9,7 @@ from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
+from transpile.numpy.function_table import FUNCTIONS, is_array_method
 
 CALLS = {
     "np.clip(x, 0, 1, b)": "x", "np.clip(x, 0.5, None, b)": "x", "x.clip(0, 1, b)": "x",
@@ -47,3 +48,24 @@ def test_arguments_in_their_places(call: str, form: str, tmp_path: Path) -> None
     for _ in range(2):
         args = x, m, np.full(4, 9.0), np.full(4, 7)
         assert_same(outcome(g, args), outcome(f, args), call, ulps=8)
+
+
+NO_METHODS = [n for n in FUNCTIONS if n.isidentifier() and not is_array_method(n)]
+
+
+@pytest.mark.share(16)
+@pytest.mark.parametrize("name", NO_METHODS)
+def test_functions_that_are_no_methods_of_arrays_raise(name: str, tmp_path: Path) -> None:
+    calls = [f"{a}.{name}({b})" for a in "xm" for b in ("", "1", "0, 1", "b")]
+    text = "".join(
+        f"def f{k}(x, m, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
+        f"    return y\n"
+        for k, call in enumerate(calls)
+    )
+    module = written(tmp_path, text)
+    for k, call in enumerate(calls):
+        f = getattr(module, f"f{k}")
+        args = np.arange(4.0), np.arange(16.0).reshape(4, 4), np.arange(4)
+        ours = outcome(fuse(f, on_reject="silent"), args)
+        assert (ours.error or [None])[0] is AttributeError, call
+        assert_same(ours, outcome(f, args), call)

@@ -382,6 +382,30 @@ def test_keywords_and_defaults_need_no_wrapper() -> None:
     assert out.tolist() == [2.0] * 3
 
 
+def test_a_replay_is_given_keyword_only_arguments_by_name() -> None:
+    def folded(xs, step=1, *, start=0):
+        s = start
+        for x in xs:
+            s += x * step
+        return s
+
+    def demanding(xs, *, start):
+        s = start
+        for x in xs:
+            s += x
+        return s
+
+    f, g = whole(folded, [1, 2]), fuse(demanding)
+    large = [2**62, 2**62]  # the sum has 64 bits: Python computes it
+    for _ in range(3):
+        assert f(large) == f(xs=large) == f(large, 1) == 2**63
+        assert f(large, start=5) == f(large, step=1, start=5) == 2**63 + 5
+        assert g([1, 2], start=3) == 6
+        assert g(large, start=5) == g(start=5, xs=large) == 2**63 + 5
+    with pytest.raises(TypeError, match=r"takes from 1 to 2 positional arguments but 3"):
+        f(large, 1, 2)
+
+
 def test_methods_and_unusual_arguments() -> None:
     class Model:
         @fuse

@@ -1,6 +1,7 @@
 """The type of a name that a loop rebinds: after no iteration that from before the loop."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -119,3 +120,43 @@ def test_the_type_of_an_extremum_that_its_loop_reads(
         for start in (0.0, -0.0, -inf, inf, nan, 0.5):
             x = np.array(row, float)
             assert repr(fused(x, start)) == repr(function(x, start))
+
+
+def summed_peaks(p: Any) -> Any:
+    peak, total = -1, 0.0
+    for v in p:
+        if v > peak:  # Python's -1 or an element
+            peak = v
+        total += peak
+    return total
+
+
+def distances_to_peak(p: Any) -> Any:
+    peak, total = -math.inf, 0.0
+    for v in p:
+        if v > peak:
+            peak = v
+        total += peak - v
+    return total, peak
+
+
+def ratio_to_trough(p: Any) -> Any:
+    trough, worst = 100, 0.0
+    for v in p:
+        if v < trough:
+            trough = v
+        d = (v - trough) / 8
+        if d > worst:
+            worst = d
+    return worst
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("function", [summed_peaks, distances_to_peak, ratio_to_trough])
+def test_a_type_that_follows_from_that_of_an_extremum(function: Any) -> None:
+    compiled = fuse(function, on_reject="raise")
+    for dtype in ("i4", "u1", "f8"):
+        for items in ([], [3], [0, 0], [3, 4, 1], [99] * 40, [*range(50, 10, -1)] * 3):
+            args = (np.array(items, dtype),)
+            assert_same(outcome(compiled, args), outcome(function, args), f"{args}", ulps=64)
+    assert compiled.stats.compiled
