@@ -245,8 +245,26 @@ def _intact_body(path: str) -> bytes | None:
     except failures(OSError, BuildError) as error:
         if isinstance(error, OSError) and is_system_fault(error):
             raise
-        _note_unusable(path, str(error))
+        folder = os.path.dirname(path)
+        if (reason := _fault_of_folder(folder)) is not None:
+            _note_unwritable(folder, reason)
+        else:
+            _note_unusable(path, str(error))
         return None
+
+
+def _fault_of_folder(path: str) -> str | None:
+    """Why the directory at `path` cannot be opened or trusted; None if it can."""
+    try:
+        with _opened(path):
+            return None
+    except failures(OSError) as error:
+        return _reason(error)
+
+
+def _reason(error: OSError) -> str:
+    """What an error of a directory says, without the path."""
+    return error.strerror or str(error)
 
 
 @contextmanager
@@ -297,7 +315,7 @@ def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
     except failures(OSError) as error:
         if is_system_fault(error):
             raise BuildError(f"{path} cannot be written: {error}", is_fault=True) from error
-        _note_unwritable(path, error.strerror or str(error))
+        _note_unwritable(path, _reason(error))
         return publish_privately(body, file)
     return os.path.join(path, file)
 
@@ -314,12 +332,18 @@ def publish_privately(body: bytes, file: str) -> str:
     return os.path.join(path, file)
 
 
-@functools.cache
+_noted: set[str] = set()
+"""The folders of which `_note_unwritable` has warned."""
+
+
 def _note_unwritable(folder: str, reason: str) -> None:
-    """Warn, once for each folder, that objects are not kept."""
-    _log.warning(
-        "the cache %s cannot be used (%s); objects are kept for this process only", folder, reason
-    )
+    """Warn, once for each folder, that nothing is taken from it, or kept in it."""
+    if folder not in _noted:
+        _noted.add(folder)
+        _log.warning(
+            "the cache %s cannot be used (%s); objects are kept for this process only", folder,
+            reason,
+        )
 
 
 @functools.cache

@@ -117,6 +117,22 @@ def test_a_recipe_that_cannot_be_trusted_is_not_read(deed: Callable[[Path], None
     assert read_cached(name, ".call") is None
 
 
+def test_one_warning_for_a_folder_that_cannot_be_trusted(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not one for each file that is looked for in it."""
+    path = build_object(SOURCE)
+    cache.chmod(0o777)
+    names = Path(path).name.removesuffix(".so"), "b" * 64, "c" * 64
+    assert [*map(find_cached, names)] == [None] * 3
+    assert read_cached("d" * 64, ".call") is None
+    assert answers(build_object(SOURCE))
+    assert [r.getMessage() for r in caplog.records] == [
+        f"the cache {cache} cannot be used (others can write to {cache}); "
+        "objects are kept for this process only"
+    ]
+
+
 def test_a_file_under_another_name_is_not_taken(cache: Path) -> None:
     path = Path(build_object(SOURCE))
     shutil.copy(path, cache / f"{'b' * 64}.so")
