@@ -82,6 +82,12 @@ from .frontend.iterators.comprehensions import (
 )
 from .frontend.iterators.for_loops import for_loop, loop_over_changing_list
 from .frontend.iterators.iterables import in_range_test, named_range
+from .frontend.iterators.itertools_loops import (
+    accumulated_list,
+    compressed_loop,
+    loop_while,
+    product_loops,
+)
 from .frontend.iterators.while_to_for import while_to_for
 from .frontend.language.assignment_forms import (
     annotated_assignment,
@@ -398,6 +404,9 @@ MACROS: tuple[Macro, ...] = (
     unroll_constant_loop,       # for d in (-1, 0, 1)
     while_to_for,               # while i < n: …; i += 1
     loop_over_changing_list,    # for v in a: a.append(v)
+    product_loops,              # for u, v in itertools.product(x, y), combinations(x, 2)
+    compressed_loop,            # for v in itertools.compress(x, m)
+    loop_while,                 # for v in itertools.takewhile(test, x)
     for_loop,                   # for v in x, enumerate, zip, reversed
     # before minmax_fold, which loops over the items; those of a tuple are known
     tuple_fold,                 # min(X.shape)
@@ -409,6 +418,7 @@ MACROS: tuple[Macro, ...] = (
     merge_subscripts,           # x[i][j]
     list_index_arrays,          # x[[0, 2]], X[np.ix_(k, k)]
     sum_fold,                   # sum(e for v in x if c)
+    accumulated_list,           # itertools.accumulate(x)
     functools_reduce,           # reduce(lambda a, b: a * b, x)
     # before minmax_fold, which would leave a max of two tuples in the loop
     minmax_by_key,              # min(range(n), key=lambda i: x[i]), max((v, i) for …)

@@ -22,6 +22,7 @@ TEXT = (ROOT / "docs" / "supported.md").read_text(encoding="utf-8")
 
 PRELUDE = """\
 import functools
+import itertools
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass

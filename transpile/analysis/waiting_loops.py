@@ -25,7 +25,7 @@ from ..frontend.ast_names import bound_names, local_names, name_bindings
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row
 
-__all__ = ["names_waited_for"]
+__all__ = ["changed_names", "names_waited_for"]
 
 _PURE = (
     abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, max, min, pow,
@@ -191,7 +191,7 @@ def _changed(
     resized: Collection[str],
 ) -> set[str]:
     """The names of objects that an iteration changes, and of views and other names of them."""
-    changed = {*_changed_directly(loop, resolve), *resized}
+    changed = {*changed_names([loop], resolve), *resized}
     bindings = [pair for n in walk_nodes(*function.body) for pair in name_bindings(n)]
     views = {(to.id, root) for to, value in bindings if (root := _root(value))}
     size = 0
@@ -201,14 +201,16 @@ def _changed(
     return changed
 
 
-def _changed_directly(
-    loop: ast.While, resolve: Callable[[ast.expr], object]
+def changed_names(
+    nodes: Iterable[ast.AST], resolve: Callable[[ast.expr], object]
 ) -> Iterator[str]:
-    """The names of objects that an iteration changes."""
-    for n in walk_nodes(loop):
+    """The names of objects that `nodes` may change in place: whose items or attributes they store,
+    and the names in calls that might change what they are given; "" for an object without a name.
+    """
+    for n in walk_nodes(*nodes):
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store()):
-                yield from filter(None, [_root(n)])
+                yield _root(n) or ""
             case ast.Call(func=func) if not _is_pure(func, resolve) or any(
                 keyword.arg == "out" for keyword in n.keywords
             ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import math
 import operator
 import re
@@ -41,6 +42,7 @@ def test_what_is_below_a_tree_is_all_but_contexts_and_operators() -> None:
 # -- docstrings
 
 MODULES = {"np": np, "ops": ops, "math": math, "operator": operator, "reduce": functools.reduce}
+MODULES |= {name: getattr(itertools, name) for name in dir(itertools) if name[0] != "_"}
 WORLD: dict[str, Any] = {n: np.zeros(3) for n in ("x", "y", "a", "out")}
 WORLD |= {"k": np.zeros(3, int), "X": np.zeros((3, 3)), "s": 0.0, "t": 0.0, "e": 0.0}
 WORLD |= {"i": 1, "j": 1, "n": 3}

@@ -23,12 +23,12 @@ from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
 from .comprehensions import all_conditions, nested_loops, with_fresh_variables
-from .for_loops import paired_targets
-from .iterables import Stream, stream_of
+from .iterables import stream_of
+from .streams import Stream, paired_targets
 
 __all__ = [
     "EMPTY", "all_fold", "any_fold", "fold_items", "minmax_fold", "sum_fold", "minmax_by_key",
-    "functools_reduce",
+    "functools_reduce", "applied_to_pair", "assignments",
 ]
 
 _MAY_WARN = (ast.BinOp, ast.Call, ast.UnaryOp)
@@ -297,10 +297,10 @@ def _minmax_from_first(
         N=s.length,
         EMPTY=ast.Constant(EMPTY[function]),
         DEFAULT=default or ast.Constant(None),
-        FIRST=_assignments(first, cx),
+        FIRST=assignments(first, cx),
         BEST=best,
         I=index,
-        REST=_assignments(rest, cx),
+        REST=assignments(rest, cx),
         MINMAX=function,
         E=items.elt,
     )
@@ -335,7 +335,7 @@ def _minmax_with_flag(
     return cx.expr("BEST", BEST=best)
 
 
-def _assignments(pairs: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
+def assignments(pairs: list[tuple[ast.expr, ast.expr]], cx: Context) -> list[ast.stmt]:
     """``target = value`` for each pair."""
     return [line for t, e in pairs for line in cx.code("TARGET = E", TARGET=t, E=e)]
 
@@ -404,9 +404,9 @@ def _keep_best(
     best, current = (
         [ast.Name(cx.fresh(hint), ast.Load()) for _ in parts] for hint in ("best", "e")
     )
-    start = _assignments([*first, *zip(best, parts, strict=True)], cx)
-    step = _assignments([*rest, *zip(current, parts, strict=True)], cx)
-    update = _assignments([*zip(best, current, strict=True)], cx)
+    start = assignments([*first, *zip(best, parts, strict=True)], cx)
+    step = assignments([*rest, *zip(current, parts, strict=True)], cx)
+    update = assignments([*zip(best, current, strict=True)], cx)
     best_key, current_key = _names_display(best), _names_display(current)
     if key is not None:
         keys = _key_of_item(key, best, cx), _key_of_item(key, current, cx)
@@ -499,7 +499,7 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
     )
     v, acc = value if is_variable else ast.Name(cx.fresh("v"), ast.Load()), cx.fresh("acc")
     assert isinstance(v, ast.Name)
-    step = _applied_to_pair(function, acc, v.id, cx)
+    step = applied_to_pair(function, acc, v.id, cx)
     if step is None:
         return None
     cx.facts.scalarizable |= {acc, v.id}
@@ -542,7 +542,7 @@ def _reduced_from_first(
             rest = paired_targets(target, s.at(ast.Name(index, ast.Load()))) if s else None
     parts: dict[str, Part] = {"ACC": acc, "E": items.elt, "STEP": step}
     if s is not None and first is not None and rest is not None:
-        parts |= {"FIRST": _assignments(first, cx), "REST": _assignments(rest, cx)}
+        parts |= {"FIRST": assignments(first, cx), "REST": assignments(rest, cx)}
         text = """
             FIRST
             ACC = E
@@ -572,7 +572,7 @@ def _reduced_from_first(
     return cx.expr(acc)
 
 
-def _applied_to_pair(function: ast.expr, acc: str, v: str, cx: Context) -> ast.expr | None:
+def applied_to_pair(function: ast.expr, acc: str, v: str, cx: Context) -> ast.expr | None:
     """``function(acc, v)``: the body of a ``lambda`` of two arguments, or a call; None for other
     expressions.
     """

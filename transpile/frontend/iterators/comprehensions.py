@@ -9,6 +9,7 @@ can be inlined.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -18,12 +19,15 @@ from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
 from ..ast_walk import binds_name, copy_tree, is_none, is_suspending, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
+from ..integer_constants import integer_constant
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
+from .itertools_streams import ITERTOOLS
 
 __all__ = [
-    "all_conditions", "collected_generator", "is_repeated_rows", "list_comprehension",
-    "repeated_list", "nested_loops", "with_fresh_variables", "map_to_generators",
+    "all_conditions", "applied_function", "collected_generator", "is_repeated_rows",
+    "list_comprehension", "map_to_generators", "nested_loops", "repeated_list",
+    "with_fresh_variables",
 ]
 
 C = TypeVar("C", bound=ast.ListComp | ast.GeneratorExp)
@@ -195,8 +199,11 @@ _Resolve = Callable[[ast.expr], object]
 
 
 def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionDef:
-    """A copy of `tree` without calls of the builtins ``map`` and ``filter``, where what they call
-    is a name or a ``lambda``, and without loops over generators; `tree` itself where there is none.
+    """A copy of `tree` without calls of the builtins ``map`` and ``filter``, and of
+    ``itertools.starmap``, where what they call is a name or a ``lambda``, and without loops over
+    generators; `tree` itself where there is none. ``starmap`` of an iterator whose items have a
+    known number of parts, such as ``zip``, is as ``map``. What consumes another iterator of
+    `itertools` whole, such as ``list``, gets a generator over it.
 
         s = sum(map(lambda v: v * k, x))
         u = list(filter(good, x))
@@ -212,56 +219,93 @@ def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionD
     """
     nodes = [*walk_nodes(*tree.body)]
     callees = (n.func for n in nodes if isinstance(n, ast.Call))
-    names = {f.id for f in callees if isinstance(f, ast.Name) and any(
-        resolve(f) is b for b in (map, filter))}
+    called = (resolve(f) for f in callees if isinstance(f, (ast.Name, ast.Attribute)))
+    functions = map, filter, itertools.starmap, *ITERTOOLS
+    has_call = any(any(f is b for b in functions) for f in called)
     has_loop = any(isinstance(n, ast.For) and isinstance(n.iter, ast.GeneratorExp) for n in nodes)
-    if not names and not has_loop:
+    if not has_call and not has_loop:
         return tree
-    has_zip = resolve(ast.Name("zip", ast.Load())) is zip
-    new = _MapToGenerators(names, names_used(tree), has_zip).visit(copy_tree(tree))
+    new = _MapToGenerators(resolve, names_used(tree)).visit(copy_tree(tree))
     assert isinstance(new, ast.FunctionDef)
     return fix_missing_locations(new)
 
 
 class _MapToGenerators(ast.NodeTransformer):
-    """The transformation of `map_to_generators`. ``names``: those of "map" and "filter" that are
-    the builtins; ``taken``: names in use; ``has_zip``: whether ``zip`` is the builtin.
+    """The transformation of `map_to_generators`. ``resolve``: what a name means; ``taken``: names
+    in use.
     """
 
-    def __init__(self, names: set[str], taken: set[str], has_zip: bool) -> None:
-        self.names, self.taken, self.has_zip = names, taken, has_zip
+    def __init__(self, resolve: _Resolve, taken: set[str]) -> None:
+        self.resolve, self.taken = resolve, taken
+        self.has_zip = resolve(ast.Name("zip", ast.Load())) is zip
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A call of ``map`` or ``filter`` becomes a generator."""
+        """A call of ``map``, ``filter`` or ``starmap`` becomes a generator."""
         self.generic_visit(node)
         match node:
-            case ast.Call(func=ast.Name(id=name), args=[function, *iterables], keywords=[]) if (
-                name in self.names and iterables and (len(iterables) == 1 or self.has_zip)
-                and not any(isinstance(s, ast.Starred) for s in iterables)
+            case ast.Call(
+                func=ast.Name() | ast.Attribute() as called, args=[function, *iterables],
+                keywords=[],
+            ) if iterables and not any(isinstance(s, ast.Starred) for s in iterables):
+                generator = self._generator(self.resolve(called), function, iterables)
+                if generator is not None:
+                    return copy_location(generator, node)
+        match node:
+            case ast.Call(func=consumer, args=[ast.Call(func=maker) as items, *rest]) if (
+                any(self.resolve(consumer) is f for f in _CONSUMERS)
+                and any(self.resolve(maker) is f for f in ITERTOOLS)
             ):
-                generator = self._generator(name, function, iterables)
-                return node if generator is None else copy_location(generator, node)
+                v = ast.Name(self._fresh(), ast.Store())
+                clause = ast.comprehension(v, items, [], 0)
+                item = ast.Name(v.id, ast.Load())
+                node.args = [copy_location(ast.GeneratorExp(item, [clause]), items), *rest]
         return node
 
     def _generator(
-        self, name: str, function: ast.expr, iterables: list[ast.expr]
+        self, called: object, function: ast.expr, iterables: list[ast.expr]
     ) -> ast.GeneratorExp | None:
-        """The generator that gives the items of ``map`` or ``filter``, by `name`; None where
-        `function` is another expression than `_applied_function` takes.
+        """The generator that gives the items of ``map``, ``filter`` or ``starmap``, whichever is
+        `called`; None for other calls, and where `function` is another expression than
+        `applied_function` takes.
         """
-        items = [ast.Name(self._fresh(), ast.Store()) for _ in iterables]
+        is_filter, count, source = called is filter, len(iterables), iterables[0]
+        if called is itertools.starmap and count == 1:
+            count = self._parts_of_items(source)
+        elif called is map and count > 1 and self.has_zip:
+            source = ast.Call(ast.Name("zip", ast.Load()), iterables, [])
+        elif count != 1 or not (is_filter or called is map):
+            return None
+        items = [ast.Name(self._fresh(), ast.Store()) for _ in range(count)]
         loads: list[ast.expr] = [ast.Name(n.id, ast.Load()) for n in items]
-        value = _applied_function(function, loads)
-        is_filter = name == "filter"
+        value = applied_function(function, loads)
         if is_filter and is_none(function):
             value = loads[0]
-        if value is None or (is_filter and len(iterables) != 1):
+        if value is None or not items:
             return None
-        target: ast.expr = items[0] if len(items) == 1 else ast.Tuple([*items], ast.Store())
-        zipped = ast.Call(ast.Name("zip", ast.Load()), iterables, [])
-        iterable = iterables[0] if len(iterables) == 1 else zipped
-        clause = ast.comprehension(target, iterable, [value] if is_filter else [], 0)
+        is_whole = count == 1 and called is not itertools.starmap
+        target: ast.expr = items[0] if is_whole else ast.Tuple([*items], ast.Store())
+        clause = ast.comprehension(target, source, [value] if is_filter else [], 0)
         return ast.GeneratorExp(loads[0] if is_filter else value, [clause])
+
+    def _parts_of_items(self, e: ast.expr) -> int:
+        """How many parts an item of `e` has, if it is a call of ``zip``, ``enumerate`` or a
+        function of `itertools`; 0 where that is not known.
+        """
+        match e:
+            case ast.Call(func=func, args=args, keywords=[]) if not any(
+                isinstance(a, ast.Starred) for a in args
+            ):
+                called = self.resolve(func)
+            case _:
+                return 0
+        if called is zip or called is itertools.product:
+            return len(args)
+        if called is enumerate or called is getattr(itertools, "pairwise", map):
+            return 2
+        choices = itertools.combinations, itertools.combinations_with_replacement
+        if called in (*choices, itertools.permutations) and len(args) == 2:
+            return integer_constant(args[1]) or 0
+        return 0
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         """A loop over a generator iterates over the generator's iterable. The generator's variables
@@ -289,7 +333,11 @@ class _MapToGenerators(ast.NodeTransformer):
         return name
 
 
-def _applied_function(function: ast.expr, arguments: list[ast.expr]) -> ast.expr | None:
+_CONSUMERS = (list, tuple, sum, min, max, any, all)
+"""Functions that take all items of an iterator and keep nothing of it."""
+
+
+def applied_function(function: ast.expr, arguments: list[ast.expr]) -> ast.expr | None:
     """``function(*arguments)``: a call for a name, the body for a ``lambda`` with as many
     parameters. None for other expressions, and for a ``lambda`` that binds names.
     """

@@ -14,9 +14,10 @@ from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
-from .iterables import Element, Stream, arange_as_range, is_iterator, stream_of
+from .iterables import arange_as_range, is_iterator, stream_of
+from .streams import Stream, may_change_elements, paired_targets
 
-__all__ = ["for_loop", "loop_over_changing_list", "paired_targets", "resized_names"]
+__all__ = ["for_loop", "loop_over_changing_list", "resized_names"]
 
 
 @fires_on(ast.For)
@@ -75,7 +76,9 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if iterable is None or (backward and is_iterator(iterable, cx)):
         return None
     s = stream_of(iterable, cx, changed | bound_names(node.target))
-    return None if s is None else _over_stream(node, s, backward, cx)
+    if s is None or (s.reads_ahead and may_change_elements(node, cx)):
+        return None
+    return _over_stream(node, s, backward, cx)
 
 
 @fires_on(ast.For, iter=(ast.Name, ast.Subscript))
@@ -160,20 +163,6 @@ def _loop(
     assert isinstance(loop, ast.For)
     loop.orelse = node.orelse
     return loop
-
-
-def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
-    """Each target in `target` with the expression that is bound to it when `target` is bound to
-    `element`; None if the numbers of items differ.
-    """
-    if not isinstance(element, tuple):
-        return [(target, element)]
-    if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
-        return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
-    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
-        return None
-    parts = [paired_targets(t, e) for t, e in zip(target.elts, element, strict=True)]
-    return None if None in parts else [pair for part in parts if part for pair in part]
 
 
 def _index_target(

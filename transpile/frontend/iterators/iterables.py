@@ -15,8 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
-
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
@@ -26,10 +24,12 @@ from ..language.tuple_replacement import constant_tuple, indexable_tuple
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
+from .itertools_streams import endless_element, is_itertools_call, itertools_stream
+from .streams import Element, Stream, paired_targets
 
 __all__ = [
     "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",
-    "Element", "Stream", "clamped_length", "is_iterator", "stream_of",
+    "clamped_length", "is_iterator", "stream_of",
 ]
 
 Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
@@ -172,33 +172,15 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return setup
 
 
-Element: TypeAlias = "ast.expr | tuple[Element, ...]"
-"""An element of a stream: an expression, or a tuple of elements for ``zip`` and ``enumerate``."""
-
-
-@record(frozen=True, slots=True)
-class Stream:
-    """An iterable by index."""
-
-    setup: tuple[ast.stmt, ...]
-    """Statements that run once, before the loop."""
-    length: ast.expr
-    """The number of elements; it may be negative for an empty range, as ``range`` accepts."""
-    at: Callable[[ast.expr], Element]
-    """From an index i, with 0 <= i < length, to the element."""
-    checks: tuple[ast.expr, ...] = ()
-    """Conditions under which Python raises: where one holds, the call is replayed."""
-
-
 def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
     """The stream of the iterable `it`: its length, and its element at an index. None if it is none
     of the forms below, and the loop or comprehension over it stays as it is.
 
         enumerate(zip(x, y))   →   Stream(length=<min(len(x), len(y))>, at(i)=(i, (x[i], y[i])))
 
-    Arguments of ``zip``, ``enumerate``, ``reversed`` and ``iter`` are streams themselves, as is
-    what a generator iterates over; the leaves are ranges, displays, arrays, lists, and lists of
-    tuples.
+    Arguments of ``zip``, ``enumerate``, ``reversed``, ``iter`` and functions of `itertools` are
+    streams themselves, as is what a generator iterates over; the leaves are ranges, displays,
+    arrays, lists, and lists of tuples.
 
     ``rebound``: names that the loop binds. Python evaluates the iterable once, before the loop, but
     its length and elements are computed in each iteration. So an expression that reads one of these
@@ -224,6 +206,10 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
             return stream_of(a, cx, rebound)
         case "reversed", ast.Call(args=[a], keywords=[]):
             return _reversed(a, cx, rebound)
+        case _, ast.Call() if (
+            made := itertools_stream(it, lambda a: stream_of(a, cx, rebound), cx, rebound)
+        ) is not None:
+            return made
         case _, ast.GeneratorExp():
             return _generator(it, cx, rebound)
         case _, ast.Subscript(slice=ast.Slice()):
@@ -363,7 +349,8 @@ def _enumerate(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | 
         return None
     start, setup = _stable(first, cx, rebound)
     return Stream(
-        (*s.setup, *setup), s.length, lambda i: (add_ints(start, i, cx), s.at(i)), s.checks
+        (*s.setup, *setup), s.length, lambda i: (add_ints(start, i, cx), s.at(i)), s.checks,
+        s.reads_ahead,
     )
 
 
@@ -375,9 +362,19 @@ def _zip(
     """
     if any(isinstance(n, ast.GeneratorExp) for a in args[:-1] for n in ast.walk(a)):
         return None  # zip may evaluate one more of its items, which may raise
-    streams = [stream_of(a, cx, rebound) for a in args]
-    known = [s for s in streams if s is not None]
-    if len(known) < len(streams):
+    elements: list[Callable[[ast.expr], Element]] = []
+    known: list[Stream] = []
+    for a in args:
+        if (s := stream_of(a, cx, rebound)) is not None:
+            known.append(s)
+            elements.append(s.at)
+        elif mentions_none_of(a, rebound) and (
+            endless := endless_element(a, lambda e: stream_of(e, cx, rebound), cx)
+        ) is not None:
+            elements.append(endless)
+        else:
+            return None
+    if not known or (strict and len(known) < len(args)):
         return None
     lengths = list({tree_key(s.length): s.length for s in known}.values())
     length = cx.expr("min(N, M)", N=lengths[0], M=lengths[-1]) if len(lengths) > 1 else lengths[0]
@@ -388,7 +385,8 @@ def _zip(
     checks = tuple(c for s in known for c in s.checks)
     if strict:
         checks += tuple(cx.expr("N != M", N=lengths[0], M=n) for n in lengths[1:])
-    return Stream(setup, length, lambda i: tuple(s.at(i) for s in known), checks)
+    reads_ahead = any(s.reads_ahead for s in known)
+    return Stream(setup, length, lambda i: tuple(at(i) for at in elements), checks, reads_ahead)
 
 
 def _generator(
@@ -398,7 +396,7 @@ def _generator(
     condition, or a second ``for``, or whose value binds names or reads one that is `rebound`.
     """
     match it.generators:
-        case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
+        case [ast.comprehension(target=target, iter=source, ifs=[], is_async=0)]:
             pass
         case _:
             return None
@@ -406,15 +404,15 @@ def _generator(
     if not mentions_none_of(it.elt, rebound) or any(isinstance(n, _SCOPES) for n in parts):
         return None  # an item of an inner generator may raise where the value does not read it
     s = stream_of(source, cx, rebound)
-    if s is None or not isinstance(s.at(ast.Constant(0)), ast.expr):
+    pairs = paired_targets(target, s.at(ast.Constant(0))) if s else None
+    if s is None or pairs is None or not all(isinstance(t, ast.Name) for t, _ in pairs):
         return None
 
     def at(i: ast.expr) -> ast.expr:
-        item = s.at(i)
-        assert isinstance(item, ast.expr)
-        return rename_names(it.elt, {name: item})
+        pairs = paired_targets(target, s.at(i)) or ()
+        return rename_names(it.elt, {t.id: e for t, e in pairs if isinstance(t, ast.Name)})
 
-    return Stream(s.setup, s.length, at, s.checks)
+    return Stream(s.setup, s.length, at, s.checks, s.reads_ahead)
 
 
 _SCOPES = (
@@ -426,7 +424,8 @@ _SCOPES = (
 def is_iterator(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes an iterator, of which Python's ``reversed`` raises TypeError."""
     makers = ("zip", "enumerate", "reversed", "iter")
-    return isinstance(e, ast.GeneratorExp) or cx.builtin(e) in makers
+    is_made = isinstance(e, ast.GeneratorExp) or cx.builtin(e) in makers
+    return is_made or is_itertools_call(e, cx)
 
 
 def _reversed(a: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | None:
