@@ -53,7 +53,15 @@ from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
 from .state.outer_names import is_outer_none, resolve_guarded
-from .state.symbol_values import Absent, ArrayRef, RecordArrayRef, Unbound, UnionValue, Value
+from .state.symbol_values import (
+    Absent,
+    ArrayRef,
+    ListRef,
+    RecordArrayRef,
+    Unbound,
+    UnionValue,
+    Value,
+)
 from .state.value_ranges import integer_num
 
 __all__ = [
@@ -293,6 +301,9 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     """``a.shape`` and other attributes of arrays, ``z.real``, or a number that is an attribute of a
     global object, such as ``math.pi``. Raises Refused for other attributes.
     """
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    if isinstance(ctx.b.env.get(name), ListRef):  # though its items are in an array
+        refuse_missing_attribute(list, "a list", node)
     array = as_array_or_field(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)

@@ -30,7 +30,7 @@ from ..core_functions import RESULT_FUNCTIONS
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import is_python_class
-from ..frontend.refusal import refuse
+from ..frontend.refusal import refuse, refuse_missing_attribute
 from ..result_spec import (
     ArrayResult,
     ComplexResult,
@@ -140,8 +140,10 @@ def lower_returned(ctx: Lowering, node: ast.expr | None) -> ResultSpec:
             return TupleResult(tuple(lower_returned(ctx, e) for e in items), constructor)
         case ast.Constant(value=str() as text):
             return ConstantResult(text)
-        case ast.Attribute(of, "dtype") if (typed := lower_array(ctx, of)) is not None and (
-            typed.name not in ctx.arguments or typed.dtype not in ("i64", "u64")
+        case ast.Attribute(of, "dtype") if (
+            not _names_built_list(ctx, of)
+            and (typed := lower_array(ctx, of)) is not None
+            and (typed.name not in ctx.arguments or typed.dtype not in ("i64", "u64"))
         ):  # of a longlong array that is an argument, the dtype is an object of its own
             return ConstantResult(ELEMENTS[typed.dtype].numpy)
         case ast.Call() if (instance := _call_after_kernel(ctx, node)) is not None:
@@ -244,9 +246,18 @@ def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
     array = None if base is None else lower_array(ctx, base)
     if base is None or array is None:
         return None
+    if isinstance(node.func, ast.Attribute) and node.func.value is base and (
+        _names_built_list(ctx, base)
+    ):
+        refuse_missing_attribute(list, "a list", node.func)
     shape = (_scalar_result(ctx, lower_real(ctx, n), n) for n in lengths)
     function = np.ndarray.reshape if lengths else np.ndarray.ravel
     return TupleResult((_array_result(ctx, array, base), *shape), function)
+
+
+def _names_built_list(ctx: Lowering, node: ast.expr) -> bool:
+    """Whether `node` is the name of a list that loops have filled."""
+    return isinstance(node, ast.Name) and isinstance(ctx.b.env.get(node.id), ListRef)
 
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:

@@ -124,6 +124,8 @@ def _only_array(ctx: Lowering, union: UnionValue, node: ast.Name) -> ArrayRef | 
 
 def _as_numpy_array(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
     """`node` as an array; None also for an array that holds the items of a list."""
+    if isinstance(node, ast.Name) and isinstance(ctx.b.env.get(node.id), ListRef):
+        return None
     array = lower_array(ctx, node)
     return None if array is None or array.kinds else array
 

@@ -1,0 +1,43 @@
+"""Names and attributes: a list has no attributes of arrays, and an array no methods of lists."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+LISTS = {
+    "appended": "out = []\n    for v in x: out.append(v)",
+    "comprehension": "out = [v * 2 for v in x]",
+    "copy": "out = list(x)",
+}
+ARRAYS = {
+    "new": "out = np.zeros(3)\n    for i in range(3): out[i] = x[i]",
+    "argument": "out = x",
+}
+OF_ARRAYS = ("shape", "size", "ndim", "T", "dtype", "real", "shape[0]", "reshape(-1)", "sum()")
+OF_LISTS = ("append(1.0)", "insert(0, 1.0)", "extend([1.0])", "pop()", "index(1.0)")
+OF_NEITHER = ("delete(0)", "flip()", "median()", "unique()")
+CASES = [
+    (head, use)
+    for heads, uses in ((LISTS, (*OF_ARRAYS, *OF_NEITHER)), (ARRAYS, (*OF_LISTS, *OF_NEITHER)))
+    for head in heads.values() for use in uses
+]
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("part", range(4))
+def test_what_another_class_has_raises_as_in_python(part: int, tmp_path: Path) -> None:
+    for k, (head, use) in enumerate(CASES[part::4]):
+        path = tmp_path / f"source_{k}.py"
+        path.write_text(f"def f(x):\n    {head}\n    used = out.{use}\n    return used\n")
+        names: dict[str, Any] = {"np": np}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        with pytest.raises(AttributeError) as plain:
+            names["f"](np.ones(4))
+        with pytest.raises(AttributeError) as fused:
+            fuse(names["f"])(np.ones(4))
+        assert str(fused.value) == str(plain.value), (head, use)
