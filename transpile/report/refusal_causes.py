@@ -14,22 +14,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 import numpy as np
 
 from loopir.nodes import Span
 
+from ..analysis.missing_names import undefined_in_helper, undefined_name
 from ..diagnostics import CODES, Refused, Rejection
-from ..frontend.ast_names import name_bindings, names_bound_by
+from ..frontend.ast_names import name_bindings
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
-from ..frontend.name_resolution import NameScope, Scope, is_python_class
+from ..frontend.name_resolution import Scope, is_python_class
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
@@ -47,9 +47,9 @@ def with_cause(
     that of the first thing that the compiler refused. Here is chosen how it is explained. The cause
     is the first of
 
-    - a name or attribute in the refused statement that does not exist (`_undefined_name`): nothing
+    - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
       else that is said of the statement would help;
-    - the same in a function that it calls (`_undefined_in_helper`);
+    - the same in a function that it calls (`undefined_in_helper`);
     - a call of a function of the standard library, in which something is refused;
     - an argument that is an array of another library, or of items that are not compiled
       (`_foreign_object`, `_unusual_array`);
@@ -75,15 +75,18 @@ def with_cause(
     source = replace(source, tree=source.whole or source.tree)  # of a region: the function around
     if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
         rejection = replace(rejection, note=None)  # "in `f`, file:line": the line that is shown
-    if (undefined := _undefined_name(source.tree, scope, span)) is not None:
+    if (undefined := undefined_name(source.tree, scope, span)) is not None:
         return undefined
-    if (undefined := _undefined_in_helper(source.tree, scope, rejection)) is not None:
-        return undefined
+    if (rejection.note or "").startswith("in `"):  # inlined
+        cited = {part for text in CITATION.findall(rejection.message) for part in text.split(".")}
+        if (undefined := undefined_in_helper(source.tree, scope, span, cited)) is not None:
+            return replace(undefined, note=rejection.note)
     cause = (
         _in_standard_library(source.tree, scope, rejection)
         or _foreign_object(types, rejection)
         or _unusual_array(types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
+        or _table_in_table(source.tree, rejection)
         or _function_as_value(source.tree, rejection)
         or _collection_with_name(source.tree, rejection)
         or rejection
@@ -110,123 +113,6 @@ def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
                     yield read_source(value).text
                 except Refused:
                     continue
-
-
-def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
-    """The expressions of the smallest statement around `span`, without those of statements in it.
-    """
-    around = [
-        n for n in walk_nodes(tree)
-        if isinstance(n, ast.stmt) and (own := span_of(n)) is not None and is_within(span, own)
-    ]
-    if not around:
-        return []
-    smallest = max(around, key=lambda n: (n.lineno, n.col_offset))
-    parts = [c for c in ast.iter_child_nodes(smallest) if isinstance(c, (ast.expr, ast.withitem))]
-    return [n for part in parts for n in walk_nodes(part) if isinstance(n, ast.expr)]
-
-
-# -- names that are not defined
-
-
-def _undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
-    """The rejection of a name or an attribute of a module that does not exist, in the smallest
-    statement around `span`: running it would raise NameError or AttributeError whatever the data
-    are. None if there is none.
-    """
-    bound = _names_bound_anywhere(tree)
-    return next(_undefined_of(_expressions_at(tree, span), scope, bound), None)
-
-
-def _undefined_of(
-    nodes: Iterable[ast.AST], scope: Scope, bound: Collection[str]
-) -> Iterator[Rejection]:
-    """The rejections of the names and attributes in `nodes` that do not exist. ``bound``: the names
-    that the function binds.
-    """
-    for node in nodes:
-        match node:
-            case ast.Name(id=name) if name not in bound:
-                if name in scope.local or scope.find(name)[0] is NameScope.UNBOUND:
-                    known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
-                    yield _not_defined(name, known - {name}, node)
-            case ast.Attribute(value=owner, attr=name):
-                module = scope.resolve(owner)
-                if isinstance(module, ModuleType) and _lacks(module, name):
-                    yield _no_attribute(module, name, node)
-
-
-def _undefined_in_helper(
-    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
-) -> Rejection | None:
-    """As `_undefined_name`, where the refusal is in a function that is called at its place: of the
-    name that it cites, or of an attribute whose name is in what it cites.
-    """
-    if not (rejection.note or "").startswith("in `"):  # not inlined
-        return None
-    cited = {part for name in CITATION.findall(rejection.message) for part in name.split(".")}
-    for call in walk_nodes(tree):
-        if not isinstance(call, ast.Call) or span_of(call) != rejection.span:
-            continue
-        helper = scope.resolve(call.func)
-        if isinstance(helper, FunctionType):
-            try:
-                own = read_source(helper).tree
-            except Refused:
-                continue
-            bound = _names_bound_anywhere(own)
-            named = (
-                n for n in walk_nodes(*own.body)
-                if (isinstance(n, ast.Name) and n.id in cited)
-                or (isinstance(n, ast.Attribute) and n.attr in cited)
-            )
-            for found in _undefined_of(named, Scope.of(helper), bound):
-                return replace(found, span=rejection.span, note=rejection.note)
-    return None
-
-
-def _lacks(module: ModuleType, name: str) -> bool:
-    """Whether `module` has no attribute `name`. A module of the user's that computes attributes is
-    not asked.
-    """
-    if module is np:
-        return not hasattr(np, name)
-    is_plain = type(module) is ModuleType and "__getattr__" not in vars(module)
-    return is_plain and name not in vars(module)
-
-
-def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
-    """The names that something in the function binds, in any scope, besides ``name += …``."""
-    nodes = [*walk_nodes(tree)]
-    updated = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
-    return {a.arg for a in nodes if isinstance(a, ast.arg)} | {
-        name for n in nodes if id(n) not in updated for name in names_bound_by(n)
-    }
-
-
-_CLOSE = 0.75
-"""How similar a name must be that is proposed instead of an unknown one (see `difflib`)."""
-
-
-def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
-    """The rejection of a name that has no value; it proposes the most similar one of `known`."""
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    help = f"define or import `{name}` before the function is called"
-    return Rejection("LOWER_UNDEFINED", f"`{name}` is not defined{meant}", span_of(node), help=help)
-
-
-def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
-    """The rejection of an attribute `name` that `module` does not have. It proposes the most
-    similar public one (`_CLOSE`): ``NumPy has no `cumsun`; did you mean `cumsum`?``
-    """
-    public = [n for n in vars(module) if n[0] != "_"]
-    close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    owner = "NumPy" if module is np else f"the module `{module.__name__}`"
-    message = f"{owner} has no `{name}`{meant}"
-    help = f"correct the name, or use another function in place of `{name}`"
-    return Rejection("LOWER_UNDEFINED", message, span_of(node), help=help)
 
 
 # -- arguments of other libraries
@@ -410,6 +296,22 @@ _HELP_FOR_UNCOMPILED = {
     "functions": "call each function by its name, in an `if` that chooses one",
     "strings": _HELP_FOR_STRINGS,
 }
+
+
+def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
+    """A dict or set that is given to a dict as a value, ``d.setdefault(k, {})``."""
+    for n in walk_nodes(tree):
+        match n:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"), args=[_, value]
+            ) if span_of(value) == rejection.span:
+                made = value.func if isinstance(value, ast.Call) else value
+                kind = made.id if isinstance(made, ast.Name) else type(made).__name__.lower()
+                if kind in ("dict", "set"):
+                    message = f"the values of `{name}` are {kind}s, which are not compiled"
+                    help = f"use one dict or set with tuples of ints as keys, `{name}[a, b]`"
+                    return replace(rejection, message=message, help=help)
+    return None
 
 
 def _uncompiled_items(display: ast.expr) -> str | None:

@@ -85,7 +85,7 @@ def callee_of(function: FunctionType) -> Callee | str:
     """
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
-        return "is no plain function"
+        return "is a generator or a coroutine"
     if code.co_name == "<lambda>":
         tree = _lambda_source(function)
         if tree is None:

@@ -512,7 +512,8 @@ def _inline_callee(
         body = expand_try(_inline_block(state, body), before, state.cx)
         lines, value = eliminate_return(body, state.cx)
     except NotStructured:
-        refuse("LOWER_CALL", f"`{callee.name}` is left within a statement of Python's", call)
+        message = f"`{callee.name}` returns within a statement that stays Python, such as `with`"
+        refuse("LOWER_CALL", message, call, help=f"return behind that statement of `{callee.name}`")
     finally:
         state.open_calls.pop()
         state.open_bodies.pop()

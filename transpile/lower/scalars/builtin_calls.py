@@ -76,6 +76,10 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
         what = "the length of a str" if is_text else "not the length of an array"
         message = f"`{source_text(node)}` is {what}"
+        if len(node.args) == 1 and isinstance(of := node.args[0], ast.Attribute):
+            message = f"`{source_text(of)}` is no array: of an attribute nothing else is read"
+            help = f"pass `{source_text(of)}` as a parameter of its own, or keep an array in it"
+            return refuse("LOWER_CALL", message, of, help=help)
         return refuse("LOWER_CALL", message, node, help=help if is_text else None)
     return array.shape[0]
 

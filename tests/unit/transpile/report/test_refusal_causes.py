@@ -354,6 +354,24 @@ def of_unknown(v):
     return not_there(v)  # noqa: F821
 
 
+def by_another(v):
+    return of_unknown(v) + 1
+
+
+def by_helper_of_helper(x):
+    t = 0.0
+    for v in x:
+        t += by_another(v)
+    return t
+
+
+def with_sets(x):
+    groups = {}
+    for i in range(len(x)):
+        groups.setdefault(i % 2, set()).add(i)
+    return groups
+
+
 def by_helper(x):
     t = 0.0
     for v in x:
@@ -384,10 +402,10 @@ def with_cache(x):
     return t
 
 
-def pairs_of(x):
+def keys_of(x):
     t = 0.0
-    for a, b in itertools.combinations(x, 2):
-        t += a * b
+    for key, _items in itertools.groupby(x):
+        t += key
     return t
 
 
@@ -425,10 +443,12 @@ def counted_in_object(x):
      "`int(key)`"),
     (matched, X, "`re.match` is not a function that can be compiled", "before or after"),
     (by_helper, X, "`not_there` is not defined", "define or import `not_there`"),
+    (by_helper_of_helper, X, "`not_there` is not defined", "define or import `not_there`"),
+    (with_sets, X, "the values of `groups` are sets, which are not compiled", "`groups[a, b]`"),
     (evaluated, X, "`eval` is not a function that can be compiled", "before or after"),
     (fitted, X, "`np.polyfit` is not a function that can be compiled", "as a loop"),
     (with_cache, X, "`remembered` is not a function that can be compiled", "without"),
-    (pairs_of, X, "`itertools.combinations` is not compiled here", "loops over ranges"),
+    (keys_of, X, "`itertools.groupby` is not compiled here", "loops over ranges"),
     (shortened, [1, 2], "the argument `x` itself is changed here", "`list(x)`"),
     (neighbours, {0: [1]}, "a loop over `x[0]`, an item of a dict, is not compiled",
      "in one array"),

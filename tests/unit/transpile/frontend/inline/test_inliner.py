@@ -296,7 +296,7 @@ def _refused() -> Iterator[Any]:
         for i in range(len(x)):
             x[i] = generated(x[i])
 
-    yield of_a_generator, "LOWER_CALL", "no plain function"
+    yield of_a_generator, "LOWER_CALL", "is a generator or a coroutine"
 
     def wrong_arguments(x):
         for i in range(len(x)):

@@ -1,0 +1,146 @@
+"""Missing names: names, and attributes of modules, that do not exist, with what may be meant."""
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from loopir.nodes import Span
+
+from ..diagnostics import Refused, Rejection
+from ..frontend.ast_names import names_bound_by
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.name_resolution import NameScope, Scope
+from ..frontend.source import is_within, read_source, span_of
+
+__all__ = ["undefined_in_helper", "undefined_name"]
+
+
+def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
+    """The expressions of the smallest statement around `span`, without those of statements in it.
+    """
+    around = [
+        n for n in walk_nodes(tree)
+        if isinstance(n, ast.stmt) and (own := span_of(n)) is not None and is_within(span, own)
+    ]
+    if not around:
+        return []
+    smallest = max(around, key=lambda n: (n.lineno, n.col_offset))
+    parts = [c for c in ast.iter_child_nodes(smallest) if isinstance(c, (ast.expr, ast.withitem))]
+    return [n for part in parts for n in walk_nodes(part) if isinstance(n, ast.expr)]
+
+
+def undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
+    """The rejection of a name or an attribute of a module that does not exist, in the smallest
+    statement around `span`: running it would raise NameError or AttributeError whatever the data
+    are. None if there is none.
+    """
+    bound = _names_bound_anywhere(tree)
+    return next(_undefined_of(_expressions_at(tree, span), scope, bound), None)
+
+
+def _undefined_of(
+    nodes: Iterable[ast.AST], scope: Scope, bound: Collection[str]
+) -> Iterator[Rejection]:
+    """The rejections of the names and attributes in `nodes` that do not exist. ``bound``: the names
+    that the function binds.
+    """
+    for node in nodes:
+        match node:
+            case ast.Name(id=name) if name not in bound:
+                if name in scope.local or scope.find(name)[0] is NameScope.UNBOUND:
+                    known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
+                    yield _not_defined(name, known - {name}, node)
+            case ast.Attribute(value=owner, attr=name):
+                module = scope.resolve(owner)
+                if isinstance(module, ModuleType) and _lacks(module, name):
+                    yield _no_attribute(module, name, node)
+
+
+def undefined_in_helper(
+    tree: ast.FunctionDef, scope: Scope, span: Span, cited: Collection[str]
+) -> Rejection | None:
+    """As `undefined_name`, for a function that is called at `span`, and those that it calls: the
+    first name or attribute in `cited` that does not exist there.
+    """
+    for call in walk_nodes(tree):
+        helper = None
+        if isinstance(call, ast.Call) and span_of(call) == span:
+            helper = scope.resolve(call.func)
+        if isinstance(helper, FunctionType):
+            for found in _undefined_in(helper, cited, _MOST_NESTED_HELPERS):
+                return replace(found, span=span)
+    return None
+
+
+_MOST_NESTED_HELPERS = 4
+"""How many calls of helpers in helpers are followed."""
+
+
+def _undefined_in(helper: FunctionType, cited: Collection[str], depth: int) -> Iterator[Rejection]:
+    """The names and attributes in `cited` that do not exist in `helper` and the functions that it
+    calls.
+    """
+    try:
+        own = read_source(helper).tree
+    except Refused:
+        return
+    nodes, scope = [*walk_nodes(*own.body)], Scope.of(helper)
+    named = (
+        n for n in nodes
+        if (isinstance(n, ast.Name) and n.id in cited)
+        or (isinstance(n, ast.Attribute) and n.attr in cited)
+    )
+    yield from _undefined_of(named, scope, _names_bound_anywhere(own))
+    for called in (scope.resolve(n.func) for n in nodes if isinstance(n, ast.Call)):
+        if depth and isinstance(called, FunctionType):
+            yield from _undefined_in(called, cited, depth - 1)
+
+
+def _lacks(module: ModuleType, name: str) -> bool:
+    """Whether `module` has no attribute `name`. A module of the user's that computes attributes is
+    not asked.
+    """
+    if module is np:
+        return not hasattr(np, name)
+    is_plain = type(module) is ModuleType and "__getattr__" not in vars(module)
+    return is_plain and name not in vars(module)
+
+
+def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
+    """The names that something in the function binds, in any scope, besides ``name += …``."""
+    nodes = [*walk_nodes(tree)]
+    updated = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
+    return {a.arg for a in nodes if isinstance(a, ast.arg)} | {
+        name for n in nodes if id(n) not in updated for name in names_bound_by(n)
+    }
+
+
+_CLOSE = 0.75
+"""How similar a name must be that is proposed instead of an unknown one (see `difflib`)."""
+
+
+def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
+    """The rejection of a name that has no value; it proposes the most similar one of `known`."""
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    help = f"define or import `{name}` before the function is called"
+    return Rejection("LOWER_UNDEFINED", f"`{name}` is not defined{meant}", span_of(node), help=help)
+
+
+def _no_attribute(module: ModuleType, name: str, node: ast.AST) -> Rejection:
+    """The rejection of an attribute `name` that `module` does not have. It proposes the most
+    similar public one (`_CLOSE`): ``NumPy has no `cumsun`; did you mean `cumsum`?``
+    """
+    public = [n for n in vars(module) if n[0] != "_"]
+    close = difflib.get_close_matches(name, public, n=1, cutoff=_CLOSE)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    owner = "NumPy" if module is np else f"the module `{module.__name__}`"
+    message = f"{owner} has no `{name}`{meant}"
+    help = f"correct the name, or use another function in place of `{name}`"
+    return Rejection("LOWER_UNDEFINED", message, span_of(node), help=help)
