@@ -55,12 +55,16 @@ void tp_bind_signals(const uintptr_t *addresses)
 /* Whether Python need not be asked now: to ask takes the GIL, so it is done at most every 50 ms. A loop calls this (by `tp_goes_on`)
  * after each `turns` of its iterations; this is a look at the clock, which should come every 4 to 16 ms. So it sets how many
  * iterations the loop makes before the next look: eight times as many if the last ones took less than a quarter of a millisecond,
- * twice as many if less than 4 ms, half as many if more than 16 ms, a sixteenth if more than 160 ms. */
+ * twice as many if less than 4 ms, half as many if more than 16 ms, a sixteenth if more than 160 ms. The first look cannot tell the
+ * time: where it came after few iterations, since each may take long, the next one comes after one more. */
 GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
     int64_t now = ticks(), since = c->read ? now - c->read : 0;
-    if (!c->read) c->asked = now;
+    if (!c->read) {
+        c->asked = now;
+        if (c->turns < 8) c->turns = 1;
+    }
     c->read = now;
     if (since && since < TICKS(4) && c->turns < MOST_TURNS) c->turns *= since < TICKS(1) / 4 && c->turns < MOST_TURNS / 8 ? 8 : 2;
     if (since > TICKS(16) && c->turns > 1) c->turns = since > TICKS(160) && c->turns > 16 ? c->turns / 16 : c->turns / 2;

@@ -26,7 +26,7 @@ Which loops poll, `_add_polls` decides: each loop except
   already, if the array is large.
 
 How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
-milliseconds at most. A loop around others starts with `NEST` iterations, or with one if each may
+milliseconds at most. A loop around others starts with `NEST` iterations, or with few if each may
 take long: loops in it poll, or go through arrays of unknown sizes. Then its clock (`tp_clock` of
 ``stop.h``) sets the chunk, so that it takes some milliseconds (`is_early` of ``signals.c``, which
 also asks Python at most every 50 ms).
@@ -90,9 +90,9 @@ class Poll:
 Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 """The loops that poll."""
 
-INNERMOST, NEST = 1 << 16, 1 << 6
-"""Iterations before the first look, of a loop without others in it, and of one around loops that do
-not poll."""
+INNERMOST, NEST, OUTER = 1 << 16, 1 << 6, 1 << 2
+"""Iterations before the first look, of a loop without others in it, of one around loops that do not
+poll, and of one around loops that do: a call with smaller loops never looks, which takes 20 ns."""
 
 _FEW_ITERATIONS = 1 << 4
 """A loop around others that surely has at most so many iterations does not poll: those in it do."""
@@ -186,7 +186,7 @@ def _add_polls(
                 found[s] = poll  # before its body: clocks are numbered from outside to inside
                 before, each = len(found), registers * _registers(s)
                 arrays = _add_polls_of_body(parts, found, values, registers=each)
-                chunk = poll.chunk if len(found) == before else 1
+                chunk = poll.chunk if len(found) == before else OUTER
                 found[s] = replace(poll, arrays=arrays, chunk=chunk)
             return ()
         case ir.If(then=then, orelse=orelse):

@@ -19,6 +19,7 @@ from targets.c import interrupt_polls
 from targets.c.interrupt_polls import (
     INNERMOST,
     NEST,
+    OUTER,
     copies_of_body,
     declarations,
     polls_of,
@@ -377,7 +378,7 @@ def test_which_loops_poll() -> None:
     assert {loop: (p.chunk, p.is_timed) for loop, p in polls.items()} == {
         single: (INNERMOST, False),
         outer: (NEST, True),
-        heavy: (1, True),
+        heavy: (OUTER, True),
         heavy.body[0]: (INNERMOST, False),
     }
     assert not {short, bounded} & polls.keys()
@@ -485,7 +486,7 @@ def test_the_first_look_is_early_where_each_iteration_may_take_long() -> None:
     polls = polls_of(kernel.body)
     firsts = [line for line in declarations(polls, kernel.params) if "turns" in line]
     assert [poll.is_timed for poll in polls.values()] == [True, True, False]
-    assert [line.partition(" = ")[2] for line in firsts] == ["1;", "1;"]
+    assert [line.partition(" = ")[2] for line in firsts] == ["1;", f"{OUTER};"]
 
 
 @pytest.mark.parametrize(
