@@ -551,9 +551,10 @@ def method_row(name: str) -> Row | None:
 
 def is_array_method(name: str) -> bool:
     """Whether arrays have a method `name`. Of many functions of the table they have none:
-    ``x.append(1)`` and ``x.ptp()`` raise AttributeError, which is left to Python.
+    ``x.append(1)`` and ``x.ptp()`` raise AttributeError, and ``x.ndim()`` raises TypeError, which
+    is left to Python.
     """
-    return hasattr(np.ndarray, name)
+    return callable(getattr(np.ndarray, name, None))
 
 
 def functions_where(predicate: Callable[[Row], object]) -> tuple[Any, ...]:

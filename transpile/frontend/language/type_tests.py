@@ -335,6 +335,9 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         _asked = x[0]
         s = np.float64(0)
         t = np.float64(s) + np.sqrt(s)
+
+    A dtype, as ``x.dtype``, is replaced by its class, which means the same except where it is
+    called, which raises TypeError, or compared by identity: such a name stays.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()):
@@ -343,12 +346,14 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             target = _class_name(value, cx) or _native_function(value, cx)
             if target is None or not _dominates_reads(node, name, cx):
                 return None
+            if isinstance(_known_value(value, cx), np.dtype) and _needs_itself(name, cx.tree):
+                return None
             cx.facts.record(node)
             cx.aliases[name] = target
             return residual_checks(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):
             target = _class_name(func, cx) if cx.resolve(func) is None else None
-            if target is None:
+            if target is None or isinstance(_known_value(func, cx), np.dtype):
                 return None
             cx.before(*residual_checks(func, cx))
             return copy_location(ast.Call(target, node.args, node.keywords), node)
@@ -359,8 +364,7 @@ def _class_name(e: ast.expr, cx: Context) -> ast.expr | None:
     """An expression that names the class of numbers that `e` evaluates to: ``float`` or
     ``np.float64``. None for other values, and for one that has no such name in the function.
     """
-    static = static_value(e, cx)
-    value: Any = static.value if static else cx.resolve(e)
+    value = _known_value(e, cx)
     if isinstance(value, np.dtype):
         value = value.type
     if not isinstance(value, type):
@@ -373,6 +377,26 @@ def _class_name(e: ast.expr, cx: Context) -> ast.expr | None:
     else:
         return None
     return copy_location(named, e)
+
+
+def _known_value(e: ast.expr, cx: Context) -> Any:
+    """The value of `e`, if it is known at compile time (`static_value`) or a free name; or None."""
+    static = static_value(e, cx)
+    return static.value if static else cx.resolve(e)
+
+
+def _needs_itself(name: str, tree: ast.AST) -> bool:
+    """Whether `tree` calls `name`, or compares it by ``is``."""
+    for node in walk_nodes(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=called)) if called == name:
+                return True
+            case ast.Compare(left, ops, comparators) if (
+                any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops)
+            ):
+                if any(isinstance(e, ast.Name) and e.id == name for e in (left, *comparators)):
+                    return True
+    return False
 
 
 def _native_function(e: ast.expr, cx: Context) -> ast.expr | None:

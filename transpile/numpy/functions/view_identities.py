@@ -113,10 +113,10 @@ def rot90_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 def _permute_axes(x: ast.expr, order: Sequence[int], cx: Context) -> ast.expr | None:
     """`x` with its axes in another order, as ``x.T`` or ``x.transpose(…)``; None where `order` is
-    no permutation of them.
+    no permutation of them, and where `x` is not surely an array: a list has no such view.
     """
     rank = _known_rank(x, cx)
-    if sorted(order) != list(range(rank)):
+    if sorted(order) != list(range(rank)) or not cx.fact(x).array:
         return None
     if rank == 1:
         return cx.expr("X[:]", X=x)

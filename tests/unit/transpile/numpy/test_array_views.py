@@ -84,3 +84,20 @@ def test_one_tuple_is_one_object() -> None:
     assert a is b
     assert c is MOVES
     assert fuse(free, on_reject="silent")(1) is MOVES
+
+
+@pytest.mark.share(1)
+def test_a_list_is_made_an_array() -> None:
+    """A list has no view that takes the place of the call, as ``x[:]`` does for a vector."""
+
+    def transposed(x, y):
+        a, b, c, s = np.transpose(x), np.permute_dims(x), np.flip(x), 0.0
+        for v in y:
+            s += v
+        return a, b, c, np.swapaxes(x, 0, -1), np.moveaxis(x, 0, -1), s
+
+    fused = fuse(transposed, on_reject="silent")
+    for x in ([1.5, 2.5], [3, 1, 2], (1, 2), [[1, 2, 3], [4, 5, 6]], [True, False]):
+        wanted, got = (f(x, np.arange(3.0)) for f in (transposed, fused))
+        for a, b in zip(wanted, got, strict=True):
+            assert (type(a), a.dtype, a.tolist()) == (type(b), b.dtype, b.tolist())

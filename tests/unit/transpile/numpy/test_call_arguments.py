@@ -67,5 +67,5 @@ def test_functions_that_are_no_methods_of_arrays_raise(name: str, tmp_path: Path
         f = getattr(module, f"f{k}")
         args = np.arange(4.0), np.arange(16.0).reshape(4, 4), np.arange(4)
         ours = outcome(fuse(f, on_reject="silent"), args)
-        assert (ours.error or [None])[0] is AttributeError, call
+        assert (ours.error or [None])[0] in (AttributeError, TypeError), call
         assert_same(ours, outcome(f, args), call)

@@ -121,3 +121,31 @@ def test_of_a_global() -> None:
         y = np.ones(3, "i1")
         assert outcome(fused, y) == outcome(like, y)
     assert fused.stats.compiled
+
+
+def test_a_dtype_is_no_class() -> None:
+    """It may stand for its class, but is not callable, and is another object."""
+
+    def called(x, y):
+        s = 0.0
+        for v in y:
+            s += v
+        return x.dtype(1), s
+
+    def called_by_name(x, y):
+        t, s = x.dtype, 0.0
+        for v in y:
+            s += v
+        return t(1), s
+
+    def compared(x, y):
+        t = x.dtype
+        s = 0.0
+        for v in y:
+            s += v
+        return t is x.dtype, t is not np.float64, t == np.float64, t.type(s)
+
+    for f in (called, called_by_name, compared):
+        fused = fuse(f, on_reject="silent")
+        for x in (np.zeros(3), np.zeros(2, "i4")):
+            assert outcome(fused, x, np.arange(3.0)) == outcome(f, x, np.arange(3.0))
