@@ -161,7 +161,7 @@ def _zig() -> Compiler | None:
         return None
     program = os.path.join(os.path.dirname(spec.origin), "zig")
     command = (program, "cc", _ZIG_CPU)  # not by Python, which may look in the current directory
-    return Compiler(command, _file_identity(program)) if os.path.exists(program) else None
+    return Compiler(command, _file_identity(program)) if is_file(program) else None
 
 
 def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output_path: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from loopir.lazy_dataclass import record
 
+from ..file_kinds import is_folder
 from .build_errors import suppress_failures
 
 __all__ = ["CpuLimit", "cpu_limit", "cpu_quota"]
@@ -101,10 +102,17 @@ def _folders(root: str, path: str, kind: str, controller: str) -> Iterator[str]:
         top = os.path.join(root, mounted.strip("/"))
         inside = path[len(origin) :] if origin != "/" and path.startswith(origin) else path
         parts = [part for part in inside.split("/") if part]
-        if ".." in parts or not os.path.isdir(os.path.join(top, *parts)):
+        if ".." in parts or not _is_visible(os.path.join(top, *parts)):
             parts = []  # outside of a container's own view
         for depth in range(len(parts), -1, -1):
             yield os.path.join(top, *parts[:depth])
+
+
+def _is_visible(path: str) -> bool:
+    """Whether there is a folder at `path`, and this process may look at it."""
+    with suppress_failures(OSError):
+        return is_folder(path)
+    return False
 
 
 def _quota_v2(folder: str) -> float | None:

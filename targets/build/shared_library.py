@@ -6,6 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
+from ..file_kinds import is_folder
 from .build_errors import BuildError, failures, suppress_failures, tells_of_fault
 from .object_cache import discard, opened_file, publish_privately
 
@@ -51,8 +52,8 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     try:
         with opened_file(path) as (handle, body):
             opened = _descriptor_path(handle)
-            if os.path.isdir(_DESCRIPTORS):
-                with suppress_failures(OSError):  # a file system may not allow execution
+            with suppress_failures(OSError):  # a file system may not allow execution
+                if is_folder(_DESCRIPTORS):
                     return SharedLibrary(path, load(opened, flags))
     except failures(OSError) as error:
         message = f"the object at {path} cannot be used: {error}"

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,27 @@ def test_quota_of_version_1(
 ) -> None:
     cgroup = f"5:memory:/elsewhere\n2:cpu,cpuacct:{path}\n0::/\n"
     assert cpu_quota(str(tree(tmp_path, cgroup, V1.format(origin=origin), files))) == quota
+
+
+def test_an_alarm_is_not_taken_for_a_missing_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TimeoutError is an OSError, and comes where a folder is looked for."""
+    def ring(*args: Any) -> None:
+        raise TimeoutError("time is up")
+
+    def takes_long(path: str) -> bool:
+        signal.raise_signal(signal.SIGUSR1)
+        return True
+
+    root = str(tree(tmp_path, "0::/a\n", V2, {"a/cpu.max": "150000 100000\n"}))
+    monkeypatch.setattr(module, "is_folder", takes_long)
+    before = signal.signal(signal.SIGUSR1, ring)
+    try:
+        with pytest.raises(TimeoutError, match="time is up"):
+            cpu_quota(root)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_without_control_groups(tmp_path: Path) -> None:
