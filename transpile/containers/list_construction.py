@@ -58,11 +58,13 @@ def _grows_around(name: str, cx: Context) -> bool:
 
 def _other_uses(name: str, cx: Context) -> set[str]:
     """The uses of the list `name` in the function other than reading it: the names of attributes
-    and methods, "set" for stores of items, "return", and "extend" for ``+=``.
+    and methods, "set" for stores of items, "del", "return", and "extend" for ``+=``.
     """
     uses: set[str] = set()
     for n in ast.walk(cx.tree):
         match n:
+            case ast.Subscript(value=ast.Name(id=operand), ctx=ast.Del()) if operand == name:
+                uses.add("del")
             case ast.Subscript(value=operand, ctx=ast.Store() | ast.Del()):
                 while isinstance(operand, ast.Subscript):
                     operand = operand.value
@@ -81,16 +83,36 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     """Whether `name` collects the numbers of an iterable, and is made anew in each iteration of a
     loop.
     """
-    collects = cx.builtin(value) == "list"
-    if isinstance(value, ast.ListComp):
-        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
-        collects = not lists and not isinstance(value.elt, ast.Constant)
-    if not collects or not is_list(ast.Name(name, ast.Load()), cx):
+    if not _collects_items(value, cx) or not is_list(ast.Name(name, ast.Load()), cx):
         return False
     loops = (n for n in ast.walk(cx.tree) if isinstance(n, (ast.For, ast.While)))
     assigned = (n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Assign))
     return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
 
+
+def is_resized_later(name: str, value: ast.expr, cx: Context) -> bool:
+    """Whether `name` collects the items of an iterable, or repeats one, and gets longer or shorter
+    elsewhere, so that the items are appended to it and to no list of another name.
+
+        xs = [v for v in x]; xs.pop()       True
+        xs = [v for v in x]; xs[0] = 1.0    False
+    """
+    repeats = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
+    if not (repeats or _collects_items(value, cx)) or not is_list(ast.Name(name, ast.Load()), cx):
+        return False
+    return bool(_other_uses(name, cx) & _RESIZE)
+
+
+def _collects_items(value: ast.expr, cx: Context) -> bool:
+    """Whether `value` is a new list of the items of an iterable, none of which is a list."""
+    if isinstance(value, ast.ListComp):
+        lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
+        return not lists and not isinstance(value.elt, ast.Constant)
+    return cx.builtin(value) == "list"
+
+
+_RESIZE = {"del", "extend"} | {name for name, row in LIST_METHODS.items() if row.resizes}
+"""The uses of `_other_uses` that change the length of a list."""
 
 _KEEP_LENGTH = {"set", "return"} | {
     name for name, row in LIST_METHODS.items() if row.mutates and not row.resizes
@@ -168,6 +190,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             name in cx.facts.local_names and not is_read_only(name, value, cx)
             and (
                 not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
+                or is_resized_later(name, value, cx)
                 or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
             )
         ):

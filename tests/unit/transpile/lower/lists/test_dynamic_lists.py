@@ -121,3 +121,29 @@ def test_truth_of_lists(form: str, start: str, part: int, tmp_path: Path) -> Non
             x = np.array(x)
             assert g(x) == f(x), (truth, x)
         assert g.stats.compiled == 4, (truth, g.stats)
+
+
+MADE = ("[v for v in x]", "[v * 2 for v in x if v > 1]", "list(x)", "list(v for v in x)", "[*x]",
+        "[0.0] * len(x)", "list(reversed(x))", "[0.5, *x]",
+        "[float(i) for i in range(len(x))]")
+RESIZED = {
+    "pop": "while len(st) > 1:\n        n += 1\n        last = st.pop()",
+    "append": "for v in x[:3]:\n        st.append(st[-1])",
+    "del": "for k in range(2):\n        if len(st) > 3:\n            del st[1]",
+    "clear": "for v in x:\n        if v > 3:\n            st.clear()\n            n += 1",
+    "while": "while st:\n        n += 1\n        st.pop()",
+}
+
+
+@pytest.mark.parametrize("operation", RESIZED)
+@pytest.mark.parametrize("made", MADE)
+def test_lists_made_of_an_iterable_get_longer_and_shorter(
+    made: str, operation: str, tmp_path: Path
+) -> None:
+    text = f"def f(x):\n    n, st = 0, {made}\n    {RESIZED[operation]}\n    return n, st\n"
+    f = written(tmp_path, text).f
+    g = fuse(f, on_reject="raise")
+    for kind in (np.array, list):
+        for x in ([3.0, 1.0, 2.0, 5.0, 4.0, 0.0, 7.0], [9.0] * 5):
+            assert repr(g(kind(x))) == repr(f(kind(x))), (kind, x)
+    assert g.stats.compiled == 4
