@@ -54,6 +54,7 @@ from .containers.ragged_lists import (
 )
 from .containers.rectangular_lists import (
     copy_rows,
+    repeat_constants,
     row_lists_to_tuples,
     swap_rows,
     table_to_array,
@@ -495,6 +496,8 @@ def expand(
         tree = split_fields(tree, env)  # r["x"][i] → r_x[i]
     if summary.methods:
         tree = split_list_webs(tree, env)  # xs = np.array(xs) → xs_1 = np.array(xs)
+    if summary.has(ast.List) and summary.has(ast.ListComp):
+        tree = repeat_constants(tree)  # [[0, 0] for _ in r] → [[0] * 2 for _ in r]
     if summary.has(ast.List):
         tree = row_lists_to_tuples(tree)  # [[1, 2], [3, 4]] → [(1, 2), (3, 4)]
     macros = (*registered(), *others, *MACROS)

@@ -25,7 +25,7 @@ from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array
 from .numpy_list_operands import widened_dtype
 
-__all__ = ["copy_rows", "swap_rows", "row_lists_to_tuples", "table_to_array"]
+__all__ = ["copy_rows", "repeat_constants", "swap_rows", "row_lists_to_tuples", "table_to_array"]
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp)
@@ -204,6 +204,44 @@ def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     (original,) = cx.code("A = E", A=array, E=node)
     lines = [allocate_array(array, lengths, new_dtype, cx), *loops]
     return cx.bound_name(array, lambda: guarded(checks, original, lines, cx))
+
+
+def repeat_constants(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """`tree` with rows of one constant written as ``[c] * k``, in tables whose items are stored to:
+    these are the rows that lowering keeps as an array.
+
+        r = [[0, 0] for _ in range(n)]        r = [[0] * 2 for _ in range(n)]
+        r[i][1] = s                      →    r[i][1] = s
+    """
+    stored = {
+        n.value.value.id
+        for n in walk_nodes(*tree.body)
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+        and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Name)
+    }
+    if not any(_rows_of_a_constant(n, stored) for n in walk_nodes(*tree.body)):
+        return tree
+    tree = copy_tree(tree)
+    for n in walk_nodes(*tree.body):
+        if (table := _rows_of_a_constant(n, stored)) and isinstance(table.elt, ast.List):
+            row = table.elt
+            one = copy_location(ast.List(row.elts[:1], ast.Load()), row)
+            count = copy_location(ast.Constant(len(row.elts)), row)
+            table.elt = copy_location(ast.BinOp(one, ast.Mult(), count), row)
+    return tree
+
+
+def _rows_of_a_constant(n: ast.AST, names: Collection[str]) -> ast.ListComp | None:
+    """The comprehension of an assignment ``name = [[c, c] for …]`` to one of `names`, in which all
+    items are the same constant; None for other nodes.
+    """
+    match n:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.ListComp(elt=ast.List(elts=[ast.Constant(), _, *_] as items)) as table,
+        ) if name in names and len({tree_key(e) for e in items}) == 1:
+            return table
+    return None
 
 
 def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:

@@ -180,15 +180,16 @@ def _may_try_python(
     - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
       which Python does not need: so the trial takes about as long as the call, or a few times as
       long;
+    - the kernel itself is shorter than `_LONG_CALL`: a hundred times as long is not noticed;
     - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
-      lists (`_CONVERSION`): a hundred times as long is not noticed either;
+      lists (`_CONVERSION`), for the same reason;
     - the call takes so long for each item (`_PER_ITEM`) that conversions must be most of it, and
       less than `_LONGEST_CALL` in all.
     """
     if kernel_time is not None:
         is_quite_short = compiled_time < _QUITE_SHORT_CALL
         share = _KERNEL_SHARE_OF_SHORT if is_quite_short else _KERNEL_SHARE
-        if kernel_time * share < compiled_time:
+        if kernel_time * share < compiled_time or kernel_time < _LONG_CALL:
             return True
     conversion = size * _CONVERSION if converts_lists else 0
     is_short = compiled_time < _LONG_CALL + conversion

@@ -160,16 +160,16 @@ def mixed_list(
     """
     if count is not None:
         a, flags = a[:count], flags[:count]
-    if a.ndim > 1 and not weak:
-        return [mixed_list(row, of, python, weak) for row, of in zip(a, flags, strict=True)]
-    out: list[Any] = a.tolist() if weak else list(a)
-    *outer, inner = (places.tolist() for places in np.nonzero(flags))
-    rows = [out] * len(inner)
-    for places in outer:
-        rows = [row[k] for row, k in zip(rows, places, strict=True)]
-    for row, k, item in zip(rows, inner, a[flags].astype(python).tolist(), strict=True):
-        row[k] = item
-    return out
+    if weak:
+        items = a.astype(object)
+    else:
+        items = np.empty(a.shape, object)
+        others = list(a[~flags])
+        of_numpy = np.empty(len(others), object)
+        of_numpy[:] = others
+        items[~flags] = of_numpy
+    items[flags] = a[flags].astype(python)
+    return items.tolist()  # type: ignore[no-any-return]
 
 
 def shrunk_array(a: np.ndarray, count: int | None, dtype: np.dtype | None) -> np.ndarray:

@@ -354,9 +354,10 @@ def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
     )
     for length in lengths if in_bounds is not None else ():
         if length.linear is None or min_value(ctx.b, length.linear) < 1:
-            if not ctx.b.known_at_entry(length.ir):
+            at_entry = ctx.b.at_entry(length.ir)
+            if at_entry is None:
                 refuse_out_of_bounds(node)
-            add_guard(ctx.b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)
+            add_guard(ctx.b, Call("ge", (at_entry, index_const(1)), "bool"), "GUARD_BOUNDS", node)
     return view
 
 

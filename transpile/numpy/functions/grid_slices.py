@@ -1,7 +1,7 @@
 """Grids by slices: ``np.mgrid[a:b, c:d]`` as loops, ``np.ogrid[a:b, c:d]`` as vectors.
 
-The bounds are ints and the steps int constants, as of a range; or a step is an imaginary constant,
-the number of points from the first bound to the last one (`np.linspace`).
+The bounds are ints, Python's or int64, and the steps int constants, as of a range; or a step is
+an imaginary constant, the number of points from the first bound to the last one (`np.linspace`).
 """
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def grid_slices(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _axis(item: ast.expr, cx: Context) -> _Axis | None:
-    """The points of the slice `item`; None where a bound is no Python number, or a step is no
-    constant.
+    """The points of the slice `item`; None where a bound is no number of Python's (nor, of a range
+    of ints, an int64), or a step is no constant.
     """
     if not isinstance(item, ast.Slice) or item.upper is None:
         return None
@@ -94,8 +94,12 @@ def _axis(item: ast.expr, cx: Context) -> _Axis | None:
             step = ast.Constant(1) if count == 1 else bind_operand(step, cx, "step")
             return _Axis(ast.Constant(count), start, step, None)
     stride = integer_constant(item.step, 1)
-    if not stride or not all(cx.fact(e).is_int for e in (start, stop)):
+    if not stride or not all(_is_int64(e, cx) for e in (start, stop)):
         return None
+    if not all(cx.fact(e).is_int for e in (start, stop)):
+        if not cx.is_builtin("int"):
+            return None
+        start, stop = (cx.expr("int(E)", E=e) for e in (start, stop))
     start, stop = (_evaluated(e, cx) for e in (start, stop))
     parts = {"A": start, "B": stop, "S": ast.Constant(abs(stride))}
     if stride < 0:
@@ -109,6 +113,12 @@ def _axis(item: ast.expr, cx: Context) -> _Axis | None:
     else:
         length = cx.expr("B - A" if abs(stride) == 1 else "-((A - B) // S)", **parts)
     return _Axis(length, start, ast.Constant(stride), stop)
+
+
+def _is_int64(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is a Python int or a NumPy int64 on every path."""
+    types = cx.fact(e).types
+    return cx.fact(e).is_integer and bool(types) and all(t.dtype == "i64" for t in types)
 
 
 def _is_number(e: ast.expr, cx: Context) -> bool:

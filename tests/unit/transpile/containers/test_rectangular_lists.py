@@ -62,3 +62,43 @@ def test_array_of_a_table(name: str, tmp_path: Path) -> None:
     if name in COMPILED:
         assert fused.report(*args).accepted, fused.report(*args).rejections
         assert fused.stats.compiled >= 3, fused.stats
+
+
+ROWS = {
+    "pairs": "t = [[0.0, 0.0] for _ in range(m)]\nfor i in range(m): t[i][1] = x[0] * i\nreturn t",
+    "ints that become floats":
+        "t = [[0, 0, 0] for _ in range(m)]\nfor i in range(m):\n    t[i][0] = i\n"
+        "    t[i][2] = i * 0.5\nreturn t",
+    "counted": "t = [[0, 0] for _ in range(4)]\nfor i in range(m * n):\n    t[i % 4][0] += 1\n"
+               "    t[i % 4][1] += i\nreturn t, t[1][1]",
+    "rows by name": "t = [[0.0] * n for _ in range(m)]\nfor i in range(m):\n    row = t[i]\n"
+                    "    for j in range(n): row[j] = i * j * 0.5\nreturn t",
+    "rows that become floats": "t = [[0] * n for _ in range(m)]\nfor i in range(m):\n"
+                               "    row = t[i]\n    for j in range(0, n, 2): row[j] = j * 0.5\n"
+                               "return t",
+    "two rows": "t = [[1.0] * n for _ in range(m)]\nfor i in range(1, m):\n"
+                "    row, above = t[i], t[i - 1]\n    for j in range(n): row[j] = above[j] + 0.5\n"
+                "return t",
+}
+OTHER_ROWS = {
+    "two constants": "t = [[0.0, -0.0] for _ in range(m)]\nfor i in range(m): t[i][1] += 0.0\n"
+                     "return t",
+    "of two types": "t = [[0, False] for _ in range(m)]\nfor i in range(m): t[i][1] = i\nreturn t",
+    "replaced": "t = [[0, 0] for _ in range(m)]\nif m: t[0] = [1, 2]\n"
+                "for i in range(m): t[i][1] += 1\nreturn t",
+    "grown": "t = [[0, 0] for _ in range(m)]\nfor i in range(m):\n    t[i].append(i)\n"
+             "    t[i][0] = 1\nreturn t",
+    "no such row": "t = [[0.0] * n for _ in range(m)]\nrow = t[2]\n"
+                   "for j in range(n): row[j] = 1.5\nreturn t",
+}
+
+
+@pytest.mark.parametrize("name", [*ROWS, *OTHER_ROWS])
+def test_rows(name: str, tmp_path: Path) -> None:
+    lines = "".join(f"    {line}\n" for line in (ROWS | OTHER_ROWS)[name].splitlines())
+    plain = written(tmp_path, f"def f(m, n, k, x):\n{lines}").f
+    fused = fuse(plain, on_reject="silent")
+    for m, n in SIZES:
+        args = m, n, 2, [0.25, 1.5]
+        assert_same(outcome(fused, args), outcome(plain, args), (name, m, n))
+    assert fused.stats.compiled or name in OTHER_ROWS, fused.report()

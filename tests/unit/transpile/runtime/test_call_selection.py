@@ -274,6 +274,16 @@ def test_the_kernel_alone_tells_whether_a_long_call_is_all_conversion(
     assert trials == ["compiled"] * 3 + ["kernel"] + ["python"] * (2 if served == "python" else 0)
 
 
+@pytest.mark.parametrize(("kernel", "served"), [(15_000, "python"), (30_000, "compiled")])
+def test_python_is_tried_if_the_kernel_alone_is_short(kernel: int, served: str) -> None:
+    """As where the result is a list of many items, so that conversions take most of the time."""
+    selection = CallSelection(converts_lists=True, is_region=False)
+    times = {"compiled": 100_000, "kernel": kernel, "python": 40_000}
+    while (choice := selection.choice(400))[1]:
+        selection.add_time(400, choice[0], times[choice[0]])
+    assert choice[0] == served
+
+
 def test_a_kernel_that_converts_nothing_is_not_timed_alone() -> None:
     selection = CallSelection(converts_lists=False, is_region=True)
     for _ in range(3):

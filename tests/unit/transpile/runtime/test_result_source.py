@@ -40,3 +40,21 @@ def test_a_call_with_such_a_list_is_performed_in_c() -> None:
     assert repr(g([1.5, -1.0])) == "[1.5, 0]"
     (specialization,) = g._specializations.values()
     assert specialization.variants[0].not_native is None
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (0, 3), (3, 0), (4, 3), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?", "c16"])
+def test_items_of_two_kinds(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(shape))
+    a = rng.integers(0, 9, shape).astype(dtype)
+    python = {"f8": int, "f4": float, "i8": int, "?": bool, "c16": complex}[dtype]
+    for share in (0.0, 0.5, 1.0):
+        flags = rng.random(shape) < share
+        for weak in (False, True):
+            def items(place: tuple[int, ...], weak: bool = weak, flags: Any = flags) -> Any:
+                if len(place) < len(shape):
+                    return [items((*place, k)) for k in range(shape[len(place)])]
+                value = a[place]
+                return python(value.item()) if flags[place] else value.item() if weak else value
+
+            assert repr(mixed_list(a, flags, python, weak)) == repr(items(()))
