@@ -90,7 +90,7 @@ def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
     return any(isinstance(t, ast.Name) and t.id == name for n in assigned for t in n.targets)
 
 
-def is_resized_later(name: str, value: ast.expr, cx: Context) -> bool:
+def _is_resized_later(name: str, value: ast.expr, cx: Context) -> bool:
     """Whether `name` collects the items of an iterable, or repeats one, and gets longer or shorter
     elsewhere, so that the items are appended to it and to no list of another name.
 
@@ -190,7 +190,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             name in cx.facts.local_names and not is_read_only(name, value, cx)
             and (
                 not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
-                or is_resized_later(name, value, cx)
+                or _is_resized_later(name, value, cx)
                 or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
             )
         ):
