@@ -128,6 +128,15 @@ class LoopInfo:
         """The line of the loop's ``for`` in the user's file."""
         return self.span.line
 
+    def per_element(self, most_bytes: int, most_flops: int) -> LoopInfo:
+        """This with at most the bytes and flops of one iteration of the source's loops (0: not
+        known): a loop that runs several of their iterations in one has more.
+        """
+        return replace(
+            self, bytes=min(self.bytes, most_bytes or self.bytes),
+            flops=min(self.flops, most_flops or self.flops),
+        )
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Report:

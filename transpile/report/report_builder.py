@@ -83,10 +83,9 @@ def loop_infos(
     A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
     (`_widest`). Loops that implement one operation (`Span.internal`) have none.
     """
-    unfused_bytes = {
-        loop.span: _bytes_per_iteration(loop)
-        for loop in _innermost_loops(scalar) if loop.span is not None
-    }
+    inner = [(loop.span, loop) for loop in _innermost_loops(scalar) if loop.span is not None]
+    unfused_bytes = {span: _bytes_per_iteration(loop) for span, loop in inner}
+    unfused_flops = {span: _flops_per_iteration(loop) for span, loop in inner}
     user_loops = [*unfused_bytes]
     scalar_spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
@@ -99,6 +98,7 @@ def loop_infos(
         if origins:
             unfused = sum(unfused_bytes.get(span, 0) for span in origins)
             info = _loop_info(loop, origins, target, unfused, drawn, lines or {})
+            info = info.per_element(unfused, sum(unfused_flops.get(s, 0) for s in origins))
             outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
             info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
             by_span[info.span] = _widest(by_span.get(info.span), info)
@@ -305,16 +305,18 @@ def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
 
 def _loop_kind(loop: LoopLike) -> str:
     """What the loop does, in words: scan, while, or of filter, map, scan and fold those that apply.
-    A vector loop with a `Prefix` is a scan: each of its values needs those before.
+    A vector loop with a `Prefix` is a scan, if it stores or is a recurrence: each of its values
+    needs those before.
     """
     if isinstance(loop, (Scan, While)):
         return type(loop).__name__.lower()
     nodes = list(walk(loop))
     filters = isinstance(loop, PredLoop) or any(isinstance(n, Append) for n in nodes)
     stores = any(isinstance(n, (Store, Append)) for n in nodes)
-    scans = any(isinstance(n, Prefix) for n in nodes)
-    parts = ["filter"] * filters + ["map"] * stores + ["scan"] * scans
-    parts += ["fold"] * bool(_reductions(loop))
+    prefixes = [n for n in nodes if isinstance(n, Prefix)]
+    scans = stores or any(n.factor for n in prefixes)  # else checks alone read partial results
+    parts = ["filter"] * filters + ["map"] * stores + ["scan"] * bool(prefixes and scans)
+    parts += ["fold"] * (bool(_reductions(loop)) or bool(prefixes and not scans))
     return ", ".join(parts) or "loop"
 
 

@@ -198,3 +198,33 @@ def test_an_operation_of_arrays_that_stays_pythons_is_named() -> None:
     (reason,) = f.report(np.ones(3, complex), 2).rejections
     assert reason.message == "`z ** k` of whole arrays is not compiled here"
     assert "exponent" in (reason.help or "")
+
+
+def test_numbers_are_those_of_one_iteration_of_the_source() -> None:
+    def product(a, b, c):
+        for i in range(a.shape[0]):
+            for j in range(b.shape[1]):
+                for k in range(a.shape[1]):
+                    c[i, j] += a[i, k] * b[k, j]
+
+    x = np.ones((9, 9))
+    (loop,) = fuse(product).report(x, x.copy(), x.copy()).loops
+    assert (loop.flops, loop.bytes) == (2, 32)
+
+
+def test_a_product_of_ints_is_a_fold_and_a_running_sum_a_scan() -> None:
+    def factorial(n):
+        f = 1
+        for i in range(2, n):
+            f *= i
+        return f
+
+    def running(x, y):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i]
+            y[i] = s
+
+    assert [loop.what for loop in fuse(factorial).report(5).loops] == ["fold"]
+    assert [loop.what for loop in fuse(running).report(np.ones(9), np.ones(9)).loops] == [
+        "map, scan"]
