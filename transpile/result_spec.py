@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 from loopir.lazy_dataclass import record
 
+from .core_functions import counted, keyed, members, started
+
 __all__ = [
     "SelectResult", "ArrayResult", "DictOfValues", "ListResult", "ConstantResult", "NoneResult",
     "ComplexResult", "ResultSpec", "ObjectResult", "TupleResult", "ScalarResult", "ViewResult",
-    "ZippedResult", "as_tuple", "builds_lists", "set_attributes",
+    "ZippedResult", "as_tuple", "builds_lists", "builds_tables", "set_attributes",
 ]
 
 
@@ -187,4 +189,14 @@ def builds_lists(result: ResultSpec) -> bool:
             return display is not tuple or any(map(builds_lists, items))
         case SelectResult(then=then, orelse=orelse):
             return builds_lists(then) or builds_lists(orelse)
+    return False
+
+
+def builds_tables(result: ResultSpec) -> bool:
+    """Whether a call may make a dict or a set of a hash table of the kernel, with all its items."""
+    match result:
+        case TupleResult(items, display):
+            return display in (keyed, counted, started, members) or any(map(builds_tables, items))
+        case SelectResult(then=then, orelse=orelse):
+            return builds_tables(then) or builds_tables(orelse)
     return False

@@ -71,6 +71,12 @@ the call. One part in ``_KERNEL_SHARE_OF_SHORT`` for a call of less than ``_QUIT
 nanoseconds, whose trial may take some five times as long.
 """
 
+_KERNEL_SHARE_OF_TABLES = 2
+"""As ``_KERNEL_SHARE``, of a call that makes a dict or a set of a hash table, in less than
+``_LONGEST_CALL`` nanoseconds: of what such a kernel does Python takes some ten times as long, not
+hundred; and an object for each item is what takes most of such a call, and of Python's.
+"""
+
 _CONVERSION = 10
 """Nanoseconds that the conversion of an item of a list takes at least."""
 
@@ -168,7 +174,8 @@ class _Trials:
 
 
 def _may_try_python(
-    compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool
+    compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool,
+    makes_tables: bool,
 ) -> bool:
     """Whether Python may serve a call of this size, to be timed. Python could take a hundred
     times as long as compiled code, and the user would notice that call. `CallSelection` asks
@@ -179,7 +186,7 @@ def _may_try_python(
 
     - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
       which Python does not need: so the trial takes about as long as the call, or a few times as
-      long;
+      long; less than half if it ``makes_tables`` (`_KERNEL_SHARE_OF_TABLES`);
     - the kernel itself is shorter than `_LONG_CALL`: a hundred times as long is not noticed;
     - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
       lists (`_CONVERSION`), for the same reason;
@@ -190,6 +197,9 @@ def _may_try_python(
         is_quite_short = compiled_time < _QUITE_SHORT_CALL
         share = _KERNEL_SHARE_OF_SHORT if is_quite_short else _KERNEL_SHARE
         if kernel_time * share < compiled_time or kernel_time < _LONG_CALL:
+            return True
+        of_tables = kernel_time * _KERNEL_SHARE_OF_TABLES
+        if makes_tables and of_tables < compiled_time < _LONGEST_CALL:
             return True
     conversion = size * _CONVERSION if converts_lists else 0
     is_short = compiled_time < _LONG_CALL + conversion
@@ -207,7 +217,8 @@ class CallSelection:
     after which the dispatcher calls `look_again`.
 
     - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
-      grows with their lengths, even if the loop reads few items;
+      grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
+      dict or a set of a hash table;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
       results have Python's bits; None: any. ``in_part``: it is about the size of some arguments
       only, which `choice` is given as ``part``;
@@ -222,7 +233,9 @@ class CallSelection:
     def __init__(
         self, *, converts_lists: bool, is_region: bool, exact_up_to: int | None = None,
         in_part: bool = False, is_outlined: bool = False, max_allowance: int = MAX_ALLOWANCE,
+        makes_tables: bool = False,
     ) -> None:
+        self._makes_tables = makes_tables
         self._converts_lists, self._is_region = converts_lists, is_region
         if is_outlined:
             self._python_cost = 0
@@ -314,7 +327,8 @@ class CallSelection:
         may_try = trials.may_try_python
         if may_try is None:
             may_try = _may_try_python(
-                compiled_time, trials.kernel, size, converts_lists=self._converts_lists
+                compiled_time, trials.kernel, size, converts_lists=self._converts_lists,
+                makes_tables=self._makes_tables,
             )
         if not may_try and self._converts_lists and trials.kernel is None:
             trials.needs_kernel = True

@@ -23,7 +23,7 @@ from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..host_nodes import host_source
-from ..result_spec import builds_lists
+from ..result_spec import builds_lists, builds_tables
 from ..types.typeof import parameter_names
 from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
@@ -102,6 +102,7 @@ class Variant:
                 is_region=is_region,
                 exact_up_to=self.interface.exact_up_to,
                 in_part=self.interface.exact_arguments is not None,
+                makes_tables=builds_tables(self.interface.returned),
             )
         return self.selection
 

@@ -284,6 +284,34 @@ def test_python_is_tried_if_the_kernel_alone_is_short(kernel: int, served: str) 
     assert choice[0] == served
 
 
+@pytest.mark.parametrize(("kernel", "served"), [(25_000, "python"), (70_000, "compiled")])
+def test_python_is_tried_where_a_dict_takes_most_of_a_long_call(kernel: int, served: str) -> None:
+    for makes_tables in (True, False):
+        selection = CallSelection(converts_lists=True, is_region=False, makes_tables=makes_tables)
+        times = {"compiled": 130_000, "kernel": kernel, "python": 100_000}
+        while (choice := selection.choice(2000))[1]:
+            selection.add_time(2000, choice[0], times[choice[0]])
+        assert choice[0] == (served if makes_tables else "compiled")
+
+
+@pytest.mark.share(1)
+def test_what_makes_a_dict() -> None:
+    def counts(xs):
+        d = {}
+        for x in xs:
+            d[x] = d.get(x, 0) + 1
+        return d, len(xs)
+
+    def doubled(xs):
+        return [x * 2 for x in xs]
+
+    for function, makes_tables in ((counts, True), (doubled, False)):
+        f = fuse(function, on_reject="raise")
+        f([3, 1, 3])
+        spec, = f._specializations.values()
+        assert spec.variants[0].selection_by_time(is_region=False)._makes_tables is makes_tables
+
+
 def test_a_kernel_that_converts_nothing_is_not_timed_alone() -> None:
     selection = CallSelection(converts_lists=False, is_region=True)
     for _ in range(3):
