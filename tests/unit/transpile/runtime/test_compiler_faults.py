@@ -174,7 +174,7 @@ def test_what_a_signal_handler_raises_reaches_the_caller(
         (c_compiler, "_read_until"), (build_kernel, "find_cached"), (object_cache, "read_file"),
         (object_cache, "make_folder"), (private_folders, "open_folder"),
         (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
-        (shared_library, "opened_file"),
+        (shared_library, "opened_file"), (shared_library, "is_folder"),
     ],
 )
 def test_a_timeout_is_not_taken_for_an_error_of_the_system(
@@ -188,7 +188,7 @@ def test_a_timeout_is_not_taken_for_an_error_of_the_system(
         raise TimeoutError("time is up")
 
     def takes_long(*args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread() is threading.main_thread() and rings.pop():
+        if threading.current_thread() is threading.main_thread() and rings.pop(0):
             rings.append(False)
             os.kill(os.getpid(), signal.SIGUSR1)
         else:
