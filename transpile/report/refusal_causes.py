@@ -50,7 +50,8 @@ def with_cause(
     - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
       else that is said of the statement would help;
     - the same in a function that it calls (`undefined_in_helper`);
-    - a call of a function of the standard library, in which something is refused;
+    - a call of a function of the standard library, or of a method of an object that is made for it
+      (`_method_of_new_object`), in which something is refused;
     - an argument that is an array of another library, or of items that are not compiled
       (`_foreign_object`, `_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
@@ -83,6 +84,7 @@ def with_cause(
             return replace(undefined, note=rejection.note)
     cause = (
         _in_standard_library(source.tree, scope, rejection)
+        or _method_of_new_object(source.tree, scope, rejection)
         or _foreign_object(types, rejection)
         or _unusual_array(types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
@@ -340,12 +342,33 @@ def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Re
             made = scope.resolve(call.func)
             if isinstance(made, type) and made.__module__ not in ("builtins", "numpy"):
                 message = f"`{ast.unparse(call.func)}` makes an object, which is not compiled here"
-                help = "keep its numbers in variables, and its items in lists, dicts or arrays"
+                help = _HELP_FOR_OBJECTS
                 if made.__module__ == "itertools":
                     message = f"`{ast.unparse(call.func)}` is not compiled here"
                     help = "write what it yields as loops over ranges"
                 return replace(rejection, message=message, help=help)
     return rejection
+
+
+_HELP_FOR_OBJECTS = "keep its numbers in variables, and its items in lists, dicts or arrays"
+
+
+def _method_of_new_object(
+    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
+) -> Rejection | None:
+    """The rejection of the object that is made for one call of a method, ``Model().predict(x)``,
+    where something in that call is refused.
+    """
+    assert rejection.span is not None
+    for call in walk_nodes(tree):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=func) as new)) if (
+                (span := span_of(call)) is not None and is_within(rejection.span, span)
+                and is_python_class(scope.resolve(func))
+            ):
+                message = f"`{ast.unparse(func)}` makes an object, which is not compiled here"
+                return Rejection("LOWER_CALL", message, span_of(new), help=_HELP_FOR_OBJECTS)
+    return None
 
 
 def _in_standard_library(

@@ -354,6 +354,15 @@ def of_unknown(v):
     return not_there(v)  # noqa: F821
 
 
+class Model:
+    def predict(self, x):
+        return x * 2
+
+
+def predicted(x):
+    return Model().predict(x)
+
+
 def by_another(v):
     return of_unknown(v) + 1
 
@@ -443,6 +452,7 @@ def counted_in_object(x):
      "`int(key)`"),
     (matched, X, "`re.match` is not a function that can be compiled", "before or after"),
     (by_helper, X, "`not_there` is not defined", "define or import `not_there`"),
+    (predicted, X, "`Model` makes an object, which is not compiled here", "in variables"),
     (by_helper_of_helper, X, "`not_there` is not defined", "define or import `not_there`"),
     (with_sets, X, "the values of `groups` are sets, which are not compiled", "`groups[a, b]`"),
     (evaluated, X, "`eval` is not a function that can be compiled", "before or after"),
