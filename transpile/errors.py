@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
     "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
-    "selects_by_time", "should_warn", "source_location", "warn",
+    "selects_by_time", "selects_python", "should_warn", "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -138,15 +138,22 @@ def selects_by_time() -> bool:
     """Whether Python serves calls that it is measured to run faster: not if ``TRANSPILE_SELECT``
     forbids it. Raises ValueError for an unknown word.
     """
-    return _selects_by_time(os.environ.get("TRANSPILE_SELECT", ""))
+    return _selection(os.environ.get("TRANSPILE_SELECT", "")) == "time"
+
+
+def selects_python() -> bool:
+    """Whether ``TRANSPILE_SELECT`` says that Python serves all calls of functions that are first
+    called now. Raises ValueError for an unknown word.
+    """
+    return _selection(os.environ.get("TRANSPILE_SELECT", "")) == "python"
 
 
 @functools.cache
-def _selects_by_time(word: str) -> bool:
+def _selection(word: str) -> str:
     """What ``TRANSPILE_SELECT=word`` means; cached, as each dispatched call asks."""
     from .knobs import read
 
-    return read({"TRANSPILE_SELECT": word}).selects_by_time
+    return read({"TRANSPILE_SELECT": word}).select
 
 
 @functools.cache

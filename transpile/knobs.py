@@ -48,8 +48,9 @@ KNOBS: tuple[Knob, ...] = (
          does="leaves these passes out, or only their N-th invocation"),
     Knob(name="TRANSPILE_FALLBACK", values="python or error",
          does="with error, a call that would run as Python raises instead"),
-    Knob(name="TRANSPILE_SELECT", values="time or compiled",
-         does="with compiled, compiled code serves calls even where Python is faster"),
+    Knob(name="TRANSPILE_SELECT", values="time, compiled or python",
+         does="with compiled, compiled code serves calls even where Python is faster; with python, "
+              "functions that are first called now run as if they were not decorated"),
     Knob(name="TRANSPILE_CACHE", values="a directory", does="keeps compiled kernels there"),
     Knob(name="TRANSPILE_CFLAGS", values="flags", does="adds flags for the C compiler"),
     Knob(name="TRANSPILE_THREADS", values="a whole number, at least 1",
@@ -72,8 +73,10 @@ class Knobs:
     """Passes to leave out, ``NAME`` or ``NAME@N``."""
     fallback_is_error: bool = False
     """Whether a call that would run as Python raises instead."""
-    selects_by_time: bool = True
-    """Whether Python serves calls that it is measured to run faster."""
+    select: str = "time"
+    """What serves calls: "time", the faster one of compiled code and Python; "compiled" or "python"
+    alone.
+    """
 
     @property
     def shapes_code(self) -> bool:
@@ -137,8 +140,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
         lambda name, value: _one_word(name, value, ("python", "error")) == "error",
     ),
     "TRANSPILE_SELECT": (
-        "selects_by_time",
-        lambda name, value: _one_word(name, value, ("time", "compiled")) == "time",
+        "select", lambda name, value: _one_word(name, value, ("time", "compiled", "python")),
     ),
 }
 """For each variable that this module reads, the field of `Knobs` and its reader."""

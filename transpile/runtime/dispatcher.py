@@ -38,6 +38,7 @@ from ..errors import (
     fallback_is_error,
     fallback_message,
     selects_by_time,
+    selects_python,
 )
 from ..options import Options
 from ..types.value_types import WrappedFunction
@@ -116,8 +117,11 @@ class Dispatcher(WrappedFunction):
 
     def _send_all_calls_here(self) -> bool:
         """Forget all rows: install the stub that takes each call to `_select_callee` (with
-        ``verify`` to `_select_verified_callee`). Returns True."""
+        ``verify`` to `_select_verified_callee`). Returns True; False if nothing was installed, as
+        ``TRANSPILE_SELECT=python`` lets the original serve all calls."""
         if self._installed is None:
+            if selects_python():
+                return False
             choose = self._select_verified_callee if self.options.verify else self._select_callee
             guarded_choice = self._faults.guarded(choose, (self._function, None))
             stub = choosing_stub(self._function, guarded_choice)

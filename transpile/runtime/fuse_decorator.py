@@ -370,7 +370,9 @@ def _python_function(function: Callable[..., Any]) -> FunctionType:
         return function._function
     if isinstance(function, FunctionType):
         return function
-    is_wrapped = isinstance(function, (staticmethod, classmethod, property))
+    is_wrapped = isinstance(function, (staticmethod, classmethod, property)) or isinstance(
+        getattr(function, "__wrapped__", None), (FunctionType, Fused)
+    )
     advice = "; put @fuse under it" if is_wrapped else ""
     kind = type(function).__name__
     description = (

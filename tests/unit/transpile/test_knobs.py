@@ -55,7 +55,7 @@ def test_a_wrong_number_of_threads(value: str) -> None:
         read({"TRANSPILE_THREADS": value})
 
 
-SHAPES_NO_CODE = {"target", "debug", "dump", "check", "fallback_is_error", "selects_by_time"}
+SHAPES_NO_CODE = {"target", "debug", "dump", "check", "fallback_is_error", "select"}
 """Fields of `Knobs` that do not change generated code, or are in the key of the disk cache."""
 
 

@@ -9,10 +9,12 @@ import math
 import os
 import pickle
 import random
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -554,11 +556,34 @@ def test_right_options(threads: Any) -> None:
         ("f", "an object of type str"),
         (staticmethod(doubled), "an object of type staticmethod; put @fuse under it"),
         (property(doubled), "an object of type property; put @fuse under it"),
+        (lru_cache(doubled), "an object of type _lru_cache_wrapper; put @fuse under it"),
     ],
 )
 def test_what_is_no_function(thing: Any, said: str) -> None:
     with pytest.raises(TypeError, match=f"takes a Python function, not {said}$"):
         fuse(thing)
+
+
+def test_python_alone_for_debuggers_and_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_SELECT", "python")
+    f, lines = fuse(doubled), set()
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code is doubled.__code__:
+            lines.add(frame.f_lineno - doubled.__code__.co_firstlineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert f(np.ones(2)) == f(x=np.ones(2)) == [2.0, 2.0]
+    finally:
+        sys.settrace(before)
+    assert len(lines) > 1
+    assert f.stats.compiled == 0
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+    assert f(np.ones(2)) == [2.0, 2.0]
+    assert f.stats.compiled == 1
 
 
 def test_again() -> None:
