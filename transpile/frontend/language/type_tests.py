@@ -42,6 +42,15 @@ __all__ = ["residual_checks", "type_test", "static_value", "may_be_type_test", "
 _PYTHON_CLASSES = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 """The class of a weak scalar of that dtype."""
 
+_DTYPES: dict[object, np.dtype[Any]] = {
+    kind: dtype
+    for dtype in (np.dtype(row.numpy) for row in ELEMENTS.values())
+    for kind in (dtype, dtype.type, dtype.name, dtype.str, dtype.str[1:])
+} | {kind: np.dtype(kind) for kind in _PYTHON_CLASSES.values()} | {
+    kind.__name__: np.dtype(kind) for kind in _PYTHON_CLASSES.values()
+}
+"""The dtypes that ``np.dtype(kind)`` gives for classes, texts and dtypes, without running code."""
+
 _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne,
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
@@ -160,7 +169,7 @@ def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
     return lines
 
 
-_TYPE_FUNCTIONS = (isinstance, type, len, np.ndim, np.isscalar, np.issubdtype)
+_TYPE_FUNCTIONS = (isinstance, type, len, np.ndim, np.isscalar, np.issubdtype, np.dtype)
 """Functions whose result may depend on the types of their arguments alone."""
 
 
@@ -271,6 +280,11 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
             dtype = static_value(of, cx)
             if dtype is not None and isinstance(dtype.value, np.dtype):
                 return ExactSample(value := getattr(dtype.value, attr), type(value))
+        case ast.Call(func=func, args=[of], keywords=[]) if cx.resolve(func) is np.dtype:
+            named = of.value if isinstance(of, ast.Constant) else _static_or_outer(of, cx)
+            is_name = isinstance(named, (str, type, np.dtype))
+            made = _DTYPES.get(named) if is_name else None
+            return None if made is None else ExactSample(made, np.dtype)
         case ast.Call(func=func, args=[of, kind], keywords=[]) if (
             cx.resolve(func) is np.issubdtype
         ):

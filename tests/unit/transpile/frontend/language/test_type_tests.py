@@ -57,6 +57,25 @@ def sized(x, y):
     return s
 
 
+def sized_by_text(x, y):
+    s = 0.0
+    for v in y:
+        s += v * (2.0 if x.dtype == np.dtype("float32") else 3.0)
+    return s
+
+
+def sized_by_class(x, y):
+    if x.dtype != np.dtype(float) or x.dtype in (np.dtype("i4"), np.dtype(np.int8)):
+        return y * 2
+    return y * 3
+
+
+def sized_by_nothing(x, y):
+    if x.dtype == np.dtype("no such"):
+        return y * 2
+    return y * 3
+
+
 def classified(x, y):
     s = 0.0
     for v in y:
@@ -92,6 +111,7 @@ def outcome(f: Callable[..., Any], *args: Any) -> str:
 
 FUNCTIONS = (
     made, made_and_added, ranks, chosen, counted, sized, classified, bound_anew, in_a_branch, held,
+    sized_by_text, sized_by_class,
 )
 
 
@@ -104,6 +124,22 @@ def test_of_another_type(f: Callable[..., Any]) -> None:
         x = Holder(value) if f is held else value
         assert outcome(fused, x, y) == outcome(f, x, y), f"{value!r}"
     assert fused.stats.compiled
+
+
+def test_a_dtype_that_does_not_exist() -> None:
+    fused = fuse(sized_by_nothing, on_reject="silent")
+    y = np.arange(3.0)
+    for _ in range(2):
+        assert outcome(fused, y, y) == outcome(sized_by_nothing, y, y)
+
+
+def test_dtype_is_bound_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = fuse(sized_by_text, on_reject="silent")
+    x, y = np.zeros(2, np.float32), np.arange(3.0)
+    before = np.dtype
+    for new in (before, lambda name: before("f8"), before):
+        monkeypatch.setattr(np, "dtype", new)
+        assert fused(x, y) == sized_by_text(x, y)
 
 
 free = np.zeros(3)
