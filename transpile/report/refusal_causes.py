@@ -146,7 +146,8 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
             array = f"{name}.{method}" if method else f"numpy.asarray({name})"
             help = f"pass `{array}`"
             if kind in ("DataFrame", "Dataset"):
-                help = f"pass each column that is read as an array, such as `{name}['x'].{method}`"
+                column = f"{name}['name'].{method}"
+                help = f"pass each column that is read as an array, such as `{column}`"
             message = f"`{name}` is a {library}.{kind}"
             return replace(rejection, code="LOWER_TYPE", message=message, help=help)
     return None

@@ -106,6 +106,15 @@ def test_an_array_of_another_library_is_converted_by_the_caller() -> None:
     assert rejection.help == "pass `x.to_numpy()`"
 
 
+def test_columns_of_a_frame_are_converted_one_by_one() -> None:
+    class Columns(Frame):
+        pass
+
+    Columns.__module__, Columns.__qualname__ = "pandas.core.frame", "DataFrame"
+    rejection, *_ = fuse(other_array).report(Columns(X)).rejections
+    assert "`x['name'].to_numpy()`" in (rejection.help or "")
+
+
 def test_the_help_fits_the_type_of_the_argument() -> None:
     rejection, *_ = fuse(of_text).report("banana").rejections
     assert "`np.frombuffer(x.encode(), np.uint8)`" in (rejection.help or "")

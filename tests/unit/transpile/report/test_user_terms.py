@@ -34,6 +34,22 @@ def test_citations(text: str, span: Span | None, wanted: str) -> None:
     assert TERMS.text(text, span) == wanted
 
 
+GENERATOR = """\
+def f(p, w):
+    return len(set(p[i]  + i for i in range(3))) + w[0]
+"""
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("`set((p[i] + i for i in range(3)))`", "`set(p[i]  + i for i in range(3))`"),
+    ("`len(set((p[i] + i for i in range(3))))`", "`len(set(p[i]  + i for i in range(3)))`"),
+    ("`None` is", "`w` is"),
+])
+def test_what_is_cited_is_spelled_as_in_the_source(text: str, wanted: str) -> None:
+    span = Span(2, 51, 2, 52)  # `w`
+    assert user_terms(read_text(GENERATOR, "f", "f.py")).text(text, span) == wanted
+
+
 def test_all_texts_of_a_rejection_are_translated() -> None:
     r = Rejection(
         "VECTOR_CARRIED", "`z_1` is", CALL, (Label(CALL, "`_dict_slot`"),), "`z_2`", "use `z_3`",
