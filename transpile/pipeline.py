@@ -36,6 +36,7 @@ from .call_plan import (
     python_scalar_params,
     strided_params,
 )
+from .containers.local_deques import deques_as_lists
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
@@ -181,6 +182,10 @@ def _inline(s: Compilation) -> Compilation:
     return replace(s, inlining=inlining, scope=inlining.scope, tree=tree, called=tree)
 
 
+def _deques_as_lists(s: Compilation) -> Compilation:
+    return replace(s, tree=deques_as_lists(s.tree, s.scope.resolve))
+
+
 def _expand(s: Compilation) -> Compilation:
     inlining, env = s.inlining, s.env
 
@@ -189,7 +194,7 @@ def _expand(s: Compilation) -> Compilation:
         env.scope = inlining.scope  # with the names that the inlined function captures
         return value
 
-    tree = expand(s.called, env, inline_later, changed=inlining.written_by_closures)
+    tree = expand(s.tree, env, inline_later, changed=inlining.written_by_closures)
     return replace(s, tree=tree, scope=inlining.scope)
 
 
@@ -394,6 +399,11 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         name="inline", from_form=PYTHON, to_form=PYTHON, run=_inline, verify=_verify_python,
         reason="macros and lowering then see only calls of NumPy, math and builtins",
+    ),
+    Stage(
+        name="deques_as_lists", from_form=PYTHON, to_form=PYTHON, run=_deques_as_lists,
+        verify=_verify_python,
+        reason="a local deque that is only a queue is a list and the place of its first item",
     ),
     Stage(
         name="expand", from_form=PYTHON, to_form=CORE_PYTHON, run=_expand, verify=_verify_python,

@@ -24,7 +24,7 @@ PRELUDE = """\
 import functools
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,7 +4,7 @@ A row tells what the method does to its object, how many arguments it may have, 
 expands it. For example ``Method("reverse", _LISTS, local=True, statement="reverse_rule")``: a
 method of lists and deques that mutates its object (the default), keeps its length, and whose call
 on a list, as a statement, is expanded by ``list_methods.reverse_rule``. Deque methods are listed
-for effect analysis only; no deque is compiled.
+for effect analysis only: a deque that is compiled is a list by then (`local_deques`).
 
 Effect analysis, the inference of lists and tables, and the macros query the table. To add a
 method, add a row here. For a call as a statement, if it becomes statements, the row names a rule:
