@@ -75,7 +75,7 @@ def _shape_call(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Seque
     arguments, with an ``axis=`` last and without any None.
 
     ``("", None, ())`` for another node, for a first argument that is not surely an array, and for
-    a call with keywords other than ``axis``.
+    a call with keywords other than ``axis``, or with that where the function has none.
     """
     match node:
         case ast.Call(func=ast.Attribute(value=x, attr=name), args=args) if (
@@ -89,6 +89,8 @@ def _shape_call(node: ast.AST, cx: Context) -> tuple[str, ast.expr | None, Seque
             return "", None, ()
     axes = [k.value for k in node.keywords if k.arg == "axis"]
     understood = len(axes) == len(node.keywords) and cx.fact(x).array is not None
+    if axes and name not in ("expand_dims", "squeeze", *_FLATTENING_SCANS):
+        return "", None, ()  # NumPy raises
     arguments = [e for e in (*args, *axes) if not is_none(e)]
     return (name, x, arguments) if understood else ("", None, ())
 

@@ -69,3 +69,23 @@ def test_functions_that_are_no_methods_of_arrays_raise(name: str, tmp_path: Path
         ours = outcome(fuse(f, on_reject="silent"), args)
         assert (ours.error or [None])[0] in (AttributeError, TypeError), call
         assert_same(ours, outcome(f, args), call)
+
+
+@pytest.mark.share(1)
+def test_an_axis_that_the_function_does_not_have(tmp_path: Path) -> None:
+    calls = [
+        "np.diag(x, axis=0)", "np.diagflat(x, axis=0)", "np.ravel(x, axis=0)", "x.ravel(axis=0)",
+        "x.flatten(axis=0)", "np.reshape(x, axis=-1)", "x.reshape(axis=-1)", "x.ravel(axis=None)",
+    ]
+    text = "import numpy as np\n" + "".join(
+        f"def f{k}(x, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
+        f"    return y\n"
+        for k, call in enumerate(calls)
+    )
+    module = written(tmp_path, text)
+    for k, call in enumerate(calls):
+        f = getattr(module, f"f{k}")
+        args = np.arange(4.0), np.arange(4)
+        ours = outcome(fuse(f, on_reject="silent"), args)
+        assert (ours.error or [None])[0] is TypeError, call
+        assert_same(ours, outcome(f, args), call)
