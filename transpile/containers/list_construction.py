@@ -27,7 +27,7 @@ from ..types.value_types import ScalarType
 from .method_table import LIST_METHODS
 
 __all__ = [
-    "is_growing", "is_read_only", "is_rebuilt_in_loop", "is_resized_later", "takes_items_over",
+    "is_growing", "is_read_only", "is_rebuilt_in_loop", "takes_items_over",
     "extend_list", "list_extend", "new_list", "returned_list", "list_from_iterable",
 ]
 
