@@ -6,6 +6,7 @@ debug output, dumps, checks, timing, the command's options, bisect and reduce it
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ from .containers.local_deques import deques_as_lists
 from .diagnostics import Refused
 from .expand import Context, expand, expand_only, registered
 from .frontend import inline
+from .frontend.ast_walk import walk_nodes
 from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
@@ -183,6 +185,9 @@ def _inline(s: Compilation) -> Compilation:
 
 
 def _deques_as_lists(s: Compilation) -> Compilation:
+    calls = (n.func for n in walk_nodes(s.tree) if isinstance(n, ast.Call))
+    if not any(s.scope.resolve(func) is deque for func in calls):
+        return s
     return replace(s, tree=deques_as_lists(s.tree, s.scope.resolve))
 
 

@@ -224,6 +224,14 @@ def breadth_first(start, ends, n):
     return distance
 
 
+def rotated(x):
+    queue = deque([0.0])
+    for v in x:
+        queue.append(v)
+        queue.rotate(1)
+    return queue.popleft()
+
+
 def edit_distance(a, b):
     row = list(range(len(b) + 1))
     for i in range(len(a)):
@@ -267,7 +275,7 @@ def test_the_cause_is_the_call_and_not_the_list() -> None:
     for function, cause, args in (
         (dijkstra, "`heapq.heappush` is not a function that can be compiled",
          (*GRAPH, np.ones(20), 10)),
-        (breadth_first, "`deque` makes an object, which is not compiled here", (*GRAPH, 10)),
+        (rotated, "`deque` makes an object, which is not compiled here", (np.ones(20),)),
     ):
         report = fuse(function, on_reject="silent").report(*args)
         messages = {r.message for r in report.rejections}

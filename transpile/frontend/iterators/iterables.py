@@ -25,11 +25,11 @@ from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
 from .itertools_streams import endless_element, is_itertools_call, itertools_stream
-from .streams import Element, Stream, paired_targets
+from .streams import Element, Stream
 
 __all__ = [
     "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",
-    "clamped_length", "is_iterator", "stream_of",
+    "clamped_length", "is_iterator", "paired_targets", "stream_of",
 ]
 
 Bounds: TypeAlias = tuple[ast.expr, ast.expr, ast.expr]
@@ -419,6 +419,20 @@ _SCOPES = (
     ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await,
     ast.Yield, ast.YieldFrom,
 )
+
+
+def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
+    """Each target in `target` with the expression that is bound to it when `target` is bound to
+    `element`; None if the numbers of items differ.
+    """
+    if not isinstance(element, tuple):
+        return [(target, element)]
+    if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
+        return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
+    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
+        return None
+    parts = [paired_targets(t, e) for t, e in zip(target.elts, element, strict=True)]
+    return None if None in parts else [pair for part in parts if part for pair in part]
 
 
 def is_iterator(e: ast.expr, cx: Context) -> bool:

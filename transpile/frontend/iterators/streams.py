@@ -17,7 +17,7 @@ from ..ast_walk import walk_nodes
 from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 
-__all__ = ["Element", "Stream", "may_change_elements", "paired_targets"]
+__all__ = ["Element", "Stream", "may_change_elements"]
 
 Element: TypeAlias = "ast.expr | tuple[Element, ...]"
 """An element of a stream: an expression, or a tuple of elements for ``zip`` and ``enumerate``."""
@@ -39,20 +39,6 @@ class Stream:
     """Whether Python reads some of the elements before the iteration that they belong to. A loop
     that may change them in between is none over this stream (`may_change_elements`).
     """
-
-
-def paired_targets(target: ast.expr, element: Element) -> list[tuple[ast.expr, ast.expr]] | None:
-    """Each target in `target` with the expression that is bound to it when `target` is bound to
-    `element`; None if the numbers of items differ.
-    """
-    if not isinstance(element, tuple):
-        return [(target, element)]
-    if isinstance(target, ast.Name) and all(isinstance(e, ast.expr) for e in element):
-        return [(target, ast.Tuple([*element], ast.Load()))]  # type: ignore[list-item]
-    if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != len(element):
-        return None
-    parts = [paired_targets(t, e) for t, e in zip(target.elts, element, strict=True)]
-    return None if None in parts else [pair for part in parts if part for pair in part]
 
 
 def may_change_elements(loop: ast.For, cx: Context) -> bool:
