@@ -140,9 +140,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Item]]:
     """The cases of tests marked ``share(k)`` that a plain run takes, and those of ``--more``.
 
-    Of each test one in k, and one at least; then five times as many others. A plain run takes the
-    cases that are marked ``plain`` in any case, and with ``each="name"`` one for each value of the
-    parameter of that name.
+    Of each test one in k, and one at least; then five times as many others, or all others with
+    ``rest=True``. A plain run takes the cases that are marked ``plain`` in any case, and with
+    ``each="name"`` one for each value of the parameter of that name.
     """
     tests: dict[str, list[pytest.Item]] = {}
     for item in shared:
@@ -160,7 +160,8 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
             cases.sort(key=lambda item: item.get_closest_marker("plain") is None)
             count = max(count, marked)
         plain.update(cases[:count])
-        more.update(cases[count : 6 * count])
+        takes_rest = share and share.kwargs.get("rest")
+        more.update(cases[count : None if takes_rest else 6 * count])
     return plain, more
 
 

@@ -2,8 +2,8 @@
 
 Nothing passes by falling back to Python: where Python has to answer, the program says so.
 
-A plain run takes each second function of the programs as core Python, one in eleven compiled for
-one target, and one in 45 interpreted after every pass. ``--more`` has the other functions.
+A plain run takes one function of the programs in four as core Python, one in 22 compiled for one
+target, and one in 45 interpreted after every pass. ``--more`` has the other functions.
 """
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ NATIVE = [t.name for t in runnable_targets()]
 LONGEST = 65
 """The interpreter takes its time: it runs no larger sizes, and of the smaller ones every second."""
 
-WAYS = (*["core Python"] * 40, "interpreted", *["compiled"] * 4)
+WAYS = (*["core Python"] * 42, "interpreted", *["compiled"] * 2)
 FIRST = {p.function: p for p in reversed(PROGRAMS) if not p.long}
 """The first program of each function."""
 
 
 def _way(program: Program) -> str:
-    """How a plain run takes the program, if it is its function's first; else, and for every second
-    function that is only run as core Python, nothing.
+    """How a plain run takes the program, if it is its function's first; else, and for three
+    functions in four that are only run as core Python, nothing.
     """
     chance, first = crc32(program.label.encode()), FIRST.get(program.function) is program
     way = WAYS[chance % len(WAYS)] if first else ""
-    return "" if way == "core Python" and chance // len(WAYS) % 2 else way
+    return "" if way == "core Python" and chance // len(WAYS) % 4 else way
 
 
 def _target(program: Program) -> str:
@@ -66,7 +66,7 @@ on_each_target = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.share(2000)
+@pytest.mark.share(2000, rest=True)
 @_each_program("core Python")
 def test_core_python(program: Program) -> None:
     for n in program.sizes:

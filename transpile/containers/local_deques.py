@@ -47,7 +47,7 @@ def deques_as_lists(
                 made.setdefault(name, []).append(n)
     parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     used, new = names_used(tree), tree
-    for name in made.keys() - parameters - declared_outer(tree):
+    for name in sorted(made.keys() - parameters - declared_outer(tree)):
         copy = copy_tree(new)
         queue = _Queue(copy, name, fresh_name("_first", used), resolve)
         copy.body = [s for line in copy.body for s in _as_list(queue.visit(line))]

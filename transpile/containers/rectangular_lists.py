@@ -212,13 +212,21 @@ def repeat_constants(tree: ast.FunctionDef) -> ast.FunctionDef:
 
         r = [[0, 0] for _ in range(n)]        r = [[0] * 2 for _ in range(n)]
         r[i][1] = s                      →    r[i][1] = s
+
+    A row may have a name, ``row = r[i]; row[1] = s``.
     """
-    stored = {
-        n.value.value.id
-        for n in walk_nodes(*tree.body)
-        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
-        and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Name)
-    }
+    stored, rows = set[str](), dict[str, str]()
+    for n in walk_nodes(*tree.body):
+        match n:
+            case ast.Subscript(
+                value=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)), ctx=ast.Store()
+            ):
+                stored.add(name)
+            case ast.Assign(
+                targets=[ast.Name(id=alias)], value=ast.Subscript(value=ast.Name(id=name))
+            ):
+                rows[alias] = name
+    stored |= {name for alias, name in rows.items() if alias in stored}
     if not any(_rows_of_a_constant(n, stored) for n in walk_nodes(*tree.body)):
         return tree
     tree = copy_tree(tree)

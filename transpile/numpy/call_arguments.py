@@ -75,7 +75,8 @@ def bind_arguments(
     - arrays have no such method, as in ``x.append(1)``: Python raises AttributeError;
     - an argument is starred, so that its number is not known;
     - an argument is for a parameter that the signature does not list: the rule does not know it;
-    - the first parameter has no argument, or one has two: NumPy raises.
+    - the first parameter has no argument, or one has two: NumPy raises;
+    - a keyword is none of NumPy's (`_keywords`).
     """
     if not isinstance(node, ast.Call):
         return None
@@ -101,8 +102,11 @@ def bind_arguments(
         return None
     pairs = zip(positions, args, strict=False)
     arguments = {n: _explicit_none(e, cx) for n, e in pairs if n is not None}
+    taken = _keywords(name)
     for k in node.keywords:
         if k.arg is None or k.arg not in (*either, *keyword_only) or k.arg in arguments:
+            return None
+        if taken is not None and k.arg not in taken:
             return None
         arguments[k.arg] = _explicit_none(k.value, cx)
     if len(args) > len(positions) or not arguments.keys() >= {*positions[:1]}:
@@ -148,6 +152,25 @@ def _positional_parameters(name: str, listed: tuple[str, ...]) -> tuple[str | No
         theirs if theirs in listed else None if ours in kinds else ours for ours, theirs in pairs
     ]
     return listed[:1] + tuple(order[1:])
+
+
+@functools.cache
+def _keywords(name: str) -> frozenset[str] | None:
+    """The keywords that ``np.name`` takes, or for ``.name`` the method of arrays; None where NumPy
+    does not say, or any are taken.
+
+        "extract"   →   {"condition", "arr"}
+        ".repeat"   →   {"axis"}
+    """
+    try:
+        function = getattr(np.ndarray, name[1:]) if name[0] == "." else named_function(name)
+        parameters = inspect.signature(function).parameters.values()
+    except (AttributeError, TypeError, ValueError):
+        return None
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return None
+    by_keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return frozenset(p.name for p in parameters if p.kind in by_keyword)
 
 
 def numpy_function_name(func: ast.expr, cx: Context) -> str:

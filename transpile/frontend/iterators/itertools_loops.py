@@ -197,6 +197,8 @@ def loop_while(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             function = cx.resolve(func)
         case _:
             return None
+    if function is not itertools.takewhile and function is not itertools.dropwhile:
+        return None
     v = cx.fresh("v")
     held = applied_function(test, [ast.Name(v, ast.Load())])
     parts: dict[str, Part] = {"V": v, "X": x, "TARGET": node.target, "BODY": node.body}
@@ -211,8 +213,6 @@ def loop_while(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 BODY
         """
         return cx.code(text, HELD=held, **parts)
-    if function is not itertools.dropwhile:
-        return None
     text = """
         DROPPING = True
         for V in X:

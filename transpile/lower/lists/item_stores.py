@@ -97,7 +97,8 @@ def _require_item_of_argument(
     if array.is_packed:
         return  # the items of an array.array or memoryview: `encode_packed` decides
     types = None if isinstance(value, ComplexPair) else item_types(value)
-    if types is not None and types <= INT_OR_FLOAT.types and array.kinds == (list,):
+    is_flat_list = items.type.kinds == (list,)  # a row of a list of lists has no flags
+    if types is not None and types <= INT_OR_FLOAT.types and is_flat_list:
         if array.has_ints_and_floats:
             return
         if array.weak and array.dtype == "i64" and types != {("i64", True)} and not items.captured:

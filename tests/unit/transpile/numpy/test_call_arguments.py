@@ -9,6 +9,7 @@ from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
+from transpile.numpy.call_arguments import _keywords
 from transpile.numpy.function_table import FUNCTIONS, is_array_method
 
 CALLS = {
@@ -89,3 +90,31 @@ def test_an_axis_that_the_function_does_not_have(tmp_path: Path) -> None:
         ours = outcome(fuse(f, on_reject="silent"), args)
         assert (ours.error or [None])[0] is TypeError, call
         assert_same(ours, outcome(f, args), call)
+
+
+KEYWORDS = (
+    "np.extract(x > 1, a=x)", "np.extract(condition=x > 1, arr=x)", "np.sum(x, axes=0)",
+    "np.unwrap(x, dim=-1)", "np.clip(x, low=1, high=2)", "np.take(x, b, dim=0)",
+    "np.searchsorted(a=x, v=1.5, side='right')", "np.searchsorted(x, value=1.5)",
+    "np.round(x, digits=2)", "np.roll(x, shifts=1)", "np.diff(x, order=1)", "np.cumsum(x, axes=0)",
+)
+OF_METHODS = (
+    "x.transpose(axes=None)", "x.compress(a=x)", "x.compress(condition=x > 1)", "x.round(digits=2)",
+    "x.clip(a_min=1, a_max=2)", "x.clip(min=1, max=2)", "x.repeat(repeats=2)", "x.take(indices=b)",
+    "x.searchsorted(v=1.5)", "x.argsort(axes=0)",
+)
+
+
+@pytest.mark.share(1)
+def test_keywords_that_numpy_does_not_take(tmp_path: Path) -> None:
+    calls = [*KEYWORDS, *(OF_METHODS if _keywords(".compress") else ())]
+    text = "import numpy as np\n" + "".join(
+        f"def f{k}(x, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
+        f"    return y\n"
+        for k, call in enumerate(calls)
+    )
+    module = written(tmp_path, text)
+    for k, call in enumerate(calls):
+        f = getattr(module, f"f{k}")
+        args = np.arange(4.0), np.arange(4)
+        assert_same(outcome(fuse(f, on_reject="silent"), args), outcome(f, args), call)

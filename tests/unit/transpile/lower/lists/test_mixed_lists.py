@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,34 @@ def test_an_item_that_follows_from_the_one_before() -> None:
         x = np.array(values)
         assert_same(outcome(fused, (x,)), outcome(running_maximum, (x,)), f"{x}")
     assert fused.stats.compiled == 4
+
+
+def rows_by_name(r, s):
+    for i in range(len(r)):
+        row = r[i]
+        row[1] = i * s
+    return r
+
+
+def rows(r, s):
+    for i in range(len(r)):
+        r[i][1] = i * s
+    return r
+
+
+def made_rows(r, s):
+    w = [[0, 0] for _ in range(len(r))]
+    for i in range(len(r)):
+        row = w[i]
+        row[1] = i * s
+    return w
+
+
+@pytest.mark.parametrize("function", [rows_by_name, rows, made_rows])
+def test_rows_of_a_table_get_floats(function: Callable[..., Any]) -> None:
+    """A table that is an argument has no flags: it is refused, and not a failure of ours."""
+    fused = fuse(function, on_reject="silent")
+    table = [[0, 0] for _ in range(6)]
+    assert repr(fused(deepcopy(table), 0.5)) == repr(function(deepcopy(table), 0.5))
+    assert "BUILD_FAILED" not in fused.stats.replays
+    assert fused.stats.compiled == (function is made_rows)
