@@ -1,11 +1,12 @@
 """Arguments without names stand where NumPy has them: what is written to, among them."""
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from agree import assert_same, outcome
+from agree import Outcome, assert_same, outcome
 from written import written
 
 from transpile import fuse
@@ -72,24 +73,28 @@ def test_functions_that_are_no_methods_of_arrays_raise(name: str, tmp_path: Path
         assert_same(ours, outcome(f, args), call)
 
 
+def outcomes(calls: Sequence[str], folder: Path) -> Iterator[tuple[str, Outcome, Outcome]]:
+    """Of each call, in a function with a loop: what it gives fused, and what Python gives."""
+    text = "import numpy as np\n" + "".join(
+        f"def f{k}(x, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
+        f"    return y\n"
+        for k, call in enumerate(calls)
+    )
+    module = written(folder, text)
+    for k, call in enumerate(calls):
+        f, args = getattr(module, f"f{k}"), (np.arange(4.0), np.arange(4))
+        yield call, outcome(fuse(f, on_reject="silent"), args), outcome(f, args)
+
+
 @pytest.mark.share(1)
 def test_an_axis_that_the_function_does_not_have(tmp_path: Path) -> None:
     calls = [
         "np.diag(x, axis=0)", "np.diagflat(x, axis=0)", "np.ravel(x, axis=0)", "x.ravel(axis=0)",
         "x.flatten(axis=0)", "np.reshape(x, axis=-1)", "x.reshape(axis=-1)", "x.ravel(axis=None)",
     ]
-    text = "import numpy as np\n" + "".join(
-        f"def f{k}(x, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
-        f"    return y\n"
-        for k, call in enumerate(calls)
-    )
-    module = written(tmp_path, text)
-    for k, call in enumerate(calls):
-        f = getattr(module, f"f{k}")
-        args = np.arange(4.0), np.arange(4)
-        ours = outcome(fuse(f, on_reject="silent"), args)
+    for call, ours, wanted in outcomes(calls, tmp_path):
         assert (ours.error or [None])[0] is TypeError, call
-        assert_same(ours, outcome(f, args), call)
+        assert_same(ours, wanted, call)
 
 
 KEYWORDS = (
@@ -108,13 +113,5 @@ OF_METHODS = (
 @pytest.mark.share(1)
 def test_keywords_that_numpy_does_not_take(tmp_path: Path) -> None:
     calls = [*KEYWORDS, *(OF_METHODS if _keywords(".compress") else ())]
-    text = "import numpy as np\n" + "".join(
-        f"def f{k}(x, b):\n    y = {call}\n    for i in range(4):\n        b[i] += 1\n"
-        f"    return y\n"
-        for k, call in enumerate(calls)
-    )
-    module = written(tmp_path, text)
-    for k, call in enumerate(calls):
-        f = getattr(module, f"f{k}")
-        args = np.arange(4.0), np.arange(4)
-        assert_same(outcome(fuse(f, on_reject="silent"), args), outcome(f, args), call)
+    for call, ours, wanted in outcomes(calls, tmp_path):
+        assert_same(ours, wanted, call)
