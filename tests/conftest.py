@@ -108,7 +108,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--more"):
         return "--more: the next cases of the tests of which a plain run takes a share; 20 minutes"
     return (
-        "a plain run takes 4 to 5 minutes on two cores: each op, pass, macro, trap and code "
+        "a plain run takes 4 to 5 minutes on two cores: each op, pass, macro and code "
         "is met\n--long adds the other cases of tests of which it takes a share, and "
         "thousands of random programs: hours"
     )

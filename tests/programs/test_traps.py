@@ -18,14 +18,15 @@ from transpile import fuse
 
 
 def _cases() -> Iterator[Any]:
-    """Each trap as a plain run takes it, and those of which it compiles the kernels in a hurry once
-    more.
+    """Each trap, of which a plain run takes every second one, and those of which it compiles the
+    kernels in a hurry once more.
     """
     for trap in TRAPS:
         label = f"{trap.line}: {trap.function.__name__}"
-        in_plain_run = pytest.mark.plain
-        if crc32(trap.line.encode()) % 4 == 0:
-            yield pytest.param(trap, id=label, marks=[in_plain_run, pytest.mark.users_flags])
+        chance = crc32(trap.line.encode())
+        in_plain_run = [pytest.mark.plain] if chance // 4 % 2 == 0 else []
+        if chance % 4 == 0:
+            yield pytest.param(trap, id=label, marks=[*in_plain_run, pytest.mark.users_flags])
         else:
             yield pytest.param(trap, id=label, marks=in_plain_run)
             yield pytest.param(trap, id=f"{label}, users' flags", marks=pytest.mark.users_flags)
