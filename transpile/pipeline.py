@@ -185,6 +185,7 @@ def _inline(s: Compilation) -> Compilation:
 
 
 def _deques_as_lists(s: Compilation) -> Compilation:
+    # without a deque, its module is not entered; `called` keeps the name, so that it is guarded
     calls = (n.func for n in walk_nodes(s.tree) if isinstance(n, ast.Call))
     if not any(s.scope.resolve(func) is deque for func in calls):
         return s

@@ -191,7 +191,7 @@ def _changed(
     resized: Collection[str],
 ) -> set[str]:
     """The names of objects that an iteration changes, and of views and other names of them."""
-    changed = {*changed_names([loop], resolve), *resized}
+    changed = {n for n in changed_names([loop], resolve) if n is not None}.union(resized)
     bindings = [pair for n in walk_nodes(*function.body) for pair in name_bindings(n)]
     views = {(to.id, root) for to, value in bindings if (root := _root(value))}
     size = 0
@@ -203,14 +203,14 @@ def _changed(
 
 def changed_names(
     nodes: Iterable[ast.AST], resolve: Callable[[ast.expr], object]
-) -> Iterator[str]:
+) -> Iterator[str | None]:
     """The names of objects that `nodes` may change in place: whose items or attributes they store,
-    and the names in calls that might change what they are given; "" for an object without a name.
+    and the names in calls that might change what they are given. None for an object without a name.
     """
     for n in walk_nodes(*nodes):
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store()):
-                yield _root(n) or ""
+                yield _root(n)
             case ast.Call(func=func) if not _is_pure(func, resolve) or any(
                 keyword.arg == "out" for keyword in n.keywords
             ):

@@ -58,6 +58,7 @@ def deques_as_lists(
 
 
 def _as_list(visited: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
+    """The statements that a visit gave for one: one node, or a list of them."""
     return visited if isinstance(visited, list) else [visited]  # type: ignore[list-item]
 
 

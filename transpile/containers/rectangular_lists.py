@@ -215,18 +215,18 @@ def repeat_constants(tree: ast.FunctionDef) -> ast.FunctionDef:
 
     A row may have a name, ``row = r[i]; row[1] = s``.
     """
-    stored, rows = set[str](), dict[str, str]()
+    stored, stored_rows, rows = set[str](), set[str](), dict[str, str]()
     for n in walk_nodes(*tree.body):
         match n:
-            case ast.Subscript(
-                value=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)), ctx=ast.Store()
-            ):
+            case ast.Subscript(value=ast.Subscript(value=ast.Name(id=name)), ctx=ast.Store()):
                 stored.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                stored_rows.add(name)
             case ast.Assign(
                 targets=[ast.Name(id=alias)], value=ast.Subscript(value=ast.Name(id=name))
             ):
                 rows[alias] = name
-    stored |= {name for alias, name in rows.items() if alias in stored}
+    stored |= {name for alias, name in rows.items() if alias in stored_rows}
     if not any(_rows_of_a_constant(n, stored) for n in walk_nodes(*tree.body)):
         return tree
     tree = copy_tree(tree)

@@ -23,8 +23,8 @@ from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
 from .comprehensions import all_conditions, nested_loops, with_fresh_variables
+from .indexed_streams import Stream
 from .iterables import paired_targets, stream_of
-from .streams import Stream
 
 __all__ = [
     "EMPTY", "all_fold", "any_fold", "fold_items", "minmax_fold", "sum_fold", "minmax_by_key",

@@ -14,8 +14,8 @@ from ..macros.list_kind import is_list
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
+from .indexed_streams import Stream, may_change_elements
 from .iterables import arange_as_range, is_iterator, paired_targets, stream_of
-from .streams import Stream, may_change_elements
 
 __all__ = ["for_loop", "loop_over_changing_list", "resized_names"]
 

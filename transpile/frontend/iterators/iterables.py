@@ -24,8 +24,8 @@ from ..language.tuple_replacement import constant_tuple, indexable_tuple
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from ..macros.macro_index import fires_on
+from .indexed_streams import Element, Stream
 from .itertools_streams import endless_element, is_itertools_call, itertools_stream
-from .streams import Element, Stream
 
 __all__ = [
     "range_arguments", "as_python_int", "in_range_test", "named_range", "arange_as_range",

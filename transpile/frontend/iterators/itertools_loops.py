@@ -16,8 +16,8 @@ from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
 from .builtin_folds import applied_to_pair, assignments
 from .comprehensions import applied_function
+from .indexed_streams import Stream, may_change_elements
 from .iterables import paired_targets, stream_of
-from .streams import Stream, may_change_elements
 
 __all__ = ["accumulated_list", "compressed_loop", "loop_while", "product_loops"]
 

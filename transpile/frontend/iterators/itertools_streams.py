@@ -20,7 +20,7 @@ from ..ast_names import mentions_none_of
 from ..ast_walk import is_none
 from ..integer_constants import integer_constant
 from ..macros.macro_context import Context, add_ints, subtract_ints
-from .streams import Element, Stream
+from .indexed_streams import Element, Stream
 
 __all__ = ["ITERTOOLS", "endless_element", "is_itertools_call", "itertools_stream"]
 

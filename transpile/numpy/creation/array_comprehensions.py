@@ -18,8 +18,8 @@ from ...frontend.ast_names import bound_names, mentions_none_of, names_used, ren
 from ...frontend.ast_walk import copy_tree, is_suspending
 from ...frontend.core_nodes import copy_location
 from ...frontend.iterators.comprehensions import all_conditions, with_fresh_variables
+from ...frontend.iterators.indexed_streams import Stream
 from ...frontend.iterators.iterables import clamped_length, paired_targets, stream_of
-from ...frontend.iterators.streams import Stream
 from ...frontend.macros.list_kind import is_list_of_lists
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

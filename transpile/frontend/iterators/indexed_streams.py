@@ -53,7 +53,7 @@ def may_change_elements(loop: ast.For, cx: Context) -> bool:
     names = names_used(loop.iter)
     read = {n for n in names if not callable(cx.resolve(ast.Name(n, ast.Load())))}
     return any(
-        name in read or any(_may_share(name, other, cx) for other in read)
+        name is None or name in read or any(_may_share(name, other, cx) for other in read)
         for name in _changed(loop, cx)
     )
 
@@ -69,8 +69,8 @@ def _may_share(name: str, other: str, cx: Context) -> bool:
     return owners_may_alias(changed.owner, seen.owner)
 
 
-def _changed(loop: ast.For, cx: Context) -> Iterator[str]:
-    """The names of what the body of `loop` changes in place; "" for what has no name."""
+def _changed(loop: ast.For, cx: Context) -> Iterator[str | None]:
+    """The names of what the body of `loop` changes in place; None for what has no name."""
     yield from changed_names(loop.body, cx.resolve)
     for n in walk_nodes(*loop.body):
         match n:
