@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING
 
+from . import knobs
+
 if TYPE_CHECKING:
     from .diagnostics import Rejection
     from .types.value_types import ArgType
@@ -151,17 +153,13 @@ def selects_python() -> bool:
 @functools.cache
 def _selection(word: str) -> str:
     """What ``TRANSPILE_SELECT=word`` means; cached, as each dispatched call asks."""
-    from .knobs import read
-
-    return read({"TRANSPILE_SELECT": word}).select
+    return knobs.read({"TRANSPILE_SELECT": word}).select
 
 
 @functools.cache
 def _fallback_forbidden(word: str) -> bool:
     """What ``TRANSPILE_FALLBACK=word`` means; cached, as each dispatched call asks."""
-    from .knobs import read
-
-    return read({"TRANSPILE_FALLBACK": word}).fallback_is_error
+    return knobs.read({"TRANSPILE_FALLBACK": word}).fallback_is_error
 
 
 def drop_tracebacks(error: Exception) -> Exception:

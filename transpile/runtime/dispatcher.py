@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from targets.abi.inline_cache import CacheRow, size_of_call
 
+from .. import knobs
 from ..call_plan import writes_captured
 from ..errors import (
     FuseError,
@@ -65,7 +66,6 @@ from .stub_functions import Arguments, Timed, choosing_stub, timed_call
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
-    from ..knobs import Knobs
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
     from .outlined_region import FusedRegion, OutlinedFunction
@@ -143,7 +143,9 @@ class Dispatcher(WrappedFunction):
         is_left_out = is_python or (variant is not None and writes_captured(variant.interface))
         if self._unverified < 1 or is_left_out:
             return serving, None
-        from .differential_check import run_and_compare
+        with self._lock.held:  # for the import, as in `_compile_or_refuse`
+            self._lock.note_owner()
+            from .differential_check import run_and_compare
 
         self._unverified -= 1
         return lambda *args, **kwargs: run_and_compare(self._function, values, serving), None
@@ -394,9 +396,8 @@ class Dispatcher(WrappedFunction):
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised, or None. Raises what may be retried."""
         with self._lock.held:
+            self._lock.note_owner()
             if not failed.recording_tried:
-                from .. import knobs
-
                 try:
                     failed.recording_variant = self._build_variant(spec, knobs.read(), None)
                 except Exception as error:
@@ -463,7 +464,6 @@ class Dispatcher(WrappedFunction):
             return None
         with self._lock.held:  # also for the imports: a fork in the middle of one would break it
             self._lock.note_owner()
-            from .. import knobs
             from ..options import chosen_target
 
             settings = knobs.read()
@@ -503,7 +503,7 @@ class Dispatcher(WrappedFunction):
             self.warnings.warn_of(told, spec.types, self.options, is_outlined=is_outlined)
 
     def _build_variant(
-        self, spec: Specialization, settings: Knobs, values: Arguments | None
+        self, spec: Specialization, settings: knobs.Knobs, values: Arguments | None
     ) -> Variant:
         """A variant for the current global names, from the disk cache or compiled.
 

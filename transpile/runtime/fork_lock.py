@@ -2,7 +2,8 @@
 
 The child does not have the thread that compiles, and would wait forever for its locks: this one,
 and the import locks of modules that it was importing. So a fork waits until no thread is in the
-middle of a compilation, except for those that wait for the C compiler, which hold no other locks.
+middle of a compilation, except for those that wait for the C compiler, which hold no other locks;
+and until no thread imports a module of ours for another reason, say for a report.
 If that takes too long, and a module is being imported, the child is without compiler: its calls are
 served by what is compiled already, or by Python.
 
@@ -37,6 +38,8 @@ _POLL = 0.005
 """Seconds for which a fork waits for a lock, before it looks whether the owner of the lock waits
 for the C compiler, so that the fork need not.
 """
+
+_PACKAGES = ("transpile", "loopir", "targets", "kernels")
 
 
 class ForkSafeLock:
@@ -104,13 +107,22 @@ def is_without_compiler() -> bool:
     return _lacks_compiler
 
 
-def _has_lost_imports() -> bool:
-    """Whether a thread that does not exist here was importing a module; True if that is unknown."""
+def _imported_elsewhere() -> list[str] | None:
+    """The modules that other threads are importing now; None if that is unknown. In the child of a
+    fork: those that threads of its parent were importing.
+    """
     locks = getattr(importlib._bootstrap, "_module_locks", None)
     if locks is None:
-        return True
-    found = [lock for ref in list(locks.values()) if (lock := ref()) is not None]
-    return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in found)
+        return None
+    return [
+        name for name, ref in list(locks.items())
+        if getattr(ref(), "owner", None) not in (None, get_ident())
+    ]
+
+
+def _are_ours_imported() -> bool:
+    """Whether another thread is importing a module of the compiler now."""
+    return any(name.partition(".")[0] in _PACKAGES for name in _imported_elsewhere() or ())
 
 
 def _before_fork() -> None:
@@ -122,6 +134,9 @@ def _before_fork() -> None:
     deadline = time.monotonic() + FORK_TIMEOUT
     for lock in _held_locks.locks:
         _held_locks.are_held &= lock.hold(deadline)
+    while _are_ours_imported() and _held_locks.are_held:
+        time.sleep(_POLL)
+        _held_locks.are_held = time.monotonic() < deadline
 
 
 def _after_in_parent() -> None:
@@ -135,7 +150,7 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     """Replace all locks."""
     global _lacks_compiler
-    _lacks_compiler |= not _held_locks.are_held and _has_lost_imports()
+    _lacks_compiler |= not _held_locks.are_held and _imported_elsewhere() != []
     threads_in_compiler.clear()
     open_gate()
     for lock in list(_all_locks):

@@ -1,4 +1,8 @@
-"""A process may be forked while a thread of it compiles; parent and child then both answer."""
+"""A process may be forked while a thread of it compiles; parent and child then both answer.
+
+`test_imports_at_calls_are_locked` holds the rule that this depends on: where a call imports a
+module, the lock of its function is held.
+"""
 from __future__ import annotations
 
 import os
@@ -39,16 +43,106 @@ assert os.waitpid(child, 0)[1] == 0
 '''
 
 
+REPORTS = PROGRAM.replace("target=twice, args=(np.ones(3),)", "target=twice.report").replace(
+    "assert twice(", "assert twice.report() and twice("
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_waits_for_the_imports_of_a_report(tmp_path: Path) -> None:
+    file = tmp_path / "forks.py"
+    file.write_text(REPORTS)
+    env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "TRANSPILE_FALLBACK": "error"}
+    module = "transpile.runtime.inspection"
+    done = run_program("-W", "ignore", file, module, env=env, check=False, start_python=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+CALLS = '''\
+import sys, warnings
+import numpy as np
+from transpile import fuse
+from transpile.runtime import fork_lock
+
+found, unlocked = [], []
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("transpile", "loopir", "targets", "kernels"):
+            found.append(name)
+            if not any(lock.is_held_here() for lock in list(fork_lock._all_locks)):
+                unlocked.append(name)
+
+class Model:
+    scale = 2.0
+
+    @fuse
+    def compiled_method(self, x):
+        return [v * self.scale for v in x]
+
+def compiled(x):
+    return [v * 2.0 for v in x]
+
+def refused(x):
+    return {str(v): open for v in x}
+
+def in_regions(x):
+    print(end="")
+    total = 0.0
+    for v in x:
+        for w in x:
+            total += v * w
+    print(end="")
+    return total
+
+def replayed(x, y):
+    total = 0
+    for i in range(len(x)):
+        total += y[i] // y[i - 1]
+    return total
+
+def in_threads(x):
+    return np.exp(x) + np.sin(x)
+
+def recursive(x):
+    return x if len(x) < 2 else recursive(x[1:])
+
+warnings.simplefilter("ignore")
+x = np.ones(30)
+sys.meta_path.insert(0, Finder())
+calls = [(fuse(function), x) for function in (compiled, refused, in_regions, recursive)]
+calls += [(fuse(verify=1.0)(compiled), x), (fuse(background=True)(compiled), list(x))]
+calls += [(fuse(threads=2)(in_threads), x), (fuse(replayed), x, np.zeros(30, int))]
+for function, *args in calls:
+    for _ in range(3):
+        try:
+            function(*args)
+        except ZeroDivisionError:
+            pass
+Model().compiled_method(x)
+print(len(found) > 50, *unlocked)
+'''
+
+
+def test_imports_at_calls_are_locked(tmp_path: Path) -> None:
+    """So that no fork finds one under way: first calls, further ones, refused ones, replays."""
+    file = tmp_path / "calls.py"
+    file.write_text(CALLS)
+    env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
+    for times in ("once", "again"):  # again: from the cache on disk
+        done = run_program(file, times, env=env, check=False, start_python=True)
+        assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
 @pytest.mark.share(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-@pytest.mark.parametrize(
-    "module", ["transpile.knobs", "transpile.runtime.disk_cache", "transpile.runtime.compile_call"]
-)
+@pytest.mark.parametrize("module", ["pipeline", "runtime.disk_cache", "runtime.compile_call"])
 def test_a_fork_waits_for_the_compilation(module: str, tmp_path: Path) -> None:
     file = tmp_path / "forks.py"
     file.write_text(PROGRAM)
     env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache"), "TRANSPILE_FALLBACK": "error"}
-    done = run_program("-W", "ignore", file, module, env=env, check=False, start_python=True)
+    words = "-W", "ignore", file, f"transpile.{module}"
+    done = run_program(*words, env=env, check=False, start_python=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
