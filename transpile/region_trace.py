@@ -5,8 +5,9 @@ At the end of the process, a line for each loop that the thread pool has run and
     # dot, line 6: 118 runs by several threads, 2 by one; the last: 2 threads, 8 chunks,
       estimate 24 µs by one thread, taken 13 µs
 
-The number of a region in the C text is all that its library tells: it is the place of the loop in
-the kernel, unless `c_regions` has made no region of another loop. Then a row has no line.
+The library of a kernel numbers its regions, and tells no line. If `c_regions` has made a region of
+each parallel loop of the kernel, the number of a region is that of its loop. Otherwise the lines
+are not known, and are left out.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Conditions: the terms of a condition, and which of them are decided where it holds or fails.
 
 A *term* of a condition is an operand of its ``and``, ``or`` and ``not``: of ``i < n and not done``
-these are ``i < n`` and ``done``. All that refines facts by a condition goes through
+these are ``i < n`` and ``done``. Every analysis that refines facts by a condition uses
 `implied_terms`: `assume_condition`, path conditions of lowering, conditions on the induction
 variable, bounds of ``while``.
 """
@@ -17,7 +17,7 @@ __all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms
 
 
 def condition_terms(cond: Expr) -> Iterator[Expr]:
-    """The operands of which `cond` is made by ``and``, ``or`` and ``not``; constants left out."""
+    """The terms of `cond`: what its ``and``, ``or`` and ``not`` combine, without constants."""
     match cond:
         case Call("and" | "or" | "not", args):
             for a in args:
@@ -42,7 +42,8 @@ def implied_terms(
     value_of: Callable[[str], Expr | None] | None = None,
     refuted: Callable[[Expr], bool] | None = None,
 ) -> Iterator[tuple[Expr, bool]]:
-    """Terms with the truth value that each has where `cond` holds (or fails, unless ``holds``).
+    """Terms of `cond`, each with the truth value that it has where `cond` holds; with
+    ``holds=False``, where `cond` fails.
 
         a and not b    that holds               →    (a, True), (b, False)
         a or b         that fails               →    (a, False), (b, False)
@@ -81,8 +82,8 @@ def implied_comparisons(
     value_of: Callable[[str], Expr | None] | None = None,
     refuted: Callable[[Expr], bool] | None = None,
 ) -> Iterator[tuple[str, Expr, Expr]]:
-    """Comparisons ``(op, p, q)`` of integers that all hold where `cond` holds (or fails, unless
-    ``holds``): all facts about integers that a condition gives.
+    """All facts about integers that a condition gives: comparisons ``(op, p, q)`` that hold where
+    `cond` holds; with ``holds=False``, where `cond` fails.
 
         i >= 0 and not (i >= n)    that holds    →    ("ge", i, 0), ("lt", i, n)
         i < n or c                 that fails    →    ("ge", i, n)

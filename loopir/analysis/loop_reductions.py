@@ -41,8 +41,9 @@ class Reduction:
     cond: Expr | None = None  # None: in every iteration
     takes_last: bool = False  # of several equal float zeros the last one wins, else the first
     restarts: bool = False
-    """It is a reduction only if no value is NaN, which the result of ``op`` shows: Python's
-    ``min(value, acc)`` returns a NaN value, and then the next value whatever it is."""
+    """It is a reduction only if no value is NaN. Python's ``min(value, acc)`` returns a value that
+    is NaN, and in the next iteration the next value, whatever that is. ``op`` keeps NaN, so that
+    its result shows whether there was one."""
 
     @property
     def dtype(self) -> str:

@@ -176,12 +176,12 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     All files that the compiler makes are in the folder of `output_path`, which must be private.
     """
     words = (*compiler.command, "-x", "c", "-", "-o", output_path, *flags)
-    if compiler.command in _hanging:
+    if compiler.command in _timed_out:
         raise BuildError(f"{compiler.name} did not finish before, and is not run again")
     try:
         code, output = _run_process(words, source, os.path.dirname(output_path))
-    except _Hanging:
-        _hanging.add(compiler.command)
+    except _TimedOut:
+        _timed_out.add(compiler.command)
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
     except failures(OSError) as error:
         reason = error.strerror or error
@@ -205,16 +205,16 @@ _SENT_SIGNALS = (1, 2, 9, 15)
 """SIGHUP, SIGINT, SIGKILL, SIGTERM: sent by another process, or by the system that lacks memory."""
 
 
-class _Hanging(Exception):
+class _TimedOut(Exception):
     """A compiler that did not finish in time."""
 
 
-_hanging: set[tuple[str, ...]] = set()
+_timed_out: set[tuple[str, ...]] = set()
 """The command lines of compilers that did not finish in this process."""
 
 
 def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
-    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _Hanging."""
+    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _TimedOut."""
     import subprocess
 
     path = os.path.join(folder, "source.c")
@@ -234,7 +234,7 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
         if process is not None:
             _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
-            raise _Hanging from None
+            raise _TimedOut from None
         raise
     finally:
         if process is not None:
@@ -311,7 +311,7 @@ def _end(process: Popen[bytes]) -> None:
 
 def _read_until(handle: int, deadline: float) -> bytes:
     """The first `OUTPUT_BYTES` that come through a pipe before it is closed; the rest is dropped.
-    Raises _Hanging at `deadline`.
+    Raises _TimedOut at `deadline`.
     """
     import select
 
@@ -321,7 +321,7 @@ def _read_until(handle: int, deadline: float) -> bytes:
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise _Hanging
+            raise _TimedOut
         if poll.poll(1000 * left):
             part = os.read(handle, 1 << 16)
             if not part:

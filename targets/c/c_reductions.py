@@ -1,7 +1,8 @@
 """Horizontal reductions as C: whole registers by halving, then the lanes of the last one.
 
-The lanes that are combined are those of `ir.HReduce`, ``k`` and ``k + h``, however many registers
-hold them. So a sum has the same bits on every target; registers in another order would end that.
+Lane ``k`` is combined with lane ``k + h``, as `ir.HReduce` says, however many registers hold the
+lanes. So a sum has the same bits on every target. To combine whole registers in another order would
+change the bits.
 """
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     for i in parallel_loop(lo, hi): …      →      beside the body of the kernel
 
-    struct tp_captured_0 { … };                   what the loop captures of the kernel, if anything
+    struct tp_captured_0 { … };                   the kernel's variables that the loop reads, if any
     tp_part_0(arrays, scalars, captured, first, last)        the loop, for first … last - 1
-    const tp_loop tp_loop_0 = {tp_part_0, …};     the same for the pool, with what it must know
+    const tp_loop tp_loop_0 = {tp_part_0, …};     tp_part_0 and how the pool is to run it
 
                                                   and in the body of the kernel
 
@@ -16,12 +16,12 @@
         status |= tp_part_0(…, lo, hi);           here; a short loop in another one has no call
 
 The pool calls `tp_loop.run` for each chunk (`run_chunks` in thread_pool.c), or, where threads do
-not pay, for the whole range (`run_serially`). It is tp_part_0; or, where a chunk does more, as to
-add its own table or to save what it stores, the function tp_run_0, which calls it. A kernel without
-pool or with little work runs the whole range itself.
+not pay, for the whole range (`run_serially`). It is tp_part_0; or, where a chunk has more to do
+(to sum into a table of its own, to save what it overwrites), the function tp_run_0, which calls
+tp_part_0. A kernel without pool or with little work runs the whole range itself.
 
-`tp_rate_0` is how many nanoseconds a unit takes: at first a guess, then what calls took. So a call
-that does little costs a comparison more than without threads.
+`tp_rate_0` is how many nanoseconds a unit takes: an estimate at first, then measured in calls. So a
+call that does little takes one comparison longer than without threads.
 """
 from __future__ import annotations
 

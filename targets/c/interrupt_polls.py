@@ -17,19 +17,19 @@
   A short body is repeated, with the condition in between, so that it counts down in some iterations
   only (`copies_of_body`).
 
-Which loops poll, `_add_polls` decides: each loop except
+`_add_polls` decides which loops poll: each loop except
 
-- one that surely does little work;
+- one that does little work in every call;
 - one of few iterations around other loops, which poll;
-- one inside another loop that goes through an array, so that it has at most as many iterations as
-  the array has elements (`_bounding_arrays`). The loop around it polls; after its first iteration
-  already, if the array is large.
+- an inner loop that has at most as many iterations as an array that it goes through has elements
+  (`_bounding_arrays`). The loop around it polls, and does so after its first iteration already if
+  the array is large.
 
-How long a chunk is: of a loop without loops in it, `INNERMOST` iterations, which take a few
-milliseconds at most. A loop around others starts with `NEST` iterations, or with few if each may
-take long: loops in it poll, or go through arrays of unknown sizes. Then its clock (`tp_clock` of
-``stop.h``) sets the chunk, so that it takes some milliseconds (`is_early` of ``signals.c``, which
-also asks Python at most every 50 ms).
+The length of a chunk: of an innermost loop, `INNERMOST` iterations, which take a few milliseconds
+at most. A loop around others starts with chunks of `NEST` iterations, or of fewer if each iteration
+may take long: loops in it poll, or go through arrays of unknown sizes. From then on its clock
+(`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some milliseconds (`is_early` of
+``signals.c``, which also asks Python at most every 50 ms).
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
 it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
@@ -91,8 +91,8 @@ Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 """The loops that poll."""
 
 INNERMOST, NEST, OUTER = 1 << 16, 1 << 6, 1 << 2
-"""Iterations before the first look, of a loop without others in it, of one around loops that do not
-poll, and of one around loops that do: a call with smaller loops never looks, which takes 20 ns."""
+"""Iterations before the first poll: of an innermost loop, of a loop around others that do not poll,
+and of one around loops that do. A call with shorter loops never polls, which would take 20 ns."""
 
 _FEW_ITERATIONS = 1 << 4
 """A loop around others that surely has at most so many iterations does not poll: those in it do."""

@@ -15,8 +15,8 @@ by the vector type::
     static inline f32x4 tp_splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 
 The comment at the top of ``headers/vector.h`` says what each condition and each token means. A new
-one is a line in it, and an entry in `_CONDITIONS`, or in the table of the function of facts below
-that knows its text (`_vector_facts` for vectors).
+condition or token needs a line there; a condition also an entry in `_CONDITIONS`, and both their
+values in the facts of a type (`_vector_facts`, `_mask_facts`, `_scalar_facts`).
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compile the tree of a function after a stage to the code of a module, without warnings."""
+"""Compile a function's tree, as a stage has left it, to a module's code, without warnings."""
 from __future__ import annotations
 
 import ast
@@ -14,9 +14,9 @@ __all__ = ["compile_tree"]
 def compile_tree(tree: ast.FunctionDef, path: str) -> CodeType:
     """The code of a module that defines the function `tree`; `path` is what tracebacks show.
 
-    Between two stages nodes may lack positions, which ``compile`` demands: they are filled in, in a
-    copy, as the next stage may take them from elsewhere. No warning of Python about the program
-    (``SyntaxWarning``) is shown: it comes from a tree that the compiler has made.
+    Between two stages nodes may lack positions, which ``compile`` demands. They are filled in, in a
+    copy, since the next stage may set others. No ``SyntaxWarning`` is shown: the tree is one that
+    the compiler has made.
 
     For checks of stages (`TRANSPILE_CHECK`) and ``transpile bisect``; `function_from_tree` makes
     the functions that calls run.

@@ -1,8 +1,8 @@
-"""Name resolution: the objects that the free names of a function mean, looked up at each query.
+"""Name resolution: the objects to which the free names of a function are bound at present.
 
-`Scope.resolve` also follows attributes, but only where reading them runs no user code. What it
-finds may change until the next call of the function, so whoever uses it must guard it
-(`lower.binding_guards`).
+Nothing is cached: `Scope.resolve` looks a name up each time. It also follows attributes, but only
+where reading them runs no user code. A name may be rebound before the next call of the function, so
+code that depends on what was found must guard it (`lower.binding_guards`).
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OUR_NAMES: Mapping[str, object] = {NUMPY_NAME: np, CORE_NAME: core_functions}
 
 
 class NameScope(Enum):
-    """Where a name is bound. (`core_nodes.NameScope` is another class: where code came from.)"""
+    """Where a name is bound."""
 
     LOCAL = "local"
     CLOSURE = "closure"
@@ -94,9 +94,10 @@ class Scope:
             np.add         →   the ufunc            x.shape, for a local x        →   None
             math.pi        →   3.14159…             obj.size, for a global object →   None
 
-        `_is_stored` tells of which modules, classes and named tuples an attribute is only looked
-        up. All stages ask here what a name means; `transpile.lower.binding_guards` then guards the
-        names that the compiled code depends on, as a later call may find them rebound.
+        Of modules, classes and named tuples, attributes are followed if reading them is a plain
+        lookup (`_is_stored`). All stages ask here what a name means;
+        `transpile.lower.binding_guards` then guards the names that the compiled code depends on,
+        since they may be rebound before a later call.
         """
         match expr:
             case ast.Name(id=name):

@@ -1,4 +1,4 @@
-"""Suppress warnings of the compiler's own work; what the caller has been shown stays shown."""
+"""Suppress the warnings of the compiler's own work; which ones Python has shown is not reset."""
 from __future__ import annotations
 
 import sys
@@ -15,9 +15,10 @@ FILTERS_ARE_CONTEXTUAL = bool(getattr(sys.flags, "context_aware_warnings", False
 
 @contextmanager
 def suppress_warnings(action: Any = "ignore") -> Iterator[None]:
-    """All warnings have this `action` within.
+    """Every warning has this `action` within.
 
-    After ``warnings.catch_warnings`` every warning that shows once would show once more.
+    ``warnings.catch_warnings`` is avoided where possible: it makes Python forget which warnings it
+    has shown, so that those which are to be shown once would be shown once more.
     """
     if FILTERS_ARE_CONTEXTUAL:
         with warnings.catch_warnings():

@@ -5,8 +5,8 @@ rank or the loops of the result, so the compiler needs their values. `specialize
 the parameters that are used as such, also in functions that are called. At a call,
 `value_signature` puts their values into the signature (`SignatureResolver.signature_of_call`, in
 ``runtime/specialization.py``, asks for it); `substitute_values` then replaces them in the source by
-literals, in the stage ``specialize`` of ``pipeline.py``. `compared_parameters` are those whose
-value counts if it is a str: the source compares them.
+literals, in the stage ``specialize`` of ``pipeline.py``. `compared_parameters` finds the parameters
+whose value is a part of the signature if it is a str, since the source compares them.
 """
 from __future__ import annotations
 

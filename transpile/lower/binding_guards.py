@@ -3,9 +3,9 @@
 ``for k, v in enumerate(x)`` becomes a loop over a range, in which `enumerate` does not occur any
 more. If the program binds that name to another object later, the compiled loop is wrong. So the
 call plan gets an identity guard for each function, type, number and tuple that the original source
-names. Not for a number or an array that the kernel reads as a parameter (`Captured`): its value is
-passed at each call, and only its type is assumed. Where a macro has looked at such a value, it has
-guarded it (`Context.resolve`). A stage of the pipeline, after lowering.
+names. A number or an array that the kernel reads as a parameter (`Captured`) gets none: its value
+is passed at each call, and only its type is assumed. A macro that looks at such a value guards it
+(`Context.resolve`). The guards are added by a stage of the pipeline after lowering.
 """
 from __future__ import annotations
 

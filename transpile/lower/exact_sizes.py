@@ -1,4 +1,4 @@
-"""Size of a call and the bits of its results: up to which size a call has Python's bits.
+"""Exact sizes: the largest size of a call up to which its results have the same bits as Python's.
 
 The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
 and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the

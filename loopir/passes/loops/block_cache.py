@@ -2,9 +2,9 @@
 
 This is the loop structure of GotoBLAS: the operands that all rows share in a strip (a panel) are
 copied once, contiguously, and stay in the L2 cache while every row uses them. `_match_sum_nest`
-recognises the nest, `_is_legal` decides, `_CacheBlocking` rewrites. Sums continue from memory from
-strip to strip, in the original order. Only the sum loop (the k of gemm) is blocked: columns are the
-lanes of the enclosing vector loop, and all rows run over each strip. Only nests of sums are
+recognises the nest, `_is_legal` decides, `_CacheBlocking` rewrites. Between two strips the partial
+sums are in memory; their order is unchanged. Only the sum loop (the k of gemm) is blocked: columns
+are the lanes of the enclosing vector loop, and all rows run over each strip. Only nests of sums are
 blocked, here and in `block_rows`: a map over two axes runs row by row.
 """
 from __future__ import annotations

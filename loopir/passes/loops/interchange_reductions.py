@@ -1,4 +1,4 @@
-"""Loop interchange for reductions: one down each column becomes a sweep over contiguous rows.
+"""Loop interchange for reductions: column sums become sweeps over contiguous rows.
 
 A column sum loads one element from each row: a stride that is not 1. With the loops interchanged
 the inner loop runs along a row, and the sums of all columns are kept in the array to which they are

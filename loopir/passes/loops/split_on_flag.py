@@ -1,9 +1,9 @@
-"""Loop splitting on a flag: once it has changed it stays so, and a second loop runs without it.
+"""Loop splitting on a sticky flag: after the iteration that changes it, a loop runs without it.
 
-Such a flag says that some iteration has had an effect, for instance that a first element was found
-(``seen``), or that none was yet (``best is None``). The first loop, which is scalar, ends with the
-iteration that changes it; in the second the flag is a constant, so that the rest can be vectorised.
-The pass splits only where that is so.
+A sticky flag changes once at most. It says that some iteration has had an effect, for instance that
+a first element was found (``seen``), or that none was yet (``best is None``). The first loop, which
+is scalar, ends with the iteration that changes the flag; in the second loop the flag is a constant.
+The pass splits only if the second loop can then be vectorised.
 """
 from __future__ import annotations
 

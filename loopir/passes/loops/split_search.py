@@ -1,8 +1,8 @@
-"""Search splitting: a loop that ends at its first hit as rounds of parts, several at a time.
+"""Search splitting: a loop that ends at its first hit becomes rounds of parts, run by threads.
 
 `parallelize` calls `split_first_hit` for a loop with an ``until``, and `split_any` for a vector
-loop that ends early. Only forms that the vectoriser makes are split: a search that stays scalar
-stays in one thread, "it may end before its last iteration".
+loop that ends early. Only the forms that the vectoriser makes are split. A search that stays scalar
+is run by one thread, for the reason "it may end before its last iteration" (`parallelism.py`).
 """
 from __future__ import annotations
 

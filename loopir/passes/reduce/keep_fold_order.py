@@ -1,9 +1,8 @@
 """Loop versioning by trip count: a float fold of few terms that stands alone keeps its order.
 
-Vectors are worth nothing there, and Python's order has the digits that Python prints: ``sum([0.1,
-0.2, 0.3, 0.4])``. The copy for few terms has a trip count with a constant bound; `vectorize` leaves
-such a loop scalar (`is_short_fold`). A fold in a loop is left as it is: `version_short_reductions`
-takes those.
+Vectors save no time there, and in Python's order ``sum([0.1, 0.2, 0.3, 0.4])`` has the digits that
+Python prints. The copy for few terms has a trip count with a constant bound; `vectorize` leaves
+such a loop scalar (`is_short_fold`). Folds inside loops are those of `version_short_reductions`.
 """
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Loop versioning by trip count: nests of short reductions get vectors along an outer loop.
 
-A vector sum of few terms costs mostly its horizontal reduction. `_shortness_condition` decides: the
-folds have fewer than `SHORT_LIMIT` terms (or `UNSHARED_LIMIT`), the loop around them can run in
-lockstep, and the cost model has not chosen it anyway.
+A vector sum of few terms spends most of its time on the horizontal reduction.
+`_shortness_condition` decides: the folds have fewer than `SHORT_LIMIT` terms (or
+`UNSHARED_LIMIT`), the loop around them can run in lockstep, and the cost model has not made vectors
+along that loop anyway.
 """
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Predictive commoning: a value the next iteration would compute again is carried to it.
 
 Each iteration of ``while x * x < 4: x = step(y)`` computes ``x * x``. If the loop computes
-``y * y`` anyway, that is the value of ``x * x`` in the next iteration: with each accumulator
-replaced by its step, an expression is its value one iteration later (`_carried_accumulator`).
+``y * y`` anyway, that is the value of ``x * x`` in the next iteration. In general, the value of an
+expression in the next iteration is that of the expression with each accumulator replaced by its
+step (`_carried_accumulator`).
 """
 from __future__ import annotations
 

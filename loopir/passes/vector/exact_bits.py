@@ -1,8 +1,8 @@
-"""Exact bits: up to which size a kernel's results have the bits of the source's own order.
+"""Exact bits: the largest size of a call for which a kernel's results have the bits of Python's.
 
 Lanes add floats in another order than the loop, and vector math may round otherwise than libm. A
-kernel without either has the bits that Python has, so that Python may serve any of its calls
-instead (`transpile.runtime.call_selection`).
+kernel with neither always has Python's bits, so that Python may serve any of its calls instead
+(`transpile.runtime.call_selection`).
 """
 from __future__ import annotations
 

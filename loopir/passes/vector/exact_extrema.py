@@ -6,10 +6,11 @@ the order does not matter. For the others `exact_extremum_result` corrects the v
 in the rare cases: a result of zero is replaced by the zero that a scalar loop finds, and after a
 NaN the scalar reduction runs again.
 
-The scalar reduction runs again only if it is one that restarts (`Reduction.restarts`), as Python's
-``min(value, acc)``: it returns a NaN, and then the next value, whatever that is. All others keep a
-NaN to the end (np.maximum), or never take one (``if x > m``); lanes do the same.
-`Reduction.takes_last`: of equal values the last one is kept.
+Only a reduction that restarts after a NaN (`Reduction.restarts`) needs the second run. Python's
+``min(value, acc)`` is one: it returns a value that is NaN, and in the next iteration the next
+value, whatever that is. All other reductions either keep a NaN to the end (``np.maximum``) or never
+take one (``if x > m``), and so do lanes. `Reduction.takes_last` tells which of equal values is
+kept: the last one, else the first.
 """
 from __future__ import annotations
 

@@ -184,8 +184,8 @@ loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is
 
 
 def is_short_fold(loop: Loop) -> bool:
-    """Whether the loop is a fold of floats, such as a sum, whose terms vector lanes would take in
-    another order (`reorders_floats`), and surely has at most `SHORT_FOLD` terms.
+    """Whether the loop has at most `SHORT_FOLD` iterations in every call, and is a fold whose float
+    terms vector lanes would take in another order (`reorders_floats`), such as a sum.
 
     `vectorize` leaves such a loop scalar if it is in no other loop: vectors save nothing there, and
     ``sum([0.1, 0.2, 0.3])`` has Python's bits. In a nest `version_short_reductions` decides. Where

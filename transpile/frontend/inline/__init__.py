@@ -1,10 +1,10 @@
 """Inlining of Python functions: before macro expansion, and where macros uncover more calls.
 
-`inlining_state` is the state that `inliner` changes, which walks over the statements and decides
-which calls are inlined; `callees` finds what a call
-runs; `callee_body` instantiates a body; `captured_names` renames what it reads from its module;
-`local_imports` finds what imports in functions bind; `inline_origins` translates plans and refusals
-back to the lines of the inlined functions.
+`inliner` walks over the statements and decides which calls are inlined; `inlining_state` is its
+state. `callees` finds which function a call runs; `callee_body` instantiates a body;
+`captured_names` renames what it reads from its module; `local_imports` finds what imports in
+functions bind; `inline_origins` translates plans and refusals back to the lines of the inlined
+functions.
 """
 from __future__ import annotations
 

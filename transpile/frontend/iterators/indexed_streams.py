@@ -1,6 +1,8 @@
 """Streams: iterables by index, which loops, folds and comprehensions read element by element.
 
 `iterables.stream_of` makes them. They compose: the stream of ``zip(x, y)`` has those of x and y.
+Where Python reads elements before their iteration, as in ``pairwise``, a stream is used only if the
+body of the loop cannot change them (`may_change_elements`).
 """
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ class Stream:
     checks: tuple[ast.expr, ...] = ()
     """Conditions under which Python raises: where one holds, the call is replayed."""
     reads_ahead: bool = False
-    """Whether Python reads some of the elements before the iteration that they belong to. A loop
-    that may change them in between is none over this stream (`may_change_elements`).
+    """Whether Python reads some of the elements before the iteration that they belong to. Then no
+    loop over this stream is made if its body may change elements (`may_change_elements`).
     """
 
 

@@ -7,8 +7,9 @@ or as the only statement of a block the whole block, and the same text wherever 
 
     y = expit(x[i])    →    y = 1.0 / (1.0 + np.exp(-x[i]))
 
-All other names are matched by what they mean, not by spelling. What fills a hole is bound to a name
-first where the expansion would evaluate it another number of times or in another order.
+All other names are matched by what they mean, not by spelling. An expression that fills a hole is
+first bound to a name if the expansion would otherwise evaluate it a different number of times than
+the source, or in another order.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Trace of macro firings: which macros fired, in order; and a limit on how many may fire.
 
 For ``TRANSPILE_DEBUG=macros`` and for the bisect tool, which finds the first wrong firing by
-expanding a function with limits, as LLVM's ``-opt-bisect-limit`` does with passes. The driver in
-`MacroDriver` calls `active_trace` once for each run.
+expanding a function with limits, as LLVM's ``-opt-bisect-limit`` does with passes. `MacroDriver`
+calls `active_trace` once for each run.
 """
 from __future__ import annotations
 

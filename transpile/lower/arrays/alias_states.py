@@ -4,8 +4,8 @@
         …                          # reads a, writes b
         a, b = b, a                # states of (a, b) at the start of an iteration: (x, y) or (y, x)
 
-An alias state gives the array of each of some names on one path. A loop carries which state is
-active in bool accumulators (`AliasGroup`), and after a branch phis select it (`lower_if.py`).
+An alias state tells to which array each name of a group is bound on one path. Bool accumulators of
+a loop tell which state is active (`AliasGroup`), and after a branch phis select it (`lower_if.py`).
 Statements that read such a name are lowered once for each array that it may be
 (`lower_statements.py`); this module tells which statements those are (`ambiguous_read`). So each
 load and store in Loop IR names one array, and passes need no points-to analysis.

@@ -4,11 +4,11 @@
 take any item; here the type must fit the array. Where it does not, lowering starts again for some
 kinds of lists:
 
-- a list that grows, and one of a fixed length that the function makes, with a wider item type;
+- a dynamic list, and one of a fixed length that the function makes, with a wider item type;
 - a list argument of ints, with a type that has ints and floats (`NeedsMixedList`);
-- an append-only list, as one that grows.
+- an append-only list, as a dynamic list.
 
-All other items of another type are refused.
+In all other cases an item of another type is refused.
 """
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def take_list_items(
 
         for i in range(len(x)): s += x[i]     →    for i in range(x_items.shape[0]): s += x_items[i]
 
-    Raises Refused where the list escapes, or no loop goes through it (`_names_read_in_loops`): to
+    Raises Refused where the list escapes, or no loop goes through it (`_traversed_names`): to
     convert a long list takes longer than to read a few of its items. A loop that may stop at an
     early item counts as going through it, so the list is converted; if Python is then faster,
     `CallSelection` finds that out by measured time.
@@ -65,7 +65,7 @@ def _new_list_items(
             refuse("LOWER_UNSUPPORTED", said, use, help=help)
         said = f"`{name}` is of type {ty}, and is used as a whole, not item by item"
         refuse("LOWER_TYPE", said, use, help=_as_array(name))
-    if name not in _names_read_in_loops(ctx.tree):
+    if name not in _traversed_names(ctx.tree):
         said = f"`{name}` is of type {ty}, and no loop goes through it"
         refuse("LOWER_TYPE", said, node, help=_as_array(name))
     array = fresh_array_name(ctx, f"{name}_items")
@@ -103,9 +103,10 @@ def list_items_of(ctx: Lowering, array: ArrayRef) -> ListItems | None:
     return binding if isinstance(binding, ListItems) else None
 
 
-def _names_read_in_loops(tree: ast.AST) -> set[str]:
-    """The names that ``for`` loops use, that are sliced, or that a ``while`` subscripts by a
-    variable which moves on through the list (`_moving_names`).
+def _traversed_names(tree: ast.AST) -> set[str]:
+    """The names that may stand for lists of which many items are read: those that a ``for`` loop
+    uses, that are sliced, or that a ``while`` subscripts by a variable which moves on through the
+    list (`_moving_names`).
     """
     names: set[str] = set()
     for n in walk_nodes(tree):

@@ -2,9 +2,8 @@
 
 They occur in `IRBuilder.env` and in the trees of lowering, together with the names of the function.
 Each begins with ``#``, which no Python name can, except for those of buffers. The number of ``#``
-is another one for each group of names below, so that the counter of a list called ``go`` does not
-collide with `CONTINUE_FLAG`. `IRBuilder.name` makes names of Loop IR from them, and drops the
-``#``.
+tells the groups of names below apart, so that the counter of a list called ``go`` does not collide
+with `CONTINUE_FLAG`. `IRBuilder.name` makes names of Loop IR from them, and drops the ``#``.
 """
 from __future__ import annotations
 
