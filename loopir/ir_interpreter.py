@@ -20,13 +20,61 @@ from .lazy_dataclass import record, replace
 from .nodes import assert_never
 from .op_table import GUARD_SHIFT, STATUS, check_status, evaluate
 
-__all__ = ["Evaluator", "Outcome", "run_kernel"]
+__all__ = ["Outcome", "run_kernel"]
 
 
-class Evaluator:
-    """Evaluates expressions; its state is the arrays and scalars by name, and the status bits so
-    far.
+@record(frozen=True, slots=True)
+class Outcome:
+    """How a kernel ended.
+
+    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when guard
+    number i failed.
     """
+
+    status: int
+
+
+class _Break(Exception):
+    """Leaves the innermost loop."""
+
+
+class _Return(Exception):
+    """Leaves the kernel."""
+
+
+def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
+    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars. What
+    it leaves in the arrays, and the status that it returns, is what the kernel means: the tests
+    compare the code of each target with it, bit by bit.
+
+    It runs kernels of every stage. The iterations of a parallel loop run in random order, so that a
+    result that depends on their order shows. In this order: the guards, of which the first that
+    fails ends the call (`Outcome`); then the body, with the float flags that its operations raise
+    collected in the status.
+
+    Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
+    where a subscript is out of bounds (the kernel's guards should have prevented that).
+    """
+    interpreter = _Interpreter(kernel, args)
+    with np.errstate(all="call", call=interpreter.record_flags):
+        for number, guard in enumerate(kernel.guards):
+            if not interpreter.holds(guard):
+                return Outcome((number + 1) << GUARD_SHIFT)
+        with suppress(_Return):
+            interpreter.block(kernel.body)
+    return Outcome(interpreter.status)
+
+
+_UNINITIALIZED = 85  # fill value of a local array
+_LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
+
+
+class _Interpreter:
+    """Evaluates expressions and executes statements, one method for each kind; its state is the
+    arrays and scalars by name, and the status bits so far.
+    """
+
+    shuffle = random.Random(0)
 
     def __init__(self, kernel: ir.Kernel, args: Mapping[str, Any]) -> None:
         bound = {p.name: _argument(p, args[p.name]) for p in kernel.params}
@@ -169,86 +217,6 @@ class Evaluator:
         while (half := len(value) // 2) > 0:
             value = evaluate(op, (value[:half], value[half:]), dtype)
         return value[0]
-
-
-def _combine_lanes(
-    op: str, dtype: str, left_values: list[Any], right_values: list[Any]
-) -> list[Any]:
-    """Combine the running values `left_values` with `right_values` by ``op``.
-
-    Both are ``[value]`` or ``[value, factor]``; with a factor the left value is multiplied by it
-    first, and factors are multiplied with each other.
-    """
-    value, *factors = right_values
-    start = left_values[0]
-    if factors:
-        start = evaluate("mul", (start, factors[0]), dtype)
-    combined = [evaluate(op, (start, value), dtype)]
-    return combined + [evaluate("mul", (x, factors[0]), dtype) for x in left_values[1:]]
-
-
-def _argument(p: ir.Param, value: Any) -> Any:
-    """The argument for `p` as its exact dtype. Raises TypeError for an array of another dtype or
-    rank.
-    """
-    dtype = DTYPES[p.dtype].numpy
-    if p.rank is None:
-        return dtype.type(value)
-    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
-        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
-    return value
-
-
-_UNINITIALIZED = 85  # fill value of a local array
-_LANES_OF_W = 8  # lanes of a register of width "W" in a loop without a group
-
-
-@record(frozen=True, slots=True)
-class Outcome:
-    """How a kernel ended.
-
-    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when guard
-    number i failed.
-    """
-
-    status: int
-
-
-class _Break(Exception):
-    """Leaves the innermost loop."""
-
-
-class _Return(Exception):
-    """Leaves the kernel."""
-
-
-def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
-    """Run `kernel` on `args` by parameter name: NumPy arrays, which it mutates, and scalars. What
-    it leaves in the arrays, and the status that it returns, is what the kernel means: the tests
-    compare the code of each target with it, bit by bit.
-
-    It runs kernels of every stage. The iterations of a parallel loop run in random order, so that a
-    result that depends on their order shows. In this order: the guards, of which the first that
-    fails ends the call (`Outcome`); then the body, with the float flags that its operations raise
-    collected in the status.
-
-    Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
-    where a subscript is out of bounds (the kernel's guards should have prevented that).
-    """
-    interpreter = _Interpreter(kernel, args)
-    with np.errstate(all="call", call=interpreter.record_flags):
-        for number, guard in enumerate(kernel.guards):
-            if not interpreter.holds(guard):
-                return Outcome((number + 1) << GUARD_SHIFT)
-        with suppress(_Return):
-            interpreter.block(kernel.body)
-    return Outcome(interpreter.status)
-
-
-class _Interpreter(Evaluator):
-    """Executes statements; one method for each kind, on the state of the Evaluator."""
-
-    shuffle = random.Random(0)
 
     def holds(self, guard: ir.Guard | ir.Disjoint) -> bool:
         """Whether the guard holds."""
@@ -470,6 +438,34 @@ class _Interpreter(Evaluator):
                 v[selected_slots] = self.names[n]
         self.names.update(groups)
         self.lanes = None
+
+
+def _combine_lanes(
+    op: str, dtype: str, left_values: list[Any], right_values: list[Any]
+) -> list[Any]:
+    """Combine the running values `left_values` with `right_values` by ``op``.
+
+    Both are ``[value]`` or ``[value, factor]``; with a factor the left value is multiplied by it
+    first, and factors are multiplied with each other.
+    """
+    value, *factors = right_values
+    start = left_values[0]
+    if factors:
+        start = evaluate("mul", (start, factors[0]), dtype)
+    combined = [evaluate(op, (start, value), dtype)]
+    return combined + [evaluate("mul", (x, factors[0]), dtype) for x in left_values[1:]]
+
+
+def _argument(p: ir.Param, value: Any) -> Any:
+    """The argument for `p` as its exact dtype. Raises TypeError for an array of another dtype or
+    rank.
+    """
+    dtype = DTYPES[p.dtype].numpy
+    if p.rank is None:
+        return dtype.type(value)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != p.rank:
+        raise TypeError(f"{p.name}: an array of {p.dtype} and rank {p.rank} is needed: {value!r}")
+    return value
 
 
 def _packed_bools(array: Any) -> Any:

@@ -19,7 +19,7 @@ from .ir_traversal import advanced_accums, children, range_bounds
 from .nodes import assert_never
 from .op_table import OPS, STATUS
 
-__all__ = ["ExpressionVerifier", "Stage", "VerifyError", "require", "LoopVerifier", "verify"]
+__all__ = ["Stage", "VerifyError", "verify"]
 
 Stage: TypeAlias = Literal["scalar", "vector", "legal"]
 
@@ -28,14 +28,58 @@ class VerifyError(AssertionError):
     """A kernel is not well-formed: a bug in the pass that produced it."""
 
 
-def require(condition: object, node: ir.Node, reason: str) -> None:
+def _require(condition: object, node: ir.Node, reason: str) -> None:
     """Raise VerifyError with `reason` and the text of `node`, unless `condition` is true."""
     if not condition:
         raise VerifyError(f"{reason}: {show(node)}")
 
 
-class ExpressionVerifier:
-    """Checks expressions against the names in scope."""
+def verify(kernel: ir.Kernel, stage: Stage) -> None:
+    """Raise VerifyError, with the reason and the text of the node, where `kernel` is not
+    well-formed at `stage`: a bug in the pass that made it.
+
+    At every stage:
+
+    - a name is bound before it is read, and once in its scope;
+    - operands and results have the dtypes of `op_table.OPS`, and equally many lanes;
+    - an access has one subscript for each axis, and only a ``mut`` array is stored to;
+    - what a loop is marked with holds: of a ``parallel`` loop, that its iterations are independent
+      (`parallel_obstacle`); of one that ``undoes``, that it can (`undo_obstacle`).
+
+    ``"scalar"``, before `vectorize`: no vectors. ``"vector"``, after it: vector loops, of width
+    ``W`` or a number. ``"legal"``, after the target's legalization: each width is a number, each
+    predicated loop has a mask form, and nothing is computed in a storage-only dtype.
+
+    The pipeline calls this after each stage under ``TRANSPILE_CHECK`` (`pipeline.run_stages`).
+    """
+    _verify_params(kernel)
+    verifier = _Verifier(kernel, stage)
+    for guard in kernel.guards:
+        verifier.guard(guard)
+    _require(set(kernel.strict) <= set(STATUS), kernel, "strict names no class of STATUS")
+    verifier.block(kernel.body)
+
+
+def _verify_params(kernel: ir.Kernel) -> None:
+    """Require consistent parameters: rank, unit axis and strides."""
+    names = {p.name for p in kernel.params}
+    _require(len(names) == len(kernel.params), kernel, "parameters differ")
+    for p in kernel.params:
+        _require(p.dtype in DTYPES, p, "no such dtype")
+        if p.rank is None:
+            _require(p.unit is None and not p.written, p, "a scalar has no axes and is not written")
+        else:
+            _require(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
+            _require(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
+            _require(p.written or not p.owned, p, "what is owned may be written")
+            _require(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
+            known = [step for step in p.steps if step is not None]
+            _require(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
+                 "known steps are larger than one")
+
+
+class _Verifier:
+    """Checks the expressions, loops and statements of a kernel against the names in scope."""
 
     def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
         self.kernel, self.stage = kernel, stage
@@ -44,11 +88,13 @@ class ExpressionVerifier:
             p.name: (p.dtype, 1) for p in kernel.params if p.rank is None
         }
         self.width: ir.Lanes | None = None  # lanes of the enclosing vector loop, if any
+        self.loops = 0  # enclosing scalar loops within the kernel or the vector loop
+        self.counts: set[str] = set()  # accumulators in scope that may count appends
 
     def scalar(self, e: ir.Expr, dtype: str, what: str) -> None:
         """Require `e` to be well-formed, scalar and of `dtype`."""
         self.expr(e)
-        require(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
+        _require(e.lanes == 1 and e.dtype == dtype, e, f"{what} must be one {dtype}")
 
     def expr(self, e: ir.Expr) -> None:
         """Require `e` and its operands to be well-formed."""
@@ -56,35 +102,35 @@ class ExpressionVerifier:
             self.expr(child)  # type: ignore[arg-type]  # below expressions are expressions
         match e:
             case ir.Const():
-                require(_constant_fits(e), e, f"the constant is no {e.dtype}")
+                _require(_constant_fits(e), e, f"the constant is no {e.dtype}")
             case ir.Var(name, dtype, lanes):
                 bound = self.names.get(name)
-                require(bound, e, "the name is not bound here")
-                require(bound == (dtype, lanes), e, f"the name is {bound}, not {dtype, lanes}")
+                _require(bound, e, "the name is not bound here")
+                _require(bound == (dtype, lanes), e, f"the name is {bound}, not {dtype, lanes}")
             case ir.Dim(array, axis):
-                require(axis in range(self.array(e, array).rank or 0), e, "no such axis")
+                _require(axis in range(self.array(e, array).rank or 0), e, "no such axis")
             case ir.Load(array, index, dtype, lanes, axis, step):
-                require(self.array(e, array).dtype == dtype, e, f"the load is not of {dtype}")
+                _require(self.array(e, array).dtype == dtype, e, f"the load is not of {dtype}")
                 self.subscripts(e, array, index, lanes, axis, step)
             case ir.Call():
                 self.call(e)
             case ir.Broadcast(value, lanes):
-                require(value.lanes == 1, e, "only a scalar is broadcast")
-                require(lanes == self.width, e, self.misfit(lanes))
+                _require(value.lanes == 1, e, "only a scalar is broadcast")
+                _require(lanes == self.width, e, self.misfit(lanes))
             case ir.Ramp(base, _, lanes):
                 integer = base.lanes == 1 and _dtype_kind(base) in "iu"
-                require(integer, e, "a ramp starts at an integer scalar")
-                require(lanes == self.width, e, self.misfit(lanes))
+                _require(integer, e, "a ramp starts at an integer scalar")
+                _require(lanes == self.width, e, self.misfit(lanes))
             case ir.HReduce(op, value):
-                require(op in OPS and OPS[op].reduces, e, "the operation has no neutral element")
-                require(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
+                _require(op in OPS and OPS[op].reduces, e, "the operation has no neutral element")
+                _require(value.lanes != 1 or self.stage == "legal", e, "only vectors are reduced")
                 self.call(ir.Call(op, (value, value), value.dtype, value.lanes))
             case _:
                 assert_never(e)
 
     def array(self, node: ir.Node, name: str) -> ir.Param:
         """The parameter of the array `name`, which must exist."""
-        require(name in self.arrays, node, f"{name} is not an array parameter")
+        _require(name in self.arrays, node, f"{name} is not an array parameter")
         return self.arrays[name]
 
     def subscripts(
@@ -100,16 +146,16 @@ class ExpressionVerifier:
         width.
         """
         index = tuple(index)
-        require(len(index) == self.array(node, array).rank, node, "a subscript for each axis")
+        _require(len(index) == self.array(node, array).rank, node, "a subscript for each axis")
         scalars = all(i.lanes == 1 and i.dtype == INDEX for i in index)
-        require(scalars, node, f"a subscript is one {INDEX}")
+        _require(scalars, node, f"a subscript is one {INDEX}")
         if lanes != 1 or self.width == 1:
-            require(lanes == 1 or lanes == self.width, node, self.misfit(lanes))
-            require(
+            _require(lanes == 1 or lanes == self.width, node, self.misfit(lanes))
+            _require(
                 axis in range(max(len(index), 1)) and step != 0, node, "no such axis, or no step"
             )
         else:
-            require((axis, step) == (0, 1), node, "only lanes go along an axis")
+            _require((axis, step) == (0, 1), node, "only lanes go along an axis")
 
     def misfit(self, lanes: ir.Lanes) -> str:
         """The reason for a number of lanes that is not the width of the loop."""
@@ -117,62 +163,35 @@ class ExpressionVerifier:
 
     def call(self, e: ir.Call) -> None:
         """Require the operands and the result to match the signature of the operation."""
-        require(e.op in OPS, e, "no such operation")
+        _require(e.op in OPS, e, "no such operation")
         op = OPS[e.op]
-        require(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
-        require(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
+        _require(len(e.args) == op.arity, e, f"{op.arity} operands are needed")
+        _require(all(x.lanes == e.lanes for x in e.args), e, "operands and result differ in lanes")
         if self.stage == "legal":
             is_storage_only = any(DTYPES[x.dtype].wide for x in (e, *e.args))
             is_conversion = e.op == "cast" and converts_directly(e.args[0].dtype, e.dtype)
-            require(
+            _require(
                 is_conversion or not is_storage_only, e, "what is merely stored is computed with"
             )
         common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
-        require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
+        _require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
         for x, letter in zip(e.args, op.operands, strict=True):
-            require(
+            _require(
                 x.dtype == "bool" if letter == "m" else op.accepts(x.dtype),
                 x,
                 f"no operand of {op.name}",
             )
         result_dtypes = {"m": {"bool"}, "a": common or {e.dtype}}[op.result]
-        require(
+        _require(
             e.dtype in result_dtypes and e.dtype in DTYPES,
             e,
             f"the result is {result_dtypes}, not {e.dtype}",
         )
 
-
-def _dtype_kind(e: ir.Expr) -> str:
-    return DTYPES[e.dtype].kind
-
-
-def _constant_fits(c: ir.Const) -> bool:
-    """Whether the value is one of its dtype."""
-    if c.dtype not in DTYPES:
-        return False
-    d = DTYPES[c.dtype]
-    if d.kind == "f":
-        return isinstance(c.value, (int, float))
-    return math.isfinite(c.value) and c.value == int(c.value) and d.low <= c.value <= d.high
-
-
-class LoopVerifier(ExpressionVerifier):
-    """Checks loops: ranges, accumulators, widths; keeps track of the enclosing loops."""
-
-    def __init__(self, kernel: ir.Kernel, stage: Stage) -> None:
-        super().__init__(kernel, stage)
-        self.loops = 0  # enclosing scalar loops within the kernel or the vector loop
-        self.counts: set[str] = set()  # accumulators in scope that may count appends
-
-    def block(self, body: Iterable[ir.Stmt]) -> None:
-        """Require the statements of a block to be well-formed."""
-        raise NotImplementedError
-
     def value(self, e: ir.Expr) -> None:
         """Require `e` to be well-formed, and scalar or as wide as the enclosing vector loop."""
         self.expr(e)
-        require(e.lanes in (1, self.width), e, self.misfit(e.lanes))
+        _require(e.lanes in (1, self.width), e, self.misfit(e.lanes))
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -190,26 +209,26 @@ class LoopVerifier(ExpressionVerifier):
     def unbound(self, node: ir.Node, name: str) -> None:
         """Require `name` to be unbound."""
         is_bound = name in self.names or name in self.arrays
-        require(not is_bound, node, f"{name} is bound already")
+        _require(not is_bound, node, f"{name} is bound already")
 
     def loop(self, s: ir.LoopLike) -> None:
         """Require a loop of any kind to be well-formed; its accumulators stay in scope."""
         if isinstance(s, ir.Loop | ir.VecLoop | ir.PredLoop) and s.parallel:
             reason = parallel_obstacle(s, self.kernel)
-            require(reason is None, s, f"the loop is not parallel: {reason}")
+            _require(reason is None, s, f"the loop is not parallel: {reason}")
         if isinstance(s, ir.Loop | ir.VecLoop) and s.undoes:
             reason = undo_obstacle(s, self.kernel) if s.parallel else "it is not parallel"
-            require(reason is None, s, f"the loop cannot be undone: {reason}")
+            _require(reason is None, s, f"the loop cannot be undone: {reason}")
         match s:
             case ir.Loop():
                 self.range(s.range)
                 self.scalar_loop(s, {s.var: INDEX})
             case ir.Zip():
                 self.range(s.range)
-                require(s.streams, s, "a zip has streams")
+                _require(s.streams, s, "a zip has streams")
                 for x in s.streams:
                     p = self.array(s, x.array)
-                    require((p.rank, p.dtype) == (1, x.dtype), s, f"{x.array} is not {x.dtype}[:]")
+                    _require((p.rank, p.dtype) == (1, x.dtype), s, f"{x.array} is not {x.dtype}[:]")
                 self.scalar_loop(s, {s.var: INDEX, **{x.name: x.dtype for x in s.streams}})
             case ir.While():
                 self.scalar_loop(s, {})
@@ -224,7 +243,7 @@ class LoopVerifier(ExpressionVerifier):
         """Require scalar ends and a step that is not 0."""
         for e in range_bounds(r):
             self.scalar(e, INDEX, "an end of a range")
-        require(isinstance(r, ir.Interval) or r.step != 0, r, "a range has a step")
+        _require(isinstance(r, ir.Interval) or r.step != 0, r, "a range has a step")
 
     def scalar_loop(self, s: ir.Loop | ir.Zip | ir.While, body_names: dict[str, str]) -> None:
         """Check a scalar loop whose body also has the names `body_names`."""
@@ -257,22 +276,22 @@ class LoopVerifier(ExpressionVerifier):
         for a in s.accs:
             self.expr(a.step)
             carried = a.step.dtype, a.step.lanes
-            require(
+            _require(
                 carried == self.names[a.name], s, f"{a.name} starts and steps as different types"
             )
 
     def scan(self, s: ir.Scan) -> None:
         """Check a scan: scalar, an operation that reduces, and a written array of rank 1."""
-        require(self.width is None, s, "a scan is not a vector's business")
+        _require(self.width is None, s, "a scan is not a vector's business")
         self.range(s.range)
         self.scalar(s.init, s.value.dtype, "a scan's start")
         with self.scope():
             self.bind(s, s.var, INDEX)
             self.scalar(s.value, s.init.dtype, "a scan's value")
             self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype))
-            require(OPS[s.op].reduces, s, "the operation is no reduction")
+            _require(OPS[s.op].reduces, s, "the operation is no reduction")
             p = self.array(s, s.array)
-            require((p.rank, p.dtype, p.written) == (1, s.value.dtype, True), s, "no array for it")
+            _require((p.rank, p.dtype, p.written) == (1, s.value.dtype, True), s, "no array for it")
         self.bind(s, s.acc, s.init.dtype)
 
     def vector_loop(self, s: ir.VecLoop | ir.PredLoop) -> None:
@@ -298,7 +317,7 @@ class LoopVerifier(ExpressionVerifier):
             if isinstance(s, ir.PredLoop):
                 self.value(s.pred)
                 mask = (s.pred.dtype, s.pred.lanes) == ("bool", s.width)
-                require(mask, s, "the predicate is a bool for each lane")
+                _require(mask, s, "the predicate is a bool for each lane")
             self.block(s.body)
             self.steps(s)
         self.accs(s, lanes_after)
@@ -307,68 +326,17 @@ class LoopVerifier(ExpressionVerifier):
 
     def shape(self, s: ir.VecLoop | ir.PredLoop) -> None:
         """Check width, group and mask form of a vector loop."""
-        require(self.stage != "scalar", s, "no vectors yet")
-        require(self.width is None, s, "a vector loop in a vector loop")
-        require(isinstance(s.range, ir.Interval), s, "a vector loop has step 1")
-        require(s.width == "W" or _power_of_two(s.width), s, "a width is W or a power of two")
-        require(s.group is None or _power_of_two(s.group), s, "a group is a power of two")
+        _require(self.stage != "scalar", s, "no vectors yet")
+        _require(self.width is None, s, "a vector loop in a vector loop")
+        _require(isinstance(s.range, ir.Interval), s, "a vector loop has step 1")
+        _require(s.width == "W" or _power_of_two(s.width), s, "a width is W or a power of two")
+        _require(s.group is None or _power_of_two(s.group), s, "a group is a power of two")
         folds = any(a.name not in advanced_accums(s) for a in s.accs)
-        require(s.group or not folds, s, "an accumulator needs a group")
+        _require(s.group or not folds, s, "an accumulator needs a group")
         if self.stage == "legal":
-            require(isinstance(s.width, int), s, "the width is not chosen")
-            require(not s.group or s.group % int(s.width) == 0, s, "a group is whole registers")
-            require(not isinstance(s, ir.PredLoop) or s.form, s, "the mask form is not chosen")
-
-
-def _power_of_two(n: object) -> bool:
-    return isinstance(n, int) and n > 0 and n & (n - 1) == 0
-
-
-def verify(kernel: ir.Kernel, stage: Stage) -> None:
-    """Raise VerifyError, with the reason and the text of the node, where `kernel` is not
-    well-formed at `stage`: a bug in the pass that made it.
-
-    At every stage:
-
-    - a name is bound before it is read, and once in its scope;
-    - operands and results have the dtypes of `op_table.OPS`, and equally many lanes;
-    - an access has one subscript for each axis, and only a ``mut`` array is stored to;
-    - what a loop is marked with holds: of a ``parallel`` loop, that its iterations are independent
-      (`parallel_obstacle`); of one that ``undoes``, that it can (`undo_obstacle`).
-
-    ``"scalar"``, before `vectorize`: no vectors. ``"vector"``, after it: vector loops, of width
-    ``W`` or a number. ``"legal"``, after the target's legalization: each width is a number, each
-    predicated loop has a mask form, and nothing is computed in a storage-only dtype.
-
-    The pipeline calls this after each stage under ``TRANSPILE_CHECK`` (`pipeline.run_stages`).
-    """
-    _verify_params(kernel)
-    verifier = _StatementVerifier(kernel, stage)
-    for guard in kernel.guards:
-        verifier.guard(guard)
-    require(set(kernel.strict) <= set(STATUS), kernel, "strict names no class of STATUS")
-    verifier.block(kernel.body)
-
-
-def _verify_params(kernel: ir.Kernel) -> None:
-    """Require consistent parameters: rank, unit axis and strides."""
-    require(len({p.name for p in kernel.params}) == len(kernel.params), kernel, "parameters differ")
-    for p in kernel.params:
-        require(p.dtype in DTYPES, p, "no such dtype")
-        if p.rank is None:
-            require(p.unit is None and not p.written, p, "a scalar has no axes and is not written")
-        else:
-            require(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
-            require(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
-            require(p.written or not p.owned, p, "what is owned may be written")
-            require(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
-            known = [step for step in p.steps if step is not None]
-            require(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
-                 "known steps are larger than one")
-
-
-class _StatementVerifier(LoopVerifier):
-    """Checks statements, and the blocks and guards of a kernel."""
+            _require(isinstance(s.width, int), s, "the width is not chosen")
+            _require(not s.group or s.group % int(s.width) == 0, s, "a group is whole registers")
+            _require(not isinstance(s, ir.PredLoop) or s.form, s, "the mask form is not chosen")
 
     def guard(self, g: ir.Guard | ir.Disjoint) -> None:
         """Require the condition of a guard, or the two arrays of a `Disjoint`."""
@@ -376,7 +344,8 @@ class _StatementVerifier(LoopVerifier):
             case ir.Guard(cond):
                 self.scalar(cond, "bool", "a guard")
             case ir.Disjoint(a, b):
-                require(a != b and {a, b} <= set(self.arrays), g, "two array parameters are needed")
+                are_two = a != b and {a, b} <= set(self.arrays)
+                _require(are_two, g, "two array parameters are needed")
             case _:
                 assert_never(g)
 
@@ -392,13 +361,13 @@ class _StatementVerifier(LoopVerifier):
                 self.value(value)
                 self.bind(s, name, value.dtype, value.lanes)
             case ir.Local(name, dtype, length, lanes):
-                require(dtype in DTYPES and length > 0, s, "rows of some dtype are needed")
-                require(lanes is None or lanes == self.width, s, "rows are as wide as vectors")
+                _require(dtype in DTYPES and length > 0, s, "rows of some dtype are needed")
+                _require(lanes is None or lanes == self.width, s, "rows are as wide as vectors")
                 self.unbound(s, name)
                 self.arrays = {**self.arrays, name: s.param}
             case ir.Bits(name, array):
                 p = self.array(s, array)
-                require(p.owned and p.dtype == "bool", s, f"{array} is not own(bool[...])")
+                _require(p.owned and p.dtype == "bool", s, f"{array} is not own(bool[...])")
                 self.unbound(s, name)
                 self.arrays = {**self.arrays, name: p}
             case ir.Store(array, index, value, _, axis, step):
@@ -408,47 +377,47 @@ class _StatementVerifier(LoopVerifier):
                 self.subscripts(s, array, index, value.lanes, axis, step)
             case ir.Append(array, count):
                 self.stored(s, array)
-                require(self.arrays[array].rank == 1, s, "appends go to arrays of rank 1")
-                require(count in self.counts, s, f"{count} is no {INDEX} accumulator around")
+                _require(self.arrays[array].rank == 1, s, "appends go to arrays of rank 1")
+                _require(count in self.counts, s, f"{count} is no {INDEX} accumulator around")
             case ir.Prefix():
                 self.prefix(s)
             case ir.Check(cond, code):
                 self.value(cond)
-                require(cond.dtype == "bool", s, "a check is a bool")
-                require(code in STATUS, s, "no such status")
+                _require(cond.dtype == "bool", s, "a check is a bool")
+                _require(code in STATUS, s, "no such status")
             case ir.If():
                 self.branches(s)
             case ir.Break(cond):
-                require(self.loops, s, "no loop to leave")
+                _require(self.loops, s, "no loop to leave")
                 self.scalar(cond, "bool", "a break's condition")
             case ir.Return():
-                require(self.width is None, s, "a vector loop runs to its end")
+                _require(self.width is None, s, "a vector loop runs to its end")
             case _:
                 self.loop(s)
 
     def stored(self, s: ir.Store | ir.Append, array: str) -> None:
         """Require a value and mask that may be stored to `array`, by every lane of the loop."""
         self.value(s.value)
-        require(self.array(s, array).written, s, f"{array} is not mut")
-        require(self.arrays[array].dtype == s.value.dtype, s, f"{array} holds another dtype")
-        require(s.value.lanes == (self.width or 1), s, "each lane of a loop stores, or none")
+        _require(self.array(s, array).written, s, f"{array} is not mut")
+        _require(self.arrays[array].dtype == s.value.dtype, s, f"{array} holds another dtype")
+        _require(s.value.lanes == (self.width or 1), s, "each lane of a loop stores, or none")
         if s.mask:
             self.value(s.mask)
             is_mask = s.mask.dtype == "bool" and s.mask.lanes == s.value.lanes
-            require(is_mask, s, "a mask is a bool for each lane")
+            _require(is_mask, s, "a mask is a bool for each lane")
 
     def prefix(self, s: ir.Prefix) -> None:
         """Check a `Prefix` and bind its results."""
         self.value(s.value)
-        require(self.width is not None and s.value.lanes == self.width, s, "a prefix is of lanes")
-        require(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
+        _require(self.width is not None and s.value.lanes == self.width, s, "a prefix is of lanes")
+        _require(self.names.get(s.acc) == (s.value.dtype, 1), s, f"{s.acc} is no accumulator of it")
         self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype, s.value.lanes))
-        require(OPS[s.op].reduces, s, "the operation is no reduction")
+        _require(OPS[s.op].reduces, s, "the operation is no reduction")
         if s.factor is not None:
             self.value(s.factor)
             same_type = (s.factor.dtype, s.factor.lanes) == (s.value.dtype, s.value.lanes)
             is_sum = s.op == "add" and DTYPES[s.value.dtype].kind == "f"
-            require(same_type and is_sum, s, "factors are floats like the values that are added")
+            _require(same_type and is_sum, s, "factors are floats like the values that are added")
         for name in (s.name, s.before) if s.before else (s.name,):
             self.bind(s, name, s.value.dtype, s.value.lanes)
 
@@ -465,5 +434,23 @@ class _StatementVerifier(LoopVerifier):
                     self.value(e)
         for y in s.yields:
             same_type = (y.then.dtype, y.then.lanes) == (y.orelse.dtype, y.orelse.lanes)
-            require(same_type, s, f"the branches differ in what {y.name} is")
+            _require(same_type, s, f"the branches differ in what {y.name} is")
             self.bind(s, y.name, y.then.dtype, y.then.lanes)
+
+
+def _dtype_kind(e: ir.Expr) -> str:
+    return DTYPES[e.dtype].kind
+
+
+def _constant_fits(c: ir.Const) -> bool:
+    """Whether the value is one of its dtype."""
+    if c.dtype not in DTYPES:
+        return False
+    d = DTYPES[c.dtype]
+    if d.kind == "f":
+        return isinstance(c.value, (int, float))
+    return math.isfinite(c.value) and c.value == int(c.value) and d.low <= c.value <= d.high
+
+
+def _power_of_two(n: object) -> bool:
+    return isinstance(n, int) and n > 0 and n & (n - 1) == 0

@@ -58,7 +58,7 @@ def shared_array(value: Any, dtype: str) -> np.ndarray:
     copy: what the kernel stores is stored in `value`. ``dtype``: its `packed_dtype`.
 
     As long as the array lives, an array.array cannot change its length (BufferError), so wrappers
-    drop it before they call the original (`PrologueSource.release_memory`).
+    drop it before they call the original (`python_wrapper._WrapperSource.release_memory`).
     """
     return np.asarray(value).view(DTYPES[dtype].numpy)
 

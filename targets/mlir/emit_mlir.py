@@ -14,9 +14,10 @@ from loopir.op_table import GUARD_SHIFT
 from loopir.passes.canonical.promote_f16 import promote_f16
 
 from .mlir_alias_checks import MemoryExtent, disjoint_check
+from .mlir_expressions import MlirBuilder
 from .mlir_ops import element_type
 from .mlir_prelude import prelude_functions
-from .mlir_statements import STATE, StatementBuilder
+from .mlir_statements import STATE, emit_block, state_values
 
 __all__ = ["emit"]
 
@@ -31,7 +32,7 @@ def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
     Raises `NoMlirForm` for an operation that cannot be written in MLIR.
     """
     kernel = promote_f16(kernel)
-    w = StatementBuilder(kernel, reassociate)
+    w = MlirBuilder(kernel, reassociate)
     params = ", ".join(f"{_param(p, w)}: {_type(p)}" for p in kernel.params)
     [status] = _guarded(0, w, {})
     name = f"func.func @{kernel.name}({params}) -> i64 {{"
@@ -40,7 +41,7 @@ def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
     return "".join(aliases.values()) + text + prelude_functions(text)
 
 
-def _param(p: ir.Param, w: StatementBuilder) -> str:
+def _param(p: ir.Param, w: MlirBuilder) -> str:
     """The value name of the parameter `p`, recorded as a scalar or as an array."""
     value = w.name(p.name, _type(p))
     (w.names if p.rank is None else w.places)[p.name] = value
@@ -62,7 +63,7 @@ def _memref(p: ir.Param) -> str:
     return f"memref<{'?x' * p.rank}{element_type(p.dtype)}, strided<[{strides}], offset: ?>>"
 
 
-def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
+def _guarded(first: int, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
     """The status: of the first failing guard from number `first` on, or of the body if all hold.
 
     A guard that reads memory is evaluated only after those before it.
@@ -70,7 +71,9 @@ def _guarded(first: int, w: StatementBuilder, extents: dict[str, MemoryExtent]) 
     guards = w.kernel.guards
     if first == len(guards):
         w.names[STATE] = w.integer(0)
-        return w.block(w.kernel.body, lambda: w.state([STATE]), lambda: w.state([STATE]))
+        return emit_block(
+            w, w.kernel.body, lambda: state_values(w, [STATE]), lambda: state_values(w, [STATE])
+        )
     memory_readers = (k for k in range(first + 1, len(guards)) if _reads_memory(guards[k]))
     last = next(memory_readers, len(guards))
     flags = [_guard_value(g, w, extents) for g in guards[first:last]]
@@ -88,7 +91,7 @@ def _reads_memory(n: ir.Node) -> bool:
 
 
 def _guard_value(
-    g: ir.Guard | ir.Disjoint, w: StatementBuilder, extents: dict[str, MemoryExtent]
+    g: ir.Guard | ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExtent]
 ) -> str:
     """The condition that the guard `g` holds."""
     match g:

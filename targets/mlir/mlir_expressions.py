@@ -13,28 +13,34 @@ import numpy as np
 
 from loopir import nodes as ir
 from loopir.dtypes import DTYPES, INDEX
-from loopir.nodes import Const, Param, assert_never
+from loopir.nodes import Const, Kernel, assert_never
 from loopir.op_table import OPS
 
 from .mlir_ops import CASTS, element_type, instruction
 from .mlir_prelude import INFINITY, prelude_function
 
-__all__ = ["MlirBuilder", "ExpressionBuilder"]
+__all__ = ["MlirBuilder"]
+
+
+_ON_INDICES = ("add", "sub", "mul", "min", "max", "minimum", "maximum")
 
 
 class MlirBuilder:
-    """The lines of one function, and the values that they define: ``%name`` with its type.
+    """The state of writing one function: its lines, and the values that they define, ``%name`` with
+    its type. `value` writes an expression.
 
-    Constants and lengths are defined once, at the head of the function.
+    Constants and lengths are defined once, at the head of the function. An i64 may be represented
+    as an ``index``. ``reassociate``: sums of floats may be added in any order.
     """
 
-    def __init__(self, params: tuple[Param, ...]) -> None:
+    def __init__(self, kernel: Kernel, reassociate: bool) -> None:
+        self.kernel, self.reassociate = kernel, reassociate
         self.lines: list[str] = []
         self.head: list[str] = []
         self.firsts: dict[str, str] = {}  # text → value, of lines at the head
         self.types: dict[str, str] = {}
         self.taken: dict[str, int] = {}
-        self.arrays = {p.name: p for p in params if p.rank is not None}
+        self.arrays = {p.name: p for p in kernel.params if p.rank is not None}
         self.places: dict[str, str] = {}  # array → value
         self.names: dict[str, str] = {}  # scalar → value
 
@@ -75,6 +81,10 @@ class MlirBuilder:
         if type_ == "i1":
             return self.first(f"arith.constant {text}", type_, text)
         return self.first(f"arith.constant {text} : {type_}", type_, f"c{text}_{type_}")
+
+    def integer(self, value: int) -> str:
+        """The value of an i64 constant."""
+        return self.constant(Const(value, INDEX))
 
     def number(self, value: int) -> str:
         """A constant of type index."""
@@ -120,31 +130,6 @@ class MlirBuilder:
         self.lines += [f"{shown}scf.if {cond}{result_types} {{", *then_lines]
         self.lines += [*(["} else {", *else_lines] if else_lines else []), "}"]
         return results
-
-
-def _constant_text(c: Const) -> str:
-    """The literal of a constant; unsigned integers as signed ones."""
-    d = DTYPES[c.dtype]
-    if d.kind == "b":
-        return "true" if c.value else "false"
-    if d.kind != "f":
-        return str(int(c.value) - ((int(c.value) > d.high // 2) << d.bits if d.kind == "u" else 0))
-    with np.errstate(all="ignore"):
-        value = float(d.numpy.type(c.value))
-    if math.isfinite(value):
-        digits, _, power = repr(value).partition("e")
-        whole = digits if "." in digits else f"{digits}.0"
-        return f"{whole}e{power}" if power else whole
-    infinity = INFINITY[d.bits]
-    sign = math.copysign(1, value) < 0
-    return hex(infinity | infinity >> 1 if math.isnan(value) else infinity | sign << d.bits - 1)
-
-
-_ON_INDICES = ("add", "sub", "mul", "min", "max", "minimum", "maximum")
-
-
-class ExpressionBuilder(MlirBuilder):
-    """Builds the values of expressions. An i64 may be represented as an ``index``."""
 
     def value(self, e: ir.Expr) -> str:
         """The value of `e`, of the MLIR type of its dtype."""
@@ -224,3 +209,21 @@ class ExpressionBuilder(MlirBuilder):
         """``%x[%i, %j]``, and the array's type."""
         place = self.places[array]
         return f"{place}[{', '.join(map(self.index, index))}]", self.types[place]
+
+
+def _constant_text(c: Const) -> str:
+    """The literal of a constant; unsigned integers as signed ones."""
+    d = DTYPES[c.dtype]
+    if d.kind == "b":
+        return "true" if c.value else "false"
+    if d.kind != "f":
+        return str(int(c.value) - ((int(c.value) > d.high // 2) << d.bits if d.kind == "u" else 0))
+    with np.errstate(all="ignore"):
+        value = float(d.numpy.type(c.value))
+    if math.isfinite(value):
+        digits, _, power = repr(value).partition("e")
+        whole = digits if "." in digits else f"{digits}.0"
+        return f"{whole}e{power}" if power else whole
+    infinity = INFINITY[d.bits]
+    sign = math.copysign(1, value) < 0
+    return hex(infinity | infinity >> 1 if math.isnan(value) else infinity | sign << d.bits - 1)

@@ -73,7 +73,7 @@ from .stub_functions import (
     make_stub,
 )
 
-__all__ = ["PrologueSource", "source_bindings", "make_binding_test", "make_wrapper"]
+__all__ = ["source_bindings", "make_binding_test", "make_wrapper"]
 
 _HELPERS: dict[str, Any] = {
     "abs": abs, "bool": bool, "float": float, "greatest": greatest, "int": int, "least": least,
@@ -90,8 +90,8 @@ class _Mismatch(Exception):
     """The call does not match what the kernel was compiled for."""
 
 
-class PrologueSource:
-    """The source of a wrapper's first part, and the values of helper names in it.
+class _WrapperSource:
+    """The source of one wrapper, and the values of helper names in it.
 
     ``helpers``: objects by the generated names (``_tp_…``) that the source uses, which become cells
     of the wrapper. ``forwarded``: source of an argument list that forwards all arguments;
@@ -328,80 +328,6 @@ class PrologueSource:
             yield f"    raise {self.add_helper('e', _Mismatch)}"
         yield from (f"_tpv_{b.name} = {self.object_name(b.of.name)}.{b.part}" for b in parts)
 
-
-def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
-    """The bindings, with each complex number in place of its parts."""
-    return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
-
-
-def make_binding_test(
-    function: FunctionType, interface: KernelInterface
-) -> Callable[[Arguments], bool]:
-    """The test by which a variant is chosen (`Variant.applies`): a function that tells whether the
-    kernel is right for what the global and closure names that it depends on mean now. For a kernel
-    that calls ``np.sqrt`` and reads a global ``WEIGHTS``, it returns the value of::
-
-        np.sqrt is _tp_r0 and _tp_f1(WEIGHTS) == _tp_t2       # `type_of`, and the type it had
-
-    - Functions, classes and constants were compiled in: they must be the same objects;
-    - arrays, numbers and lists are read at each call: they must be of the same types.
-
-    It takes the arguments of the call, since a guarded name may be a member of one.
-    """
-    source = _WrapperSource(function, interface)
-    conditions = source.identity_guards()
-    for b in source_bindings(interface.bindings):
-        match b:
-            case Captured(name, ty) | Field(array=name, of=ty, captured=True):
-                reader = source.add_helper("f", type_of)
-                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
-            case ListItems(_, name, ty, captured=True):
-                reader = source.add_helper("f", global_type)
-                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
-    return make_condition(
-        function, source.captures(), " and ".join(conditions) or "True", source.cells()
-    )
-
-
-def make_wrapper(
-    function: FunctionType,
-    interface: KernelInterface,
-    fast: Callable[..., int],
-    *,
-    fallback: Callable[[str, Arguments], Callable[..., Any]],
-    judge: Callable[[int, tuple[Any, ...], Snapshot], str | None],
-    calls: CellType,
-    capacity: np.ndarray[Any, Any] | None = None,
-) -> FunctionType:
-    """The Python wrapper: a generated function with the parameters of `function`, which performs a
-    call by the kernel ``fast``; the module's docstring has an example. `Variant.attach` makes it,
-    and uses it for calls that C cannot perform.
-
-    - ``fast(*parameters)``: checks and unpacks its arguments, runs the kernel, returns the status;
-    - ``judge(status, given, saved)``: for a status that is not 0. None if the result is valid; else
-      it has restored the arrays in the snapshot `saved`, and returns the code of the reason;
-    - ``fallback(code, values)``: the function to call instead, mostly the original, after `judge`
-      has returned a code, or with the code "" if the arguments do not fit;
-    - ``calls``: the cell in which valid results are counted;
-    - ``capacity``: how many items the lists that the kernel makes have room for; an array, as the
-      builtin in C reads it, too. Where the room was too small, the wrapper enlarges it and calls
-      itself again, by the name ``_tp_again`` (`list_capacity`).
-    """
-    source = _WrapperSource(function, interface)
-    if interface.overflow_slot is not None and capacity is not None:
-        source.helpers["_tp_room"] = capacity
-    callbacks = {"_tp_fast": fast, "_tp_fallback": fallback, "_tp_judge": judge}
-    body = [*source.body()]
-    helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
-    itself = CellType()
-    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": itself})
-    itself.cell_contents = wrapper
-    return wrapper
-
-
-class _WrapperSource(PrologueSource):
-    """The source of one wrapper, and the values of helper names in it."""
-
     def body(self) -> Iterator[str]:
         """The statements of the wrapper."""
         yield "nonlocal _tp_calls"
@@ -509,3 +435,73 @@ class _WrapperSource(PrologueSource):
             if interface.rewrites
             else f"{cheap} and {self.add_helper('f', any_same_memory)}(({pairs}))"
         )
+
+
+def source_bindings(bindings: Iterable[Binding]) -> list[Binding]:
+    """The bindings, with each complex number in place of its parts."""
+    return list(dict.fromkeys(b.of if isinstance(b, ComplexPart) else b for b in bindings))
+
+
+def make_binding_test(
+    function: FunctionType, interface: KernelInterface
+) -> Callable[[Arguments], bool]:
+    """The test by which a variant is chosen (`Variant.applies`): a function that tells whether the
+    kernel is right for what the global and closure names that it depends on mean now. For a kernel
+    that calls ``np.sqrt`` and reads a global ``WEIGHTS``, it returns the value of::
+
+        np.sqrt is _tp_r0 and _tp_f1(WEIGHTS) == _tp_t2       # `type_of`, and the type it had
+
+    - Functions, classes and constants were compiled in: they must be the same objects;
+    - arrays, numbers and lists are read at each call: they must be of the same types.
+
+    It takes the arguments of the call, since a guarded name may be a member of one.
+    """
+    source = _WrapperSource(function, interface)
+    conditions = source.identity_guards()
+    for b in source_bindings(interface.bindings):
+        match b:
+            case Captured(name, ty) | Field(array=name, of=ty, captured=True):
+                reader = source.add_helper("f", type_of)
+                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
+            case ListItems(_, name, ty, captured=True):
+                reader = source.add_helper("f", global_type)
+                conditions.append(f"{reader}({name}) == {source.add_helper('t', ty)}")
+    return make_condition(
+        function, source.captures(), " and ".join(conditions) or "True", source.cells()
+    )
+
+
+def make_wrapper(
+    function: FunctionType,
+    interface: KernelInterface,
+    fast: Callable[..., int],
+    *,
+    fallback: Callable[[str, Arguments], Callable[..., Any]],
+    judge: Callable[[int, tuple[Any, ...], Snapshot], str | None],
+    calls: CellType,
+    capacity: np.ndarray[Any, Any] | None = None,
+) -> FunctionType:
+    """The Python wrapper: a generated function with the parameters of `function`, which performs a
+    call by the kernel ``fast``; the module's docstring has an example. `Variant.attach` makes it,
+    and uses it for calls that C cannot perform.
+
+    - ``fast(*parameters)``: checks and unpacks its arguments, runs the kernel, returns the status;
+    - ``judge(status, given, saved)``: for a status that is not 0. None if the result is valid; else
+      it has restored the arrays in the snapshot `saved`, and returns the code of the reason;
+    - ``fallback(code, values)``: the function to call instead, mostly the original, after `judge`
+      has returned a code, or with the code "" if the arguments do not fit;
+    - ``calls``: the cell in which valid results are counted;
+    - ``capacity``: how many items the lists that the kernel makes have room for; an array, as the
+      builtin in C reads it, too. Where the room was too small, the wrapper enlarges it and calls
+      itself again, by the name ``_tp_again`` (`list_capacity`).
+    """
+    source = _WrapperSource(function, interface)
+    if interface.overflow_slot is not None and capacity is not None:
+        source.helpers["_tp_room"] = capacity
+    callbacks = {"_tp_fast": fast, "_tp_fallback": fallback, "_tp_judge": judge}
+    body = [*source.body()]
+    helpers = source.cells() | {name: CellType(f) for name, f in callbacks.items()}
+    itself = CellType()
+    wrapper = make_stub(function, body, helpers | {"_tp_calls": calls, "_tp_again": itself})
+    itself.cell_contents = wrapper
+    return wrapper

@@ -42,7 +42,7 @@ PYTHON_TYPES: dict[str, type] = {"f64": float, "i64": int, "bool": bool}
 
 
 class WrapperNames(Protocol):
-    """The names of a wrapper (`python_wrapper.PrologueSource`): dtypes of its slots, names of
+    """The names of a wrapper (`python_wrapper._WrapperSource`): dtypes of its slots, names of
     bindings, and new helper names.
     """
 
