@@ -221,9 +221,9 @@ class _CacheBlocking:
         return count is None or count > self.length
 
     def stmt(self) -> Stmt:
-        """The panels, and the loop over strips around packing and rows; under the conditions of the
-        nest, and that there are rows. The loop over strips runs at least once, so that a sum
-        without terms is stored.
+        """The panels, and the loop over strips around packing and rows, in branches that test the
+        conditions of the nest and that there are rows. The loop over strips runs at least once, so
+        that a sum without terms is stored.
         """
         sum_loop, rows = self.nest.sum_loop, self.nest.rows
         assert isinstance(sum_loop.range, Interval)

@@ -58,12 +58,12 @@ def distribute(
     kernel: Kernel, *, reassociate: bool = True, machine: Machine = DEFAULT_MACHINE
 ) -> Kernel:
     """Move expensive computations that carry no dependence from a sequential loop to a vector loop
-    before it, which stores the values in a local array. It runs strip by strip, so that the array
-    stays in the L1 cache.
+    before it, which stores the values in a local array. The two loops take turns, one strip of
+    iterations at a time, so that the array stays in the L1 cache.
 
-    Only of a loop that cannot be vectorised as a whole (`vectorization_obstacle`), and only what
-    costs at least `MIN_WEIGHT`, such as an ``exp`` (`_IndependentPart`): a store and a load more
-    must pay. Before::
+    Only for a loop that cannot be vectorised as a whole (`vectorization_obstacle`), and only for
+    values that cost at least `MIN_WEIGHT`, such as an ``exp`` (`_IndependentPart`): the vector loop
+    must save more than the additional store and load cost. Before::
 
         def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):
             disjoint(x, h)

@@ -65,8 +65,9 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
 
     A loop over blocks whose accumulators only combine what each block has computed is distributed:
     the blocks run in any order and keep their results, then the accumulators take these in the
-    order of the blocks. So a sum has the same bits whoever computed its blocks. A search goes by
-    rounds of parts (`split_search`), the first of which is run alone.
+    order of the blocks. So a sum has the same bits whichever threads computed its blocks. A search
+    is divided into rounds of parts (`split_search`); one thread runs the first part before others
+    begin.
 
     A failed check may end the kernel in such a loop (`Kernel.stops`), and Python then raises at
     that iteration; but other threads may have stored for later iterations. So a loop with checks is
@@ -132,7 +133,7 @@ def loops_left_serial(
     parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
 
     def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
-        """Those among `body`."""
+        """The serial loops in `body`, each with the reason."""
         for s in body:
             match s:
                 case If(then=then, orelse=orelse):
@@ -266,13 +267,12 @@ class _Marker:
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """`s`, all of whose accumulators are reductions of integers or bools or extrema of floats,
-        as a distributed loop over blocks; None if it has others. The order of such terms does not
-        matter: of float extrema it has decided already which zero of several remains, and what a
-        NaN does, neither of which depends on the lane, or is corrected after the loop
-        (`vector.exact_extrema`).
+        as a distributed loop over blocks; None if it has others. The order of their terms does not
+        matter. For float extrema too: which of several zeros remains and what a NaN does either
+        does not depend on the lane, or is corrected after the loop (`vector.exact_extrema`).
 
-        After a vector loop an accumulator is a vector, which code reduces; this loop has scalars,
-        which ``totals`` puts in the place of what was reduced.
+        An accumulator of `s` is a vector, which code after `s` reduces horizontally. The new loop
+        has scalar accumulators; ``totals`` maps each of those horizontal reductions to its scalar.
         """
         uses = {a.name: _horizontal_reduction(a, self.kernel) for a in s.accs}
         tested = (s.pred,) if isinstance(s, PredLoop) else ()
@@ -380,8 +380,8 @@ class _Marker:
 
 
 def _horizontal_reduction(a: VecAccum, kernel: Kernel) -> HReduce | None:
-    """The one horizontal reduction by which `kernel` uses the vector `a` after its loop; None if
-    it uses it in another way, too.
+    """The horizontal reduction by which `kernel` uses the vector accumulator `a` after its loop;
+    None if `kernel` uses `a` there in several ways, or in any other way.
     """
     reduced = {n for n in walk(kernel) if isinstance(n, HReduce) and _is_named(n.value, a.name)}
     uses = sum(_is_named(n, a.name) for n in walk(kernel))
@@ -398,9 +398,13 @@ def _is_named(n: Node, name: str) -> bool:
 
 
 def _is_exact(use: HReduce, a: VecAccum, others: Collection[str]) -> bool:
-    """Whether blocks, each of which starts as `a` does, may be reduced in any order by `use`: its
-    step is that operation of `a` and a term, without the accumulators `others`, and a block's start
-    changes nothing, however often it is a term.
+    """Whether the loop of `a` may be cut into blocks that all start with the initial value of `a`,
+    and whose results are reduced by `use` in any order, without a change of the result:
+
+    - the step of `a` is the operation of `use` on `a` and a term that reads none of the
+      accumulators `others`;
+    - to repeat the initial value changes nothing: the operation is idempotent, or it is the neutral
+      element.
     """
     if not names_read(a.step).isdisjoint(others) or not _is_step(a.step, use.op, a.name):
         return False
@@ -434,8 +438,9 @@ _IDEMPOTENT = frozenset(
 def _partition(
     body: Iterable[Stmt], carried: set[str]
 ) -> tuple[list[Stmt] | None, list[Stmt]]:
-    """The statements of `body` that compute without the accumulators `carried`, and the assignments
-    that use these; None for the first if other statements do.
+    """`body` in two parts: the statements that do not depend on the accumulators `carried`, and the
+    assignments that do. The first is None if other statements than scalar assignments without loads
+    depend on these.
     """
     work: list[Stmt] = []
     combining: list[Stmt] = []
@@ -452,7 +457,9 @@ def _partition(
 
 
 def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
-    """The names that `work` binds and `code` reads; none if one is no scalar, or `code` loads."""
+    """The names that `work` binds and `code` reads; an empty list if one of them is no scalar, or
+    `code` has a load.
+    """
     bound = bound_names(*work) if work else frozenset()
     found: dict[str, Var] = {}
     for part in code:

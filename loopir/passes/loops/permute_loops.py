@@ -281,8 +281,8 @@ def _contiguous_sum_last(
     nest: _PerfectNest, parallel: list[Loop], sequential: list[Loop], kernel: Kernel
 ) -> list[Loop] | None:
     """The loop of the sums moved innermost, if fewer accesses have a stride along it than along the
-    innermost loop; else None. Of recurrences that are no reductions the order stays: each step
-    waits for the one before, and those of neighbours, which are independent, fill the time.
+    innermost loop; else None. Recurrences that are no reductions keep their order: each step waits
+    for the one before, and meanwhile the independent steps of neighbouring elements can run.
 
         for j: for i: y[i] += a[i, j] * x[j]          j i → i j: a is contiguous along j
         for i: for j: y[j] += a[i, j]                 as it is: along i, a would have a stride
@@ -332,8 +332,8 @@ def _is_best_summed(
 def _with_sums_in_registers(
     nest: _PerfectNest, order: Sequence[Loop], kernel: Kernel
 ) -> list[Loop] | None:
-    """The loops of the nest in this order as `promote` will make them; None if what its innermost
-    loop then carries are not all reductions.
+    """The loops of the nest in this order as `promote` will make them; None if an accumulator of
+    the innermost loop is then no reduction.
     """
     promoted = simplify(promote(replace(kernel, body=(nest.in_order(order),))))
     loops = [n for n in walk(promoted) if isinstance(n, Loop)]

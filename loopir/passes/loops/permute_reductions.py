@@ -200,8 +200,8 @@ def _may_permute(
 
     - every accumulator is a reduction, of which another order of the terms gives the same result,
       or a float sum or product and `reassociate`;
-    - the innermost loop can be vectorised, and is long for all that is known: a fold that stays
-      scalar keeps the order of the source (`keep_fold_order`).
+    - the innermost loop can be vectorised, and is not known to be short: a fold that stays scalar
+      must keep the order of the source (`keep_fold_order`).
     """
     last = permuted[-1]
     if is_constant(_has_long_rows(last), False):

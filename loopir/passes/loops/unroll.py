@@ -50,7 +50,7 @@ def unroll(kernel: Kernel) -> Kernel:
 
 def is_fully_unrolled(loop: Loop) -> bool:
     """Whether `unroll` replaces `loop` by copies of its body: its trip count is a constant of at
-    most `MAX_TRIPS`, all copies together have at most `MAX_NODES` nodes, and it `_can_unroll`.
+    most `MAX_TRIPS`, all copies together have at most `MAX_NODES` nodes, and `_can_unroll` holds.
     Fusion asks this as well, since such a loop will not be there when loops are permuted.
     """
     count = constant_trip_count(loop.range) if isinstance(loop.range, Interval) else None

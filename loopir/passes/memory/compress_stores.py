@@ -14,9 +14,9 @@ __all__ = ["compress_stores"]
 
 
 def compress_stores(kernel: Kernel) -> Kernel:
-    """Turn a store at a counter, which the same branch increments, into an append, of which a
-    vector loop can execute all active lanes together. `_as_compress_store` decides: the counter
-    must have no other use in the loop.
+    """Turn a store at a counter, which the same branch increments, into an append, which a vector
+    loop can execute for all active lanes together. `_as_compress_store` decides: the counter must
+    have no other use in the loop.
 
     The append has ``only=True``: it writes no more elements than it appends, since what is behind
     them belongs to the caller. (The ``append`` of a list is an `Append` from lowering on, and may

@@ -67,12 +67,12 @@ def fixed_order_recurrences(kernel: Kernel, *, reassociate: bool = True) -> Kern
     that value, in a loop that can be vectorised without the accumulator.
 
     The step must be cheap (`MAX_WEIGHT`) and depend on the iteration's number alone, or be another
-    such accumulator: then it is the value two iterations before. A step that keeps the value where
-    it is equal, or where the loop ends, counts as unconditional. What it loads must not be
-    overwritten until it is read. The first iterations read initial values; unless these are the
-    elements before the first one (``x[0]`` above), a loop of its own has these iterations. The
-    value after the loop, if it is read, comes from the last iteration, as in `exit_values`; a loop
-    that is left early is left alone then.
+    such accumulator: then it is the value two iterations before. A step that keeps the old value
+    only where the new one is equal, or where the loop ends, counts as unconditional. What the step
+    loads must not be overwritten before the value is read. The first iterations read initial
+    values. They become a loop of their own, unless the initial values are the elements before the
+    first one (``x[0]`` at the top of this module). The value after the loop, if it is read, comes
+    from the last iteration, as in `exit_values`; a loop that may be left early is then not changed.
 
     Not in a nest of which another loop is better vectorised (`best_vector_loops`). Before::
 
@@ -161,8 +161,8 @@ def _without_recurrences(
 
 
 def _behind(loop: Loop, peeled: int) -> Loop:
-    """`loop` without its first iterations. One that is left early begins at 0 again, as
-    `vectorize_search` assumes.
+    """`loop` without its first iterations. If it may be left early, its variable starts from 0
+    again, as `vectorize_search` assumes.
     """
     assert isinstance(loop.range, Interval)
     lo, hi = loop.range.lo, loop.range.hi
@@ -184,8 +184,8 @@ def _is_vectorizable(loop: Loop, kernel: Kernel, reassociate: bool) -> bool:
 
 
 def _may_recur(acc: Accum, loop: Loop) -> bool:
-    """Whether `acc` is read in `loop`, and may step to a value of the iteration: a quick test
-    before branches are converted.
+    """Whether `acc` is read in `loop`, and its step may be a value that depends on no accumulator,
+    or another accumulator: a quick test before branches are converted.
     """
     others = (a.step for a in loop.accs if a is not acc)
     if acc.name not in names_read(*loop.body, *others):
@@ -199,7 +199,8 @@ def _may_recur(acc: Accum, loop: Loop) -> bool:
             values[n.name] = (n.then, n.orelse)
 
     def may_be_of_iteration(e: Expr) -> bool:
-        """Whether one of the expressions that `e` may be reads no accumulator, or is another one.
+        """Whether `e`, or an expression that it may stand for on some path, reads no accumulator,
+        or is another accumulator than `acc`.
         """
         match e:
             case Var(name) if name in accs:
@@ -215,8 +216,8 @@ def _may_recur(acc: Accum, loop: Loop) -> bool:
 
 
 def _recurrences(loop: Loop, kernel: Kernel) -> list[_Recurrence]:
-    """The recurrences of `loop`, whose body is straight-line code; those that others step to come
-    first.
+    """The recurrences of `loop`, whose body is straight-line code. A recurrence comes after those
+    that its step reads.
     """
     found: dict[str, _Recurrence] = {}
     values = {s.name: s.value for s in loop.body if isinstance(s, Assign)}
@@ -255,8 +256,8 @@ def _is_accumulator(e: Expr, loop: Loop) -> bool:
 
 
 def _with_values(e: Expr, values: Mapping[Expr, Expr]) -> Expr:
-    """`e`, simplified, with the expressions that are keys replaced: by their values in an iteration
-    that is followed by another one, if `values` has the condition of an exit as False.
+    """`e` with each expression that is a key of `values` replaced by its value, then simplified.
+    With the exit condition as False, that is `e` in an iteration that another one follows.
     """
     if not values:
         return e

@@ -19,8 +19,9 @@ _MIN_ITERATIONS = 4  # fewer iterations do not repay a panel
 
 
 def pack_gathers(kernel: Kernel) -> Kernel:
-    """Copy what short folds gather, invariantly in a loop inside a vector loop, to a panel before
-    it.
+    """Copy the elements that a short fold gathers to a panel, if the loop around the fold would
+    gather the same ones in each iteration. The panel is filled before that loop, in the vector loop
+    around it.
 
     Before::
 

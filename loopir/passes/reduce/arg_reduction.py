@@ -145,9 +145,9 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Find an extremum by blocks, which can be vectorised, and then the values of its payload (such
     as the index) at its position.
 
-    Three loops, as told above: which block has the best term; which chunk of it; which term of the
-    chunk. A short range is searched term by term, by a version of the loop as it was. Only if the
-    loop over one block can be vectorised. Before::
+    Three loops, as the top of this module says: they find which block has the best term; which
+    chunk of it; which term of the chunk. A short range is searched term by term, by a version of
+    the loop as it was. Only if the loop over one block can be vectorised. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)

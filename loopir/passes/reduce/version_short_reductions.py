@@ -146,8 +146,8 @@ def _is_pure_reduction(loop: Loop) -> bool:
 
 
 def _shares_loads(path: list[Loop]) -> bool:
-    """Whether another loop of the path than the one that becomes lanes changes no subscript of what
-    the lanes load: each of its iterations then loads the same elements.
+    """Whether the subscripts of what the lanes load are invariant in a loop of the path, other than
+    the one that becomes lanes: each iteration of that loop then loads the same elements.
     """
     parallel = _parallel_loop(path)
     uniformity = Uniformity(parallel)

@@ -71,8 +71,8 @@ __all__ = [
 class PredicatedLoop:
     """A loop that acts only where ``mask`` is true.
 
-    ``mask`` reads no name of the body. Stores, appends and most reductions have lost it. Two things
-    keep it:
+    ``mask`` reads no name of the body. From stores, appends and most reductions it has been
+    removed. Two things keep it:
 
     - the ``select`` in the term of a float reduction, since adding the values of inactive lanes may
       raise flags (`_without_condition`);

@@ -80,7 +80,7 @@ def vectorization_obstacle(
 
 @memoized_by
 def _first_obstacle(loop: Loop, header: Kernel, reassociate: bool) -> tuple[Rejection, ...]:
-    """The first reason, if there is one: kept, since many passes ask about the same loop."""
+    """The first reason, if there is one. Memoized, since many passes ask about the same loop."""
     case = _Candidate(loop, header, reassociate)
     return tuple(islice((r for c in CONDITIONS if (r := c(case)) is not None), 1))
 
@@ -216,9 +216,10 @@ def _append_obstacle(loop: Loop, counts: frozenset[str]) -> Rejection | None:
 
 
 def _reduction_obstacle(reduction: Reduction, loop: Loop, memory: AliasInfo) -> str | None:
-    """Why the lanes must not reduce for themselves, and be combined after the loop; None if they
-    may. Which of several equal zeros an extremum keeps may depend on the order: then it is
-    computed again after the loop, in Python's order (`exact_extrema`), from what it was taken over.
+    """Why the reduction must not be done in each lane and the lanes be combined after the loop;
+    None if it may. Which of several equal zeros an extremum keeps may depend on the order: it is
+    then computed again after the loop from its terms, in Python's order (`exact_extrema`), and so
+    the terms must still be there.
     """
     name = reduction.acc.name
     if checks_narrow_overflow(reduction.acc, loop):

@@ -145,9 +145,9 @@ _ENCLOSING = (Loop, If, While, Zip)
 
 
 def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
-    """Whether `acc` is a reduction that each lane may do for itself, and the lanes be combined
-    after the loop (a float sum only with `reassociate`). Its step must load nothing, and its
-    overflow need no test in the loop.
+    """Whether the reduction `acc` may be done in each lane, and the lanes be combined after the
+    loop (a float sum only with `reassociate`). Its step must load nothing, and its overflow need no
+    test in the loop.
     """
     reduction = reduction_of(acc, loop)
     if reduction is None or checks_narrow_overflow(acc, loop):
