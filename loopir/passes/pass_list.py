@@ -120,8 +120,8 @@ def _carries_indices(kernel: Kernel) -> bool:
 
 
 def _carries_values(kernel: Kernel) -> bool:
-    """Whether a loop has an accumulator that may step to a value of the iteration, such as an
-    element: its step is no expression of the accumulator itself, or selects.
+    """Whether a loop has an accumulator whose step may be a value of the iteration alone, such as
+    an element: the step does not read the accumulator, or it is a select.
     """
     return any(
         a.name not in names_read(a.step) or (isinstance(a.step, Call) and a.step.op == "select")

@@ -106,7 +106,9 @@ def _in_order(kernel: Kernel) -> Kernel:
 
 
 def _is_large(kernel: Kernel) -> bool:
-    """Whether it is not worth having twice: long, or it does much work for any size."""
+    """Whether two versions of `kernel` do not pay: its code is long, or a loop of it has many
+    iterations in every call.
+    """
     if sum(1 for _ in walk(kernel)) > _MAX_NODES:
         return True
     counts = [counted_range(n) for n in walk(kernel) if isinstance(n, Loop)]

@@ -210,7 +210,7 @@ _Table = tuple[str, str]
 
 
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
-    """The arrays to one element of which several iterations may add, by their C names."""
+    """The arrays of which several iterations may add to the same element, by their C names."""
     assert s.kernel is not None
     reduced = array_reductions(n, s.kernel)
     return {
@@ -409,7 +409,7 @@ def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
 
 
 def _bytes(n: Splittable, s: Scope) -> int:
-    """Of what one iteration stores."""
+    """The number of bytes that one iteration stores."""
     return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
 
 
@@ -474,9 +474,10 @@ def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
 
 
 def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
-    """The body of `tp_run`: a chunk saves what it must, and runs, block by block: what it has just
-    saved it finds in the cache, and it saves no more once all chunks before it have ended. Without
-    memory the region stops, and what is left of its range is run by one thread.
+    """The body of `tp_run`. A chunk alternates between saving the elements that a block of
+    iterations stores, and running the block, which then finds these elements in the cache. Once all
+    chunks before it have ended, it saves nothing more. Without memory for the copies the region
+    stops, and one thread runs what is left of its range.
     """
     given, replay = "arrays, scalars, captured", STATUS["replay"]
     bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
@@ -499,9 +500,11 @@ def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
 def _undo_lines(
     number: int, n: Splittable, captured: str, run: str, given: str, ends: tuple[str, str], s: Scope
 ) -> Iterator[str]:
-    """The `run` of the region in the body of the kernel, and what follows it: the chunks put back
-    that are behind the first one that has not ended, if it was stopped; their memory freed; what is
-    left of the range run by this thread where there was no memory.
+    """The call `run` of the region in the body of the kernel, and what follows it:
+
+    - if the region was stopped, the elements that chunks have saved are put back;
+    - the memory of the copies is freed;
+    - if there was no memory for copies, this thread runs what is left of the range.
     """
     replay, undo = STATUS["replay"], f"{captured}.tp_undo"
     yield f"{undo}.ended = {ends[0]};"

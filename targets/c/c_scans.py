@@ -30,8 +30,8 @@ __all__ = [
 
 
 def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope) -> str:
-    """`e`, with `neutral` in inactive lanes, where it changes and raises nothing; None: no neutral
-    element is needed.
+    """`e`, with the neutral element in inactive lanes, where it changes no result and raises no
+    flag; ``neutral`` is None if inactive lanes may have any value.
     """
     text = expr(e, s)
     if not (s.vector and s.vector.element_mask) or neutral is None:

@@ -78,8 +78,8 @@ def _collect(name: str, target: Target, by_name: dict[str, str]) -> None:
 
 @lru_cache(maxsize=4096)
 def _definition_and_uses(name: str, target: Target) -> tuple[str | None, tuple[str, ...]]:
-    """The definition of `name`, and the other names in it that may have one. Kept: kernels for a
-    target share most of theirs.
+    """The definition of `name`, and the other names in it that may have one. Memoized: kernels for
+    a target share most of theirs.
     """
     text = _define(name, target)
     return text, tuple(other for other in _defined_names(text or "") if other != name)

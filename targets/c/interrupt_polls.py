@@ -118,7 +118,7 @@ _BODY_COPIES, _SMALL_BODY = 4, 64
 
 def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
     """The lines of C that declare the clocks of a kernel with these polls and parameters. Only the
-    fields that are read before they are set get a value: short calls would notice more.
+    fields that are read before they are set are initialised: others would slow down short calls.
     """
     described = [p for p in params if p.rank is not None]
     sizes = {
@@ -217,9 +217,10 @@ def _registers(loop: _Loop) -> int:
 
 
 def _bounding_arrays(loop: _Loop, values: _Values, registers: int) -> tuple[str, ...]:
-    """The arrays of which a loop, or nest, accesses another element in each iteration: it has no
-    more iterations than such an array has elements. Empty if there is none, or if an iteration,
-    which the loops around it repeat for each of their `registers`, does much.
+    """The arrays that bound the number of iterations of `loop`, or of the nest that it is: each
+    iteration accesses an element that no other one accesses, so that there are no more iterations
+    than elements. Empty if there is no such array, or if an iteration takes long, since the loops
+    around it run it for each of their `registers`.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
     is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
@@ -267,10 +268,11 @@ def _traversed_arrays(
 def _traversed_array(
     loop: _Loop, names: Collection[str], blocks: frozenset[str]
 ) -> tuple[str, ...]:
-    """An array of which each iteration of a loop without loops in it accesses an element, in no
-    branch but on what was checked, by an index in which each of these variables occurs in a
-    subscript in which no other one does, and none of `blocks`: ``x[i, j + 1]`` for i and j, but not
-    ``x[i + j]``.
+    """An array that the innermost loop `loop` accesses in every iteration, with a subscript for
+    each of the variables `names` that depends on no other of them and on none of `blocks`; empty
+    if there is none. For i and j ``x[i, j + 1]`` is such an access, ``x[i + j]`` is not.
+
+    Accesses in a branch do not count, unless its condition is one that the loop checks.
     """
     parts = children(loop)
     checked = [part.cond for part in parts if isinstance(part, ir.Check)]

@@ -235,9 +235,9 @@ def _mask_facts(name: str) -> TemplateFacts:
 
 
 def _vector_facts(v: Vec, target: Target) -> TemplateFacts:
-    """The facts of a function on `v`: the tokens for it, for vectors of the same shape, the same
-    number of lanes and another one, and for the names of builtins; and the conditions that hold.
-    ``headers/vector.h`` says what each of them means.
+    """The facts of a function on `v`: the conditions that hold, and the tokens. These stand for `v`
+    itself; for vectors of the same shape, of the same number of lanes, and of half as many; and for
+    the names of builtins. ``headers/vector.h`` says what each condition and token means.
     """
     bits, lanes = DTYPES[v.dtype].bits, v.lanes
     integer = "u" if v.dtype[0] == "u" else "i"

@@ -42,8 +42,8 @@ def promote_f16(kernel: Kernel) -> Kernel:
     arithmetic in float16.
 
     A result is rounded by a cast to f16, and widened again by one to f32; a result that is always
-    one of the operands (`Op.exact`, such as ``max``) needs no rounding. An operation for which this
-    would be another one, such as the next larger float, does not exist on float16 (`Op.excluded`).
+    one of the operands (`Op.exact`, such as ``max``) needs no rounding. Operations that would give
+    another result this way, such as ``nextafter``, do not exist on float16 (`Op.excluded`).
     Before::
 
         def k(a: f16, x: f16[::1], out: mut(f16[::1])):

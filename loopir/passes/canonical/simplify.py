@@ -66,7 +66,7 @@ def simplify(kernel: Kernel) -> Kernel:
 
 @memoized_per_node
 def _simplified_once(kernel: Kernel) -> Kernel:
-    """One round, kept: the pass is run again on kernels that no other pass has changed since."""
+    """One round. Memoized: the pass is run again on kernels that no other pass has changed."""
     return propagate_copies(_name_empty_branch_conditions(_simplified(kernel)))
 
 

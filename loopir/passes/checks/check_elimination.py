@@ -330,7 +330,9 @@ class _Prover:
 
 
 def _is_never_true(e: Call, never_negative: frozenset[str]) -> bool:
-    """Whether `e` asks whether a float is negative that never is: before a square root, say."""
+    """Whether `e` is a test for a negative float, such as one before a square root, and the float
+    is known to be never negative.
+    """
     match e:
         case Call("lt", (x, Const(limit))) if DTYPES[x.dtype].kind == "f":
             return limit <= 0 and is_never_negative(x, never_negative)

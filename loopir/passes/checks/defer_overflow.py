@@ -47,11 +47,16 @@ _SHORT_BLOCK, _LONG_BLOCK = 1 << 12, 1 << 40
 def defer_overflow(kernel: Kernel) -> Kernel:
     """Run a checked integer sum in blocks that cannot overflow, with one check for each block.
 
-    Which sums: unconditional, with a check each iteration, whose terms have a known bound and one
-    sign, or whose checks replay (`_term_bounds`). A block has as many iterations as surely fit the
-    type in which it is summed: i32, as a register has twice as many lanes of 32 bits as of 64; or
-    the type of the sum, if the loop loads anything wider, or nothing, or if fewer than
-    `_SHORT_BLOCK` terms fit 32 bits. If so few fit both, nothing changes. Before::
+    A sum qualifies if it is unconditional and checked in each iteration, and the terms have a known
+    bound; besides, the terms have one sign or the check replays the call (`_term_bounds`). A block
+    is as long as its sum cannot overflow. It is summed in the first of these types in which it has
+    at least `_SHORT_BLOCK` iterations; if there is none, nothing changes:
+
+    1. 32-bit integers, of which a register holds twice as many as of 64 bits; or, if the loop loads
+       wider elements or none, 64-bit integers;
+    2. the type of the sum.
+
+    Before::
 
         def k(x: u8[::1], total: mut(i64[()])):
             disjoint(x, total)

@@ -131,7 +131,7 @@ def checks_before_writing(kernel: Kernel) -> bool:
       condition shows after all stores: then no array is read and written either, as Python could
       not write the same again.
 
-    Of a kernel that is a single ``if``, both sides have to be so.
+    If the kernel is a single ``if``, this must hold for each side.
     """
     match kernel.body:
         case (If(then=then, orelse=orelse),):

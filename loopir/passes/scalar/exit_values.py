@@ -28,12 +28,12 @@ __all__ = ["exit_values"]
 
 def exit_values(kernel: Kernel) -> Kernel:
     """Compute an accumulator that only remembers a value of the last iteration (`_is_last_value`)
-    after the loop, from that iteration. Without it the loop may be vectorised: an accumulator that
-    is no reduction stands in the way.
+    after the loop, from that iteration. Without the accumulator the loop can often be vectorised:
+    an accumulator that is no reduction prevents it.
 
     A step that may raise a floating-point flag is still computed in every iteration, for the flag.
-    An accumulator that does not change after the first iteration is taken out, too, as that of
-    ``all = step(all & c)`` with an invariant ``c`` (`_invariant_conjunct`). Before::
+    An accumulator that does not change after the first iteration is removed, too, such as ``all``
+    in ``all = step(all & c)`` with an invariant ``c`` (`_invariant_conjunct`). Before::
 
         def k(x: f64[::1], out: mut(f64[()])):
             disjoint(x, out)

@@ -120,8 +120,8 @@ def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:
 
 
 def _with_names(s: Loop | Zip, names: dict[Expr, Var]) -> Loop | Zip:
-    """`s` with the hoisted expressions replaced; in subscripts only loads are, for affine analysis
-    needs the rest.
+    """`s` with the hoisted expressions replaced. In subscripts only loads are replaced, since
+    affine analysis reads the rest.
     """
 
     def replaced(n: Any) -> Any:

@@ -24,9 +24,9 @@ def lower_selects(kernel: Kernel) -> Kernel:
     """Turn a select of a value that the loop carries into a bitwise blend, where its condition
     depends on array elements (`_selects_on_path`).
 
-    A C compiler is free to compile ``c ? a : b`` to a branch, and does so here; of data such a
-    branch is often mispredicted. A blend, ``(a & m) | (b & ~m)``, it cannot turn into one. Near the
-    end of the pass list, since no other pass matches a blend. Before::
+    A C compiler is free to compile ``c ? a : b`` to a branch, and does so here. A branch whose
+    condition is data is often mispredicted. A blend, ``(a & m) | (b & ~m)``, is not compiled to a
+    branch. Near the end of the pass list, since no other pass matches a blend. Before::
 
         def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
             for i in loop(0, x.shape[0], s=0, r=0):
