@@ -102,7 +102,9 @@ def fix_missing_locations(tree: _Tree) -> _Tree:
 
 
 def _inherit(node: ast.AST, outer: Mapping[str, int], origin: Origin) -> None:
-    """Gives `node` what it lacks of a position, and its `origin` where it lacks the end."""
+    """Fills in what the position of `node` lacks, from that of the node around it (`outer`); where
+    its end was missing, `node` also gets the `origin`. Then the same for the nodes in `node`.
+    """
     if node._attributes:
         own = node.__dict__
         if own.get("end_col_offset") is None:
@@ -182,8 +184,8 @@ def mark_search(node: ast.AST, end: bool) -> None:
 
 
 def search_end(node: ast.AST) -> bool | None:
-    """The value of the bool that the loop `node` carries, once which it evaluates nothing more;
-    None: it is no search.
+    """The value of the bool that the search `node`, a loop, carries, from which on it evaluates
+    nothing more; None if `node` is no search.
     """
     return _origin(node).search
 
@@ -199,8 +201,8 @@ def is_internal(node: ast.AST) -> bool:
 
 
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:
-    """A node to copy locations from, at that of `e` (of `at`, if `e` has none); it is a step if
-    `at` is one.
+    """A node from which locations can be copied. Its location is that of `e`, or that of `at` if
+    `e` has none; it is a step if `at` is one.
     """
     location = copy_location(ast.Pass(), e if hasattr(e, "lineno") else at)
     if is_step(at):

@@ -124,8 +124,8 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
 
     `constant_of` says what folds: tests and arithmetic of ints, bools, strings and None, not of
     floats, whose operations may warn. Outside of tests only ints and bools replace their names. A
-    name becomes a constant where one is assigned to it, and none where another value is, or in a
-    loop that binds it (`_FoldBranches.statement`).
+    name is known from an assignment of a constant on. It is unknown after an assignment of another
+    value, and in and after a loop that binds it (`_FoldBranches.statement`).
     """
     return _FoldBranches(dict(constants)).block(block)
 

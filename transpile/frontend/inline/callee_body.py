@@ -221,8 +221,8 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
     - a constant;
     - a name of the caller, as the callee's own names are fresh; but not one that a local function
       of the caller binds by ``nonlocal``, for the callee may call that function;
-    - an object in an argument, ``self.grid``: of members only numbers and arrays are ever set
-      (`promotable_attributes`);
+    - a member of an argument that is an object, ``self.grid``: it is never set, as only members
+      that are numbers or arrays are (`promotable_attributes`);
     - an attribute that a global has, such as ``np.float64``.
     """
     if isinstance(e, ast.Attribute):

@@ -183,7 +183,7 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 
 
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
-    """Raises Refused. (`ast.expr`: it can stand where an argument is expected.)"""
+    """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
     return refuse("LOWER_CALL", f"`{callee.name}` does not take these arguments", call)
 
 

@@ -275,7 +275,7 @@ def _draws_member(name: str) -> HostExpr:
 
 def _attribute_root(e: HostExpr) -> str | None:
     """The name at the root of `e`, if `e` is a name or first reads an attribute of it: ``p`` of
-    ``p.x[0]``. None else, as of ``p[0].x``.
+    ``p.x[0]``. None for other expressions, such as ``p[0].x``.
     """
     read: HostExpr | None = None
     while isinstance(e, (HostAttribute, HostItem)):

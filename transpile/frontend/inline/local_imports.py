@@ -35,7 +35,8 @@ class ImportPlace:
     """The function that has the imports: its tree, and what an import reads of its namespaces.
 
     ``importer`` and ``package`` evaluate to ``__import__`` and ``__package__`` at a call;
-    ``imports``: ``__import__`` now. ``globals``: the namespace of its module.
+    ``imports`` is the object to which ``__import__`` is bound now. ``globals``: the namespace of
+    its module.
     """
 
     tree: ast.FunctionDef
@@ -67,7 +68,8 @@ class ImportPlace:
 
 @record(frozen=True, slots=True)
 class ImportedName:
-    """A local ``name`` that an import binds to ``value``: to what ``expr`` evaluates to at a call.
+    """A local ``name`` that an import binds. ``value`` is the object now; ``expr`` evaluates to it
+    at each call.
 
     ``guards``: expressions, and the objects that they must evaluate to at each call.
     """

@@ -156,8 +156,9 @@ def _with_checks(node: ast.expr, value: str | bool | None, cx: Context) -> ast.e
 
 
 def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
-    """The statements that keep what else `node` does, whose value the types decide: expressions in
-    it that may raise are evaluated, and names that may be unbound are read. Its names are guarded.
+    """For a `node` whose value the types decide: the statements that keep its other effects. They
+    evaluate the expressions in it that may raise, and read the names that may be unbound. The names
+    in `node` are guarded.
     """
     lines: list[ast.stmt] = []
     for part in _evaluated_parts(node, cx):
@@ -350,8 +351,8 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
         s = np.float64(0)
         t = np.float64(s) + np.sqrt(s)
 
-    A dtype, as ``x.dtype``, is replaced by its class, which means the same except where it is
-    called, which raises TypeError, or compared by identity: such a name stays.
+    A dtype, such as ``x.dtype``, is replaced by its class. That means the same, except in a call (a
+    dtype raises TypeError) and in a comparison by ``is``: a name that is used so stays.
     """
     match node:
         case ast.Name(id=name, ctx=ast.Load()):

@@ -65,8 +65,8 @@ _ARITHMETIC_CALLS: tuple[object, ...] = (
 """Functions of numbers that raise ValueError or OverflowError, and nothing else."""
 
 class ExceptionRisks:
-    """Finds the risks of statements and expressions. Methods raise Unsupported where they are not
-    known, and matter.
+    """Finds the risks of statements and expressions. Methods raise Unsupported where a risk is not
+    known and a handler may catch the exception.
 
     ``is_caught(c)``: whether a handler catches exceptions of class `c`; others need no test.
     """
@@ -146,8 +146,8 @@ class ExceptionRisks:
             x[i] / n   →   Risk(<i < -len(x) or i >= len(x)>, IndexError),
                            Risk(<n == 0>, ZeroDivisionError)
 
-        An exception whose condition is not known is no matter if no handler catches it: then Python
-        raises it in the replay. If one does, `_require_uncaught` raises Unsupported, and the
+        If no handler catches an exception, its condition need not be known: Python raises it in the
+        replay. If one does, and it is not known, `_require_uncaught` raises Unsupported, and the
         ``try`` is not compiled. The same holds for operands of unknown type (`_require_number`),
         and always for a form of `e` that is not listed here, since it may raise anything.
         """
