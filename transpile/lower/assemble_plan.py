@@ -183,8 +183,9 @@ def assemble_plan(
 def _parameters(
     b: IRBuilder, written: set[str], temporaries: frozenset[str], tree: ast.FunctionDef
 ) -> tuple[Param, ...]:
-    """The kernel's parameters; of arrays with what is only known now: whether the kernel writes
-    them, and whether nobody else sees them (``owned``), as `temporaries` that it fills itself.
+    """The kernel's parameters. Two facts about arrays are known only now: which ones the kernel
+    writes (`written`), and which of the owned ones are `temporaries` that it writes and that nobody
+    else sees: only these stay ``owned``.
     """
     params = tuple(
         replace(p, written=p.name in written, owned=p.owned and p.name in temporaries & written)

@@ -129,8 +129,8 @@ _LIBM = (
 
 
 def _libm_operations(plan: Plan) -> frozenset[str]:
-    """The operations of `plan`'s kernel that only functions of `math` stand for in the source:
-    NumPy's functions round otherwise.
+    """The operations that the source computes by functions of `math` alone, and so by the C
+    library. Not those for which it also calls a NumPy function, which may round otherwise.
     """
     meant = {id(guard.value) for guard in plan.identity_guards}
     found = set()
@@ -144,9 +144,10 @@ def _libm_operations(plan: Plan) -> frozenset[str]:
 
 
 def _arguments_in_size(plan: Plan, parameters: Collection[str]) -> dict[str, str]:
-    """The kernel parameters of `plan` that the size of a call counts once each, by their length or
-    value (`targets.abi.inline_cache.size_of_call`): arrays of rank 1, flat lists, and Python's
-    ints; and for each the one of the function's `parameters` that it is.
+    """A map from kernel parameters of `plan` to the function's `parameters` that they stand for:
+    those that the size of a call counts once each, by their length or value
+    (`targets.abi.inline_cache.size_of_call`). These are arrays of rank 1, flat lists, and Python's
+    ints.
     """
     found = dict[str, str]()
     for binding in plan.bindings:

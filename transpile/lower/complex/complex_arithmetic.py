@@ -133,8 +133,8 @@ def _component_numbers(*numbers: _Number) -> list[Num]:
 def _python_if_either(
     function: Callable[..., Any], x: _Number, y: _Number
 ) -> bool:
-    """Whether both operands may be Python's or NumPy's, and the result is Python's, or has no type,
-    if only one of them is Python's.
+    """Whether each operand may be Python's or NumPy's, depending on the data, and the type of the
+    result is Python's or undefined although one operand is Python's and the other NumPy's.
     """
     if not all(any(n.either for n in _component_numbers(operand)) for operand in (x, y)):
         return False
@@ -316,8 +316,8 @@ def with_complex_type(
     """`parts` with the type `ty` and `either_parts` that `_result_type` gave for the operation
     `name` on `operands`.
 
-    If there are two operands and both may be real, so may be the result; only sums and products
-    keep that, and only if both operands would be real numbers of the same type.
+    If both of two operands may be real, the result may be real, too. That is compiled only for sums
+    and products, and only if the real numbers would have the same type; else Refused is raised.
     """
     dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
     strong = dtype if not ty.weak or either_parts else None
@@ -348,7 +348,7 @@ def _complex_power_operation(
     """``x ** y`` where one is complex; ``ufunc``: as in `apply_operator`. By the types, in order:
 
     - of NumPy's numbers with a constant exponent from 2 to 99, or a square of a number that is
-      Python's or NumPy's: products, which NumPy's scalars give as 0 for 0;
+      Python's or NumPy's: products; of the base 0 the power is 0, as NumPy's scalars give it;
     - of Python's with a constant exponent: `_python_power`;
     - of NumPy's: the operation ``cpow``.
 

@@ -121,8 +121,8 @@ def encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
 
 
 def decode_item(n: Num) -> UnionValue:
-    """The item of a buffer of Python ints and floats, given as it is loaded: `n`, of which the flag
-    is ``n.weak_now``. A union of the int, where the flag is true, and the float.
+    """The item of a buffer of Python ints and floats as a union: an int where the flag of the item,
+    ``n.weak_now``, is true, else a float. `n` is the item as it was loaded from the buffer.
     """
     item, is_int, dtype = n.ir, n.weak_now, n.weak or n.dtype
     int_value = Call("select", (is_int, item, Const(0.0, item.dtype)), item.dtype)
@@ -144,7 +144,8 @@ def exact_float_checks(n: Num, dtype: str) -> Iterator[Expr]:
 
 
 def _item_cases(value: Scalar) -> list[tuple[object, Expr]]:
-    """The cases of a union with their conditions; of another value the value, with true."""
+    """The cases of a union with their conditions; any other value is one case, which holds always.
+    """
     if isinstance(value, UnionValue):
         return [(c.value, c.when) for c in value.cases]
     return [(value, TRUE)]

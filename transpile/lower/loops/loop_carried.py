@@ -278,9 +278,10 @@ def _stays_in_safe_range(
     """Whether the int accumulator of `carry`, guessed to be in the safe range, is proved to stay
     there by an iteration that ends with the value `end`.
 
-    With a linear form of `end`: if what an iteration adds is bounded, and so is the sum in the
-    number of iterations that there may be. Without one nothing is known of what was added: only if
-    nothing was, or it is the counter of a list, which never exceeds the list's capacity.
+    If `end` has a linear form: what an iteration adds must be bounded, and in some number of
+    iterations the sum must stay in the range (`trips_within_range`). If it has none, nothing is
+    known of what was added: the accumulator must be unchanged, or the counter of a list, which
+    never exceeds the list's capacity.
     """
     if end.linear is None:
         return is_counter or end.ir == carry.var

@@ -325,9 +325,9 @@ def infer_carried_types(ctx: Lowering, loop: CarriedLoop) -> _SettledTypes:
     A type inference by abstract interpretation, whose transfer function is lowering itself. Called
     by `lower_loop_body`, again each time that it has widened a group.
 
-    Where no guess has a fixpoint, raises what the first guess that failed has raised: of the
-    NewCarriedTypes, since a union of types may still have a fixpoint; else of the refusals.
-    Raises a refusal that does not depend on the guess at once (`_try_guess`).
+    If no guess has a fixpoint, raises the first NewCarriedTypes that a guess has raised, since a
+    union of types may still have a fixpoint; if none has, the first refusal. A refusal that does
+    not depend on the guess is raised at once (`_try_guess`).
     """
     b = ctx.b
     failures: list[Refused | NewCarriedTypes] = []
@@ -365,8 +365,8 @@ def _try_guess(
 
 @contextmanager
 def _in_mode_of(guess: _Guess, b: IRBuilder) -> Iterator[bool]:
-    """Its body lowers the loop with `guess`: without unions, if the guess forbids them, also in the
-    loops inside. Yields whether the guess of the enclosing loop forbids them.
+    """A context for lowering the loop with `guess`: without unions, if the guess forbids them, also
+    in the loops inside. Yields whether the guess of the enclosing loop forbids them.
 
     `IRBuilder.forbidding_mattered` is collected for this guess alone. Afterwards the guess of the
     enclosing loop inherits it, if that forbids unions as well.

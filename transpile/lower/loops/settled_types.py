@@ -51,8 +51,9 @@ def settled_types(
     before it had the same types as now; None if not. `loop_types._initial_guesses` tries them as
     its first guess, which is mostly right: that saves the rounds in which they were found.
 
-    If its ints were in the same intervals, too, the result is that of then. If not, the types
-    are the same, but what depends on the intervals is not taken over (`_without_ranges`).
+    If the ints were also in the same intervals as now, the result is what the loop settled on then,
+    unchanged. If not, the types are the same, without what depends on the intervals
+    (`_without_ranges`).
     """
     same = ctx.settled_loops.get(_loop_key(ctx.b, loop, forbids_unions, intervals=True))
     if same is not None:

@@ -63,8 +63,8 @@ def in_both_semantics(
 
 
 def as_python_scalar(b: IRBuilder, n: Num) -> Num | None:
-    """The Python scalar that `n` is where it is Python's; None where that is not known, since the
-    variable's dtype is of another kind or does not hold it exactly.
+    """The Python scalar that `n` is wherever it is Python's and not NumPy's. None if that is not
+    known, since the variable's dtype is of another kind or does not hold it exactly.
     """
     if not n.either:
         return n

@@ -372,8 +372,8 @@ def _is_cheap(e: Expr) -> bool:
 
 
 def _lower_comparison_operand(ctx: Lowering, node: ast.expr) -> Scalar:
-    """An operand of a comparison. ``abs(z)`` of a number that may be complex or real, and nothing
-    tells which, is compiled here alone: the comparison is the same for both.
+    """An operand of a comparison. Here, and nowhere else, ``abs(z)`` is compiled for a number of
+    which nothing tells whether it is complex or real: the comparison is the same for both.
     """
     match node:
         case ast.Call(func=func, args=[arg], keywords=[]) if (

@@ -180,8 +180,8 @@ def _scalars_call_ufunc(x: Num, y: Num) -> bool:
 
 
 def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
-    """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration, which is
-    required not to be the case. Any other `n` is returned as it is.
+    """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration; the loop is then
+    required to have one. Any other `n` is returned as it is.
     """
     if not n.either or ctx.b.numbers.zero_trip.isdisjoint(conjuncts(n.weak_now)):
         return n

@@ -119,7 +119,8 @@ def union_cases(b: IRBuilder, v: Value | None) -> tuple[UnionCase, ...] | None:
 
 
 def _python_constant(b: IRBuilder, e: Expr) -> Num | None:
-    """The constant that `e`, which is Python's or NumPy's, is where it is Python's; None: unknown.
+    """The constant that `e` is wherever it is a Python scalar; elsewhere it is a NumPy scalar. None
+    if there is no such constant, or it is not known.
     """
     while e not in b.numbers.python_constants and isinstance(e, Var) and e.name in b.values:
         e = b.values[e.name]
@@ -159,8 +160,8 @@ def select_union(
 
         x: int or None (by p), y: None    →    int where cond and p, None elsewhere
 
-    A case for each type of `x` or `y` (`align_cases`): its value is selected from those of both,
-    and its condition joined of theirs. `cond` is used several times, so it should be a name.
+    There is a case for each type of `x` or `y` (`align_cases`): its value and its condition are
+    selected by `cond` from those of both. `cond` is used several times, so it should be a name.
     """
     pairs = align_cases(b, x, y)
     if pairs is None or len(pairs) > MAX_CASES:
@@ -362,8 +363,8 @@ def _operate_on_numbers(
 
 @contextmanager
 def _computed_everywhere(ctx: Lowering, cond: Expr) -> Iterator[None]:
-    """Its body lowers values that are used only where `cond` holds, but are computed, and may raise
-    floating-point flags, everywhere.
+    """A context for lowering values that are used only where `cond` holds, but are computed, and
+    may raise floating-point flags, everywhere.
     """
     b = ctx.b
     before = len(b.warnings.sources)
@@ -427,7 +428,7 @@ def select_scalar(ctx: Lowering, cond: Expr, x: Scalar, y: Scalar, node: ast.AST
 
 
 def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
-    """``bool(x)``; false for None. That `x` is unbound is required not to be the case."""
+    """``bool(x)``; false for None. `x` is required to be bound."""
     if isinstance(x, ComplexPair):
         return complex_truth(x)
     if isinstance(x, Num):
@@ -442,7 +443,7 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
 
 
 def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
-    """``x is None``. That `x` is unbound is required not to be the case."""
+    """``x is None``. `x` is required to be bound."""
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE

@@ -25,8 +25,9 @@ def lower_scalar(
 ) -> Scalar:
     """`node` as a scalar: a number, a complex number, or a union of numbers, None and unbound.
 
-    Raises Refused for a node of any other kind or value. If that is an array, and `node` an operand
-    of ``operand_of``, it is that operation which no macro has made a loop of.
+    Raises Refused for a node of any other kind or value. ``operand_of``: the operation of which
+    `node` is an operand. If `node` is an array, that operation is refused: no macro has made a loop
+    of it.
     """
     rule = ctx.rules.expressions.get(type(node))
     value = refuse_expression(node) if rule is None else rule(ctx, node)

@@ -322,8 +322,8 @@ class IRBuilder:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Undoes all effects of its body on the builder, unless the body sets ``keep`` of the
-        trial; also when the body raises.
+        """A context that undoes all effects on the builder when it ends, also by an exception,
+        unless ``keep`` of the trial was set.
         """
         before, trial = self.snapshot(), Trial()
         try:
@@ -346,7 +346,7 @@ class IRBuilder:
 
     @contextmanager
     def into(self, block: list[Stmt]) -> Iterator[None]:
-        """Statements that its body emits are appended to `block`."""
+        """A context in which emitted statements are appended to `block`."""
         outer, self.block = self.block, block
         try:
             yield

@@ -218,8 +218,8 @@ def used_only_where(b: IRBuilder, cond: Expr) -> Iterator[None]:
 
 @contextmanager
 def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
-    """The facts of `cond` are assumed while its body lowers code that runs, or whose values are
-    used, only where `cond` holds.
+    """A context for lowering code that runs, or whose values are used, only where `cond` holds: the
+    facts of `cond` are assumed.
     """
     outer = b.path.facts
     b.path.facts = (*outer, *facts_from(b, cond))
@@ -231,10 +231,11 @@ def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
 
 @contextmanager
 def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
-    """Its body lowers an iteration of the loop `frame`.
+    """A context for lowering an iteration of the loop `frame`.
 
-    In the body the trip count is >= 1. That is recorded as a fact only if the trip count may be 0
-    in some iteration of the enclosing loops; else it is known already, or guarded before the loops.
+    In an iteration the trip count is >= 1. That is recorded as a fact only if the trip count may be
+    0 in some iteration of the enclosing loops; else it is known already, or guarded before the
+    loops.
     """
     outer = b.path.facts
     b.path.frames.append(frame)
@@ -252,11 +253,11 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
 def in_while_iteration(
     b: IRBuilder, facts: list[LinearForm], carried: frozenset[Expr]
 ) -> Iterator[None]:
-    """Its body lowers an iteration of a ``while`` whose condition implies `facts`; ``carried`` are
-    the accumulators of that loop.
+    """A context for lowering an iteration of a ``while`` whose condition implies `facts`;
+    ``carried`` are the accumulators of that loop.
 
-    Only facts about accumulators are used. The values that depend on them are computed in an
-    iteration alone; a pass may hoist any other value out of the loop, where the facts do not hold.
+    Only facts about accumulators are used. Values that depend on accumulators are computed in the
+    loop only; a pass may hoist any other value out of the loop, where the facts do not hold.
     """
     outer = b.path.while_facts, b.path.while_names
     facts = [f for f in facts if carried & f.terms.keys()]
