@@ -25,7 +25,9 @@ import ast
 from collections.abc import Collection, Hashable, Sequence
 from types import MappingProxyType
 
+from .analysis.flow_facts import analyse_function, record_facts
 from .analysis.liveness import names_assigned, names_read, upward_exposed
+from .analysis.tuple_types import scalarized_tuples
 from .containers.array_lists import (
     array_list_append,
     array_list_length,
@@ -231,10 +233,10 @@ def expand_function(
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
         structure_exits(tree, cx)
-    cx.facts.analyse_function(tree)
+    analyse_function(cx.facts, tree)
     tree.body = MacroDriver(macros, cx).block(tree.body)
-    if cx.facts.scalarized_tuples:
-        drop_dead_tuples(tree.body, cx.facts.scalarized_tuples)
+    if scalarized_tuples(cx.facts):
+        drop_dead_tuples(tree.body, scalarized_tuples(cx.facts))
     if stored:
         store_at_exits(tree, stored)
     # an input that only decided what the code became must still be checked at each call
@@ -309,7 +311,7 @@ def expand_try(
     outer, known = cx.expand, dict(cx.facts.known)
     try:
         for s in before:
-            cx.facts.record(s)
+            record_facts(cx.facts, s)
         driver = MacroDriver([try_statement, finally_statement], cx)
         return driver.block([copy_tree(s) for s in body])
     finally:

@@ -34,7 +34,7 @@ from ..frontend.ast_walk import (
     is_name,
     walk_nodes,
 )
-from .shape_rules import is_numpy_function
+from ..frontend.name_resolution import is_numpy_function
 
 __all__ = ["ListEscapes"]
 

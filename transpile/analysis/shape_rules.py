@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..frontend.ast_names import binding_pairs, mentions_none_of
+from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import subscript_items, walk_nodes
+from ..frontend.name_resolution import is_one_of
 from ..host_nodes import (
     HostAttribute,
     HostConst,
@@ -27,22 +28,17 @@ from ..host_nodes import (
 )
 from ..numpy.function_table import function_row, method_row
 from ..types.value_types import ArrayType
-from .type_facts import UNIT_LENGTH, Fact, Probe, Shape
+from .type_facts import UNIT_LENGTH, Fact, Facts, Shape
 
 __all__ = [
-    "gives_shape", "grid_type", "is_grid", "is_one_of", "is_numpy_function", "is_squeeze",
-    "rank_of_call", "rank_of_method", "reshaping", "ShapeFacts",
+    "find_length_names", "gives_shape", "grid_type", "is_grid", "is_squeeze", "rank_of_call",
+    "rank_of_method", "reshaping", "shape_of_call", "shape_of_lengths", "shape_of_product",
+    "with_elementwise_shape",
 ]
 
 
 _BUILTIN_FOLDS = (sum, any, all)
 _SCALAR = (int, float, bool)
-
-
-def is_numpy_function(function: object) -> bool:
-    """Whether `function` is a function or ufunc that NumPy itself defines."""
-    module = getattr(function, "__module__", None) or ""
-    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def reshaping(
@@ -148,13 +144,6 @@ def _rank_rule(function: object) -> str:
     return row.rank if row is not None else ""
 
 
-def is_one_of(function: object, group: Sequence[object]) -> bool:
-    """Whether `function` is, by identity, one of `group` (an argument may define ``==`` of its
-    own).
-    """
-    return any(function is f for f in group)
-
-
 def _elementwise_rank(
     function: object, call: ast.Call, ranks: Sequence[int | None]
 ) -> int | None:
@@ -196,143 +185,138 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
     return 0 if row.rank == "fold" and not (call.args or call.keywords) else None
 
 
-class ShapeFacts(Probe):
-    """Symbolic shapes of expressions, given the facts about names."""
+def find_length_names(facts: Facts, tree: ast.FunctionDef) -> None:
+    """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
+    for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
+        match target, value:
+            case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (
+                facts.resolve(func) is len
+            ):
+                _add_length(facts, name, of, 0)
+            case ast.Name(id=name), ast.Subscript(
+                ast.Attribute(ast.Name() as of, "shape"), ast.Constant(int(k))
+            ):
+                _add_length(facts, name, of, k)
+            case ast.Tuple(elts=elts), ast.Attribute(ast.Name() as of, "shape"):
+                for k, e in enumerate(elts):
+                    _add_length(facts, getattr(e, "id", ""), of, k)
 
-    rebound: set[str]
-    """Names that may be rebound, or bound in a loop: their values differ from point to point."""
-    lengths: dict[HostExpr, HostExpr]
-    """Names that are lengths of array arguments, each with the length: ``x.shape[0]``."""
 
-    def find_length_names(self, tree: ast.FunctionDef) -> None:
-        """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
-        for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
-            match target, value:
-                case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (
-                    self.resolve(func) is len
-                ):
-                    self._add_length(name, of, 0)
-                case ast.Name(id=name), ast.Subscript(
-                    ast.Attribute(ast.Name() as of, "shape"), ast.Constant(int(k))
-                ):
-                    self._add_length(name, of, k)
-                case ast.Tuple(elts=elts), ast.Attribute(ast.Name() as of, "shape"):
-                    for k, e in enumerate(elts):
-                        self._add_length(getattr(e, "id", ""), of, k)
+def _add_length(facts: Facts, name: str, array: ast.Name, axis: int) -> None:
+    """Notes that `name` is the length of an axis, if both names keep their values."""
+    rank = facts.of(array).rank or 0
+    fixed = {name, array.id}.isdisjoint({*facts.rebound, ""})
+    if facts.of(array).array and fixed and -rank <= axis < rank:
+        facts.lengths[HostName(name)] = _length_of(array.id, axis % rank)
 
-    def _add_length(self, name: str, array: ast.Name, axis: int) -> None:
-        """Notes that `name` is the length of an axis, if both names keep their values."""
-        rank = self.of(array).rank or 0
-        fixed = {name, array.id}.isdisjoint({*self.rebound, ""})
-        if self.of(array).array and fixed and -rank <= axis < rank:
-            self.lengths[HostName(name)] = _length_of(array.id, axis % rank)
 
-    def is_invariant(self, e: ast.expr) -> bool:
-        """Whether `e`, made of lengths and ints, has the same value at every point of the function.
-        """
-        return mentions_none_of(e, self.rebound)
+def with_elementwise_shape(facts: Facts, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
+    """`fact` with the shape of an elementwise operation on `operands`."""
+    if fact.rank and fact.array:
+        return fact._replace(shape=_broadcast_shape(facts, operands))
+    return fact
 
-    def with_elementwise_shape(self, fact: Fact, operands: Sequence[ast.expr]) -> Fact:
-        """`fact` with the shape of an elementwise operation on `operands`."""
-        if fact.rank and fact.array:
-            return fact._replace(shape=self._broadcast_shape(operands))
-        return fact
 
-    def shape_of_call(self, target: object, e: ast.Call) -> Shape | None:
-        """The lengths of the axes of what the call `e` of `target` (None: a method) returns; None
-        where they are not known. They are host expressions, which can be compared.
+def shape_of_call(facts: Facts, target: object, e: ast.Call) -> Shape | None:
+    """The lengths of the axes of what the call `e` of `target` (None: a method) returns; None
+    where they are not known. They are host expressions, which can be compared.
 
-            np.zeros((n, 3))     →   (n, 3)
-            np.add(x, y)         →   (x.shape[0],), if x and y have one shape in the facts
-            x.copy()             →   (x.shape[0],)
+        np.zeros((n, 3))     →   (n, 3)
+        np.add(x, y)         →   (x.shape[0],), if x and y have one shape in the facts
+        x.copy()             →   (x.shape[0],)
 
-        The rule is that of the rank (`rank_of_call`): "shape" takes the lengths that are given,
-        "like" and "convert" those of the first argument, "elementwise" the broadcast ones.
-        """
-        rule = _rank_rule(target)
-        match e.args:
-            case [ast.Tuple(elts=lengths), *_] if rule == "shape":
-                return self.shape_of_lengths(lengths)
-            case [n, *_] if rule == "shape" and self.of(n).is_int:
-                return self.shape_of_lengths([n])
-            case [like, *_] if rule == "like":
-                return None if gives_shape(target, e) else self._lengths(like)
-            case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
-                return self._display_shape(display)
-            case [converted, *_] if rule == "convert":
-                return self._lengths(converted)
-            case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
-                return self.shape_of_product(left, right)
-            case args if rule == "elementwise" or self._is_elementwise_ufunc(target, e):
-                return self._broadcast_shape(args)
-            case _:
-                method = e.func if target is None and isinstance(e.func, ast.Attribute) else None
-                row = method_row(method.attr) if method else None
-                keeps_shape = row is not None and row.rank == "like"
-                return self._lengths(method.value) if method and keeps_shape else None
+    The rule is that of the rank (`rank_of_call`): "shape" takes the lengths that are given,
+    "like" and "convert" those of the first argument, "elementwise" the broadcast ones.
+    """
+    rule = _rank_rule(target)
+    match e.args:
+        case [ast.Tuple(elts=lengths), *_] if rule == "shape":
+            return shape_of_lengths(facts, lengths)
+        case [n, *_] if rule == "shape" and facts.of(n).is_int:
+            return shape_of_lengths(facts, [n])
+        case [like, *_] if rule == "like":
+            return None if gives_shape(target, e) else _lengths(facts, like)
+        case [ast.List() | ast.Tuple() as display, *_] if rule == "convert":
+            return _display_shape(facts, display)
+        case [converted, *_] if rule == "convert":
+            return _lengths(facts, converted)
+        case [left, right] if target in (np.dot, np.matmul) and not e.keywords:
+            return shape_of_product(facts, left, right)
+        case args if rule == "elementwise" or _is_elementwise_ufunc(target, e):
+            return _broadcast_shape(facts, args)
+        case _:
+            method = e.func if target is None and isinstance(e.func, ast.Attribute) else None
+            row = method_row(method.attr) if method else None
+            keeps_shape = row is not None and row.rank == "like"
+            return _lengths(facts, method.value) if method and keeps_shape else None
 
-    def shape_of_lengths(self, lengths: Sequence[ast.expr]) -> Shape | None:
-        """The shape with these lengths; None if one of them may change."""
-        if not all(map(self.is_invariant, lengths)):
-            return None
-        try:
-            expressions = map(from_ast, lengths)
-            return tuple(self.lengths.get(length, length) for length in expressions)
-        except NoHostExpression:
-            return None
 
-    def shape_of_product(self, left: ast.expr, right: ast.expr) -> Shape | None:
-        """The shape of the product of two vectors or matrices."""
-        a, b = self._lengths(left), self._lengths(right)
-        if not a or not b or len(a) > 2 or len(b) > 2:
-            return None
-        return (*a[:-1], *b[:-2], *b[-1:] * (len(b) - 1)) or None
+def shape_of_lengths(facts: Facts, lengths: Sequence[ast.expr]) -> Shape | None:
+    """The shape with these lengths; None if one of them may change."""
+    if not all(map(facts.is_invariant, lengths)):
+        return None
+    try:
+        expressions = map(from_ast, lengths)
+        return tuple(facts.lengths.get(length, length) for length in expressions)
+    except NoHostExpression:
+        return None
 
-    @staticmethod
-    def _is_elementwise_ufunc(target: object, e: ast.Call) -> bool:
-        """Whether `e` calls a ufunc on its operands alone (and a ``dtype``)."""
-        ufunc = isinstance(target, np.ufunc) and target.nin == len(e.args) and not target.signature
-        return ufunc and all(k.arg == "dtype" for k in e.keywords)
 
-    def _display_shape(self, e: ast.List | ast.Tuple) -> Shape | None:
-        """The shape of the array made of a display of scalars, or of displays that have the same
-        shape; None for others.
-        """
-        if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
-            return None
-        if all(self.of(x).rank == 0 for x in e.elts):
-            return (HostConst(len(e.elts)),)
-        rows = {self._display_shape(x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
-        (row,) = rows if len(rows) == 1 else (None,)
-        displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
-        return (HostConst(len(e.elts)), *row) if row and displays else None
+def shape_of_product(facts: Facts, left: ast.expr, right: ast.expr) -> Shape | None:
+    """The shape of the product of two vectors or matrices."""
+    a, b = _lengths(facts, left), _lengths(facts, right)
+    if not a or not b or len(a) > 2 or len(b) > 2:
+        return None
+    return (*a[:-1], *b[:-2], *b[-1:] * (len(b) - 1)) or None
 
-    def _broadcast_shape(self, operands: Sequence[ast.expr]) -> Shape | None:
-        """The shape that `operands` are broadcast to; None where one of the arrays has an unknown
-        shape, or two lengths of an axis differ and neither is 1.
-        """
-        arrays = [e for e in operands if self.of(e).rank != 0]
-        shapes = [shape for e in arrays if (shape := self._lengths(e))]
-        if not shapes or len(shapes) < len(arrays):
-            return None
-        rank = max(map(len, shapes))
-        one = {UNIT_LENGTH}
-        axes = [{s[k] for s in shapes if k >= -len(s)} - one or one for k in range(-rank, 0)]
-        if any(len(axis) > 1 for axis in axes):
-            return None
-        return tuple(length for axis in axes for length in axis)
 
-    def _lengths(self, e: ast.expr) -> Shape | None:
-        """The lengths of the array `e`; those that are unknown are ``e.shape[k]`` if `e` is the
-        name of its own array and keeps its value. None if one remains unknown.
-        """
-        fact = self.of(e)
-        if not fact.rank or fact.array is None:
-            return None
-        shape = fact.shape or (None,) * fact.rank
-        if isinstance(e, ast.Name) and fact.owner == e.id and self.is_invariant(e):
-            return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
-        return shape if all(shape) else None
+def _is_elementwise_ufunc(target: object, e: ast.Call) -> bool:
+    """Whether `e` calls a ufunc on its operands alone (and a ``dtype``)."""
+    ufunc = isinstance(target, np.ufunc) and target.nin == len(e.args) and not target.signature
+    return ufunc and all(k.arg == "dtype" for k in e.keywords)
+
+
+def _display_shape(facts: Facts, e: ast.List | ast.Tuple) -> Shape | None:
+    """The shape of the array made of a display of scalars, or of displays that have the same
+    shape; None for others.
+    """
+    if any(isinstance(x, ast.Starred) for x in e.elts) or not e.elts:
+        return None
+    if all(facts.of(x).rank == 0 for x in e.elts):
+        return (HostConst(len(e.elts)),)
+    rows = {_display_shape(facts, x) for x in e.elts if isinstance(x, (ast.List, ast.Tuple))}
+    (row,) = rows if len(rows) == 1 else (None,)
+    displays = all(isinstance(x, (ast.List, ast.Tuple)) for x in e.elts)
+    return (HostConst(len(e.elts)), *row) if row and displays else None
+
+
+def _broadcast_shape(facts: Facts, operands: Sequence[ast.expr]) -> Shape | None:
+    """The shape that `operands` are broadcast to; None where one of the arrays has an unknown
+    shape, or two lengths of an axis differ and neither is 1.
+    """
+    arrays = [e for e in operands if facts.of(e).rank != 0]
+    shapes = [shape for e in arrays if (shape := _lengths(facts, e))]
+    if not shapes or len(shapes) < len(arrays):
+        return None
+    rank = max(map(len, shapes))
+    one = {UNIT_LENGTH}
+    axes = [{s[k] for s in shapes if k >= -len(s)} - one or one for k in range(-rank, 0)]
+    if any(len(axis) > 1 for axis in axes):
+        return None
+    return tuple(length for axis in axes for length in axis)
+
+
+def _lengths(facts: Facts, e: ast.expr) -> Shape | None:
+    """The lengths of the array `e`; those that are unknown are ``e.shape[k]`` if `e` is the
+    name of its own array and keeps its value. None if one remains unknown.
+    """
+    fact = facts.of(e)
+    if not fact.rank or fact.array is None:
+        return None
+    shape = fact.shape or (None,) * fact.rank
+    if isinstance(e, ast.Name) and fact.owner == e.id and facts.is_invariant(e):
+        return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
+    return shape if all(shape) else None
 
 
 def _length_of(array: str, axis: int) -> HostExpr:

@@ -2,23 +2,24 @@
 
 The basis for scalar replacement of tuples (`frontend.language.tuple_replacement`): a local tuple of
 which only known items are used becomes a name for each item, ``t = i, j`` → ``t_0 = i; t_1 = j``.
-`TupleFacts.items` gives the items of an expression; `unscalarizable_names` the names that cannot be
+`items_of_tuple` gives the items of an expression; `unscalarizable_names` the names that cannot be
 scalarized; `tuple_lists` the lists whose items are all tuples of one length.
 """
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..frontend.ast_names import binding_pairs, rename_names
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import copy_location
 from ..frontend.integer_constants import integer_constant
-from .type_facts import Probe
+from .type_facts import Facts
 
 __all__ = [
-    "MOST", "TupleFacts", "appended_items", "appended_by", "constant_slice", "is_repeatable",
+    "MOST", "appended_items", "appended_by", "constant_slice", "is_repeatable",
+    "is_scalarized_value", "item_names", "item_of_tuple", "items_of_tuple", "scalarized_tuples",
     "tuple_display", "tuple_lists", "unscalarizable_names", "tuple_width",
 ]
 
@@ -26,122 +27,114 @@ MOST = 16
 """The maximal number of items of a tuple that is scalarized."""
 
 
-class TupleFacts(Probe):
-    """The items of tuples, given the facts about names."""
+def items_of_tuple(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
+    """An expression for each item of the tuple `e`, in the order of their evaluation. None if
+    `e` is no tuple of known items, or has none, or more than `MOST`.
+    """
+    items = _all_items(facts, e)
+    return items if items is not None and 0 < len(items) <= MOST else None
 
-    scalarizable: set[str]
-    """Local names that are scalarized where they are bound to a tuple of known items."""
-    unscalarizable: set[str]
-    """Local names that are not, see `unscalarizable_names`."""
-    tuple_lists: dict[str, int]
-    """The lists of tuples, with the number of items of each tuple."""
-    fresh: Callable[[str], str]
-    """Makes a new name from a hint."""
-    _names: dict[tuple[str, int], tuple[str, ...]]
-    """(tuple name, number of items) -> the names of the items, for scalarized tuples."""
 
-    def item_names(self, name: str, count: int) -> tuple[str, ...]:
-        """The names of the items of the scalarized tuple `name` where it has `count` items. Fresh
-        at the first call; they can be scalarized in turn.
-        """
-        key = name, count
-        if key not in self._names:
-            self._names[key] = tuple(self.fresh(f"{name}_{k}") for k in range(count))
-            self.scalarizable.update(self._names[key])
-        return self._names[key]
-
-    @property
-    def scalarized_tuples(self) -> set[str]:
-        """The names of the tuples that were scalarized."""
-        return {name for name, _ in self._names}
-
-    def is_scalarized_value(self, name: str, value: ast.expr) -> bool:
-        """Whether `value` is already what ``name = value`` is rewritten to: the display of the
-        names of the items of `name`, or a constant that the name is known to be.
-        """
-        match value:
-            case ast.Name(id=other):
-                return other == name
-            case ast.Constant(value=None | str() as constant):
-                known = self.of(ast.Name(name, ast.Load())).constant
-                return known is not None and known.value == constant
-            case ast.Tuple(elts=elts):
-                names = self.item_names(name, len(elts))
-                return all(map(self.is_scalarized_value, names, elts))
-        return False
-
-    def items(self, e: ast.expr) -> list[ast.expr] | None:
-        """An expression for each item of the tuple `e`, in the order of their evaluation. None if
-        `e` is no tuple of known items, or has none, or more than `MOST`.
-        """
-        items = self._items(e)
-        return items if items is not None and 0 < len(items) <= MOST else None
-
-    def item(self, e: ast.expr, index: ast.expr) -> ast.expr | None:
-        """The item of the tuple `e` that the constant `index` selects; None if not known."""
-        items, position = self.items(e), integer_constant(index, None)
-        if items is None or position is None or not -len(items) <= position < len(items):
-            return None
-        return items[position]
-
-    def _items(self, e: ast.expr) -> list[ast.expr] | None:
-        """As `items`, of any length. By the form of `e`: a display (also with ``*t``), a scalarized
-        name, ``x.shape``, ``x.strides``, an item of a list of tuples, a constant slice of a tuple,
-        ``tuple(E for v in t)``, and the concatenation of two tuples.
-        """
-        match e:
-            case ast.Tuple(elts=elts):
-                parts = [self._items(x.value) if isinstance(x, ast.Starred) else [x] for x in elts]
-                return None if None in parts else [item for part in parts for item in part or ()]
-            case ast.Name() if names := self.of(e).items:
-                return [copy_location(ast.Name(n, ast.Load()), e) for n in names]
-            case ast.Attribute(attr="shape" | "strides", value=ast.Name() as array):
-                fact = self.of(array)
-                return [_item(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if (
-                name in self.tuple_lists and is_repeatable(index)
-            ):
-                return [_item(e, k) for k in range(self.tuple_lists[name])]
-            case ast.Subscript(value=value, slice=ast.Slice() as cut):
-                bounds, items = constant_slice(cut), self._items(value)
-                if bounds is None or items is None or not all(map(is_repeatable, items)):
-                    return None
-                return items[bounds]
-            case ast.Call(
-                func=func,
-                args=[ast.GeneratorExp(elt, [each]) | ast.ListComp(elt, [each])], keywords=[],
-            ) if self.resolve(func) is tuple:
-                return self._comprehension_items(elt, each)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                first, second = self._items(left), self._items(right)
-                return None if first is None or second is None else first + second
+def item_of_tuple(facts: Facts, e: ast.expr, index: ast.expr) -> ast.expr | None:
+    """The item of the tuple `e` that the constant `index` selects; None if not known."""
+    items, position = items_of_tuple(facts, e), integer_constant(index, None)
+    if items is None or position is None or not -len(items) <= position < len(items):
         return None
+    return items[position]
 
-    def _comprehension_items(
-        self, elt: ast.expr, generator: ast.comprehension
-    ) -> list[ast.expr] | None:
-        """The items of ``tuple(E for v in T)`` or ``tuple(E for v, w in zip(T, U))``: E for each
-        item of T. None if T has unknown items or ones that cannot be evaluated again, if there is
-        an ``if``, or if E binds names.
-        """
-        match generator.iter:
-            case ast.Call(func=func, args=[_, *_] as tuples, keywords=[]) if (
-                self.resolve(func) is zip
-            ):
-                zipped = [self._items(t) for t in tuples]
-                target = generator.target
-                targets = target.elts if isinstance(target, ast.Tuple) else []
-            case iterable:
-                zipped, targets = [self._items(iterable)], [generator.target]
-        names = [t.id for t in targets if isinstance(t, ast.Name)]
-        known = [items for items in zipped if items is not None and all(map(is_repeatable, items))]
-        all_known = len({*names}) == len(targets) == len(known) == len(zipped)
-        if generator.ifs or generator.is_async or not all_known:
-            return None
-        if any(isinstance(n, _NAME_BINDERS) for n in ast.walk(elt)):
-            return None
-        rows = zip(*known, strict=False)
-        return [rename_names(elt, dict(zip(names, row, strict=True))) for row in rows]
+
+def item_names(facts: Facts, name: str, count: int) -> tuple[str, ...]:
+    """The names of the items of the scalarized tuple `name` where it has `count` items. Fresh
+    at the first call; they can be scalarized in turn.
+    """
+    key = name, count
+    if key not in facts.tuple_names:
+        facts.tuple_names[key] = tuple(facts.fresh(f"{name}_{k}") for k in range(count))
+        facts.scalarizable.update(facts.tuple_names[key])
+    return facts.tuple_names[key]
+
+
+def scalarized_tuples(facts: Facts) -> set[str]:
+    """The names of the tuples that were scalarized."""
+    return {name for name, _ in facts.tuple_names}
+
+
+def is_scalarized_value(facts: Facts, name: str, value: ast.expr) -> bool:
+    """Whether `value` is already what ``name = value`` is rewritten to: the display of the
+    names of the items of `name`, or a constant that the name is known to be.
+    """
+    match value:
+        case ast.Name(id=other):
+            return other == name
+        case ast.Constant(value=None | str() as constant):
+            known = facts.of(ast.Name(name, ast.Load())).constant
+            return known is not None and known.value == constant
+        case ast.Tuple(elts=elts):
+            names = item_names(facts, name, len(elts))
+            return all(is_scalarized_value(facts, n, e) for n, e in zip(names, elts, strict=True))
+    return False
+
+
+def _all_items(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
+    """As `items`, of any length. By the form of `e`: a display (also with ``*t``), a scalarized
+    name, ``x.shape``, ``x.strides``, an item of a list of tuples, a constant slice of a tuple,
+    ``tuple(E for v in t)``, and the concatenation of two tuples.
+    """
+    match e:
+        case ast.Tuple(elts=elts):
+            parts = [
+                _all_items(facts, x.value) if isinstance(x, ast.Starred) else [x] for x in elts
+            ]
+            return None if None in parts else [item for part in parts for item in part or ()]
+        case ast.Name() if names := facts.of(e).items:
+            return [copy_location(ast.Name(n, ast.Load()), e) for n in names]
+        case ast.Attribute(attr="shape" | "strides", value=ast.Name() as array):
+            fact = facts.of(array)
+            return [_item(e, k) for k in range(fact.rank)] if fact.rank and fact.types else None
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+            name in facts.tuple_lists and is_repeatable(index)
+        ):
+            return [_item(e, k) for k in range(facts.tuple_lists[name])]
+        case ast.Subscript(value=value, slice=ast.Slice() as cut):
+            bounds, items = constant_slice(cut), _all_items(facts, value)
+            if bounds is None or items is None or not all(map(is_repeatable, items)):
+                return None
+            return items[bounds]
+        case ast.Call(
+            func=func,
+            args=[ast.GeneratorExp(elt, [each]) | ast.ListComp(elt, [each])], keywords=[],
+        ) if facts.resolve(func) is tuple:
+            return _comprehension_items(facts, elt, each)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _all_items(facts, left), _all_items(facts, right)
+            return None if first is None or second is None else first + second
+    return None
+
+
+def _comprehension_items(facts: Facts, elt: ast.expr, generator: ast.comprehension
+) -> list[ast.expr] | None:
+    """The items of ``tuple(E for v in T)`` or ``tuple(E for v, w in zip(T, U))``: E for each
+    item of T. None if T has unknown items or ones that cannot be evaluated again, if there is
+    an ``if``, or if E binds names.
+    """
+    match generator.iter:
+        case ast.Call(func=func, args=[_, *_] as tuples, keywords=[]) if (
+            facts.resolve(func) is zip
+        ):
+            zipped = [_all_items(facts, t) for t in tuples]
+            target = generator.target
+            targets = target.elts if isinstance(target, ast.Tuple) else []
+        case iterable:
+            zipped, targets = [_all_items(facts, iterable)], [generator.target]
+    names = [t.id for t in targets if isinstance(t, ast.Name)]
+    known = [items for items in zipped if items is not None and all(map(is_repeatable, items))]
+    all_known = len({*names}) == len(targets) == len(known) == len(zipped)
+    if generator.ifs or generator.is_async or not all_known:
+        return None
+    if any(isinstance(n, _NAME_BINDERS) for n in ast.walk(elt)):
+        return None
+    rows = zip(*known, strict=False)
+    return [rename_names(elt, dict(zip(names, row, strict=True))) for row in rows]
 
 
 _NAME_BINDERS = ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp

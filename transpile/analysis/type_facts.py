@@ -8,23 +8,39 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
+from ..frontend.ast_names import bound_names, mentions_none_of, names_bound_once
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.core_nodes import copy_location
 from ..host_nodes import HostConst, HostExpr
 from ..types.result_types import DisplaySample, ExactSample, Sample
-from ..types.value_types import ELEMENTS, ArrayType, Constant, ListType, RecordType, ScalarType
+from ..types.type_env import Env
+from ..types.value_types import (
+    ELEMENTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    RecordType,
+    ScalarType,
+)
+from .access_paths import access_path
+from .escape_analysis import EscapeAnalysis
 from .type_probe import Types, probe_types
 
 __all__ = [
     "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
     "Fact", "Kind", "Shape", "HashTable", "broadcast_rank", "join_scalar_facts", "join_facts",
-    "fact_of_types", "Probe", "probe_fact",
+    "Environment", "Facts", "fact_of_types", "is_new_axis", "probe_fact", "samples_of",
 ]
 
 _NO_TYPES: Types = frozenset()
@@ -270,77 +286,261 @@ def join_scalar_facts(facts: Sequence[Fact]) -> Fact:
     return functools.reduce(join_facts, facts) if all(f.rank == 0 for f in facts) else UNKNOWN
 
 
-class Probe:
-    """Base of the fact classes: makes samples of expressions, for probing, from the facts about
-    them. `expression_facts.Facts` implements the abstract methods.
+Environment: TypeAlias = "dict[str, Fact]"
+"""Facts about local names, by the name."""
+
+
+class Facts:
+    """The state of type inference: what is known of the names of a function before the statement
+    that is expanded or recorded next. Macros know it as ``cx.facts``; `flow_facts.new_facts` makes
+    it, and the functions of `flow_facts` pass statements.
+
+    ``known`` has the fact about each local name. ``resolve``: the object that a free name or dotted
+    name refers to, None if unknown. ``fresh``: makes a new name from a hint. ``infer``: the rules
+    for expressions (`expression_facts.infer_fact`). ``unscalarizable``: local names that are not
+    scalarized where they are bound to a tuple (`tuple_types.unscalarizable_names`).
+    ``tuple_lists``: the lists of tuples, with the number of items of each tuple.
     """
 
-    resolve: Callable[[ast.expr], object | None]
+    def __init__(
+        self,
+        tree: ast.FunctionDef,
+        env: Env,
+        resolve: Callable[[ast.expr], object | None],
+        fresh: Callable[[str], str],
+        changed: Collection[str],
+        infer: Callable[[Facts, ast.expr], Fact],
+        unscalarizable: set[str],
+        tuple_lists: dict[str, int],
+    ) -> None:
+        self._env = env
+        self._infer = infer
+        self.resolve = resolve
+        self.fresh = fresh
+        # (tuple name, number of items) -> the names of the items, for scalarized tuples
+        self.tuple_names: dict[tuple[str, int], tuple[str, ...]] = {}
+        # names that the function binds, without its parameters
+        self.local_names = bound_names(*tree.body)
+        self.unscalarizable = unscalarizable
+        self.tuple_lists = tuple_lists
+        # local names that are scalarized where they are bound to a tuple of known items
+        self.scalarizable = self.local_names - unscalarizable
+        # lists of numbers that the function makes, and the types of their items
+        self.number_lists: dict[str, Types] = {}
+        self.number_tables: dict[str, Types] = {}  # the same of lists of rows of one length
+        # lists of arrays that the function makes
+        self.array_lists: dict[str, ArrayList] = {}
+        # lists of lists that are flat lists: the names of the list of items and of that of the ends
+        self.ragged_lists: dict[str, tuple[str, str]] = {}
+        # those of them whose creation was already rewritten to flat lists
+        self.rewritten_ragged_lists: set[str] = set()
+        # hash tables: dicts and sets whose keys are data
+        self.tables: dict[str, HashTable] = {}
+        # of `tuple_lists`, the dtype of an array made of the list
+        self.tuple_types: dict[str, str] = {}
+        self.escapes: EscapeAnalysis | None = None
+        # names that are lengths of array arguments, each with the length: ``x.shape[0]``
+        self.lengths: dict[HostExpr, HostExpr] = {}
+        # slices that are known to select one element
+        self.unit_slices: set[ast.expr] = set()
+        # parameters, with the axes that have length 1 in this signature
+        self.assumed_unit_axes: dict[str, tuple[int, ...]] = {}
+        self.known: dict[str, Fact] = {}
+        # names that the compiler made for displays of constants
+        self.constant_tuples: dict[str, Fact] = {}
+        # cache of `of`, by id; the node keeps the id from being used again
+        self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
+        # the premises under which the cache is valid, see _premises
+        self._cached_under: tuple[object, ...] = ()
+        # whether a call of `of` is running
+        self._inferring = False
+        for a in ast.walk(tree.args):  # in their order
+            if isinstance(a, ast.arg):
+                parameter = copy_location(ast.Name(a.arg, ast.Load()), a)
+                self.known[a.arg] = self.fact_of_outer_name(parameter)
+        parameters = [n for n in self.known if n not in self.local_names]
+        types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
+        # parameters that are objects and never rebound
+        self.objects = {n for n, ty in types.items() if isinstance(ty, ObjectType)}
+        # names that may be rebound, or bound in a loop: their values differ from point to point
+        self.rebound = (
+            self.local_names - names_bound_once(tree) - self._never_rebound([*walk_nodes(tree)])
+        )
+        # names that the function's local functions bind: after a call of one, nothing is known of
+        # them
+        self.changed = changed
+        # cache: (id of a loop, facts before it) -> facts at the end of its body, and at its breaks
+        self.loop_results: dict[
+            tuple[int, frozenset[tuple[str, Fact]]], tuple[Environment, Environment]
+        ] = {}
+        # for each enclosing loop, the innermost last: the facts at its breaks and continues, by
+        # the name of the node class
+        self.loop_exits: list[dict[str, Environment]] = []
+        # for each enclosing try, the innermost last: the facts with which a handler may start
+        self.raising: list[Environment] = []
+
+    def type_of(self, e: ast.expr) -> ArgType | None:
+        """The type of an argument, a part of one, or a free name; None for others."""
+        return None if isinstance(e, ast.Name) and e.id in self.local_names else self._env.type(e)
+
+    def is_object_member(self, e: ast.expr) -> bool:
+        """Whether `e` reads a member of an object that is an argument, by attributes or keys."""
+        place = access_path(e)
+        of_object = place is not None and place[0] in self.objects
+        return of_object and self._env.type(e) is not None
+
+    def _never_rebound(self, nodes: Sequence[ast.AST]) -> set[str]:
+        """The parameters, arrays or lists, that `nodes` assign at most by ``+=``, in place."""
+        in_place = {s.target for s in nodes if isinstance(s, ast.AugAssign)}
+        names = (n for n in nodes if isinstance(n, ast.Name) and n not in in_place)
+        rebound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+        return {name for name, fact in self.known.items() if fact.rank} - rebound
+
+    def fact_of_outer_name(self, e: ast.expr) -> Fact:
+        """The fact about `e`, a parameter, a member of one or a global, from its type alone."""
+        ty = self._env.type(e)
+        if isinstance(ty, RecordType):
+            return Fact(ty.rank, owner=ast.unparse(e), record=ty)
+        if isinstance(ty, ListType):
+            return Fact(1, list_type=ty)
+        if ty is None or isinstance(ty, (ObjectType, Opaque)):
+            return UNKNOWN
+        if isinstance(ty, ArrayType):
+            return self._outer_array_fact(e, ty) if ty.rank else UNKNOWN
+        return fact_of_types(frozenset({ty}))
+
+    def _outer_array_fact(self, e: ast.expr, ty: ArrayType) -> Fact:
+        """The fact about an array from outside. That axes of a named array have length 1 is noted
+        in ``ones``, from which guards are made.
+        """
+        kinds, shape = frozenset({replace(ty, ones=())}), None
+        if isinstance(e, ast.Name) and ty.ones:
+            self.assumed_unit_axes[e.id] = ty.ones
+            shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
+        return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:
-        """The fact about the value of `e` at the current statement."""
-        raise NotImplementedError
+        """The fact about the value of `e` at the current statement: type, rank, lengths, owner.
+        Macros ask by `Context.fact`; `infer_fact` has the rule for each kind of expression.
+
+            x * 2    # x: f64 array of rank 2   →   Fact(rank=2, kinds={f64 array}, shape=that of x)
+
+        Macros ask for the same facts repeatedly: those of `e` and its parts are cached, until
+        something that they depend on has changed (`_premises`), such as facts about local names.
+        """
+        if isinstance(e, ast.Name) and e.id in self.known:
+            return self.known[e.id]
+        if self._inferring:
+            return self._cached_fact(e)
+        premises = self._premises()
+        if self._cached_under != premises:
+            self._cached_facts, self._cached_under = {}, (dict(self.known), *premises[1:])
+        self._inferring = True
+        try:
+            return self._cached_fact(e)
+        finally:
+            self._inferring = False
+
+    def _premises(self) -> tuple[object, ...]:
+        """All that facts depend on, besides the expression; sets that only grow by their size."""
+        return (
+            self.known, (*self.number_lists.items(), *self.number_tables.items()),
+            len(self.local_names), len(self.rebound), len(self.scalarizable),
+            len(self.unit_slices), len(self.constant_tuples), len(self.lengths),
+        )
+
+    def _cached_fact(self, e: ast.expr) -> Fact:
+        """The fact about `e`, from the cache."""
+        entry = self._cached_facts.get(id(e))
+        if entry is None:
+            entry = self._cached_facts[id(e)] = e, self._infer(self, e)
+        return entry[1]
 
     def outer_fact(self, e: ast.expr) -> Fact:
-        """The fact about `e`, an expression without local names, from the environment."""
-        raise NotImplementedError
+        """The fact about `e` from the environment; UNKNOWN if it has local names."""
+        if not mentions_none_of(e, self.local_names | set(self.known)):
+            return UNKNOWN
+        return self.fact_of_outer_name(e)
 
-    def complex_part_fact(self, of: Fact, name: str) -> Fact | None:
-        """The fact about the attribute `name` of a value of fact `of`, if it is ``real`` or
-        ``imag``; else None.
+    def is_sole_reference(self, name: str) -> bool:
+        """Whether `name` is the only reference to its array or any part of it, where it is bound
+        again (`EscapeAnalysis.is_sole_reference`).
         """
-        if name not in ("real", "imag"):
-            return None
-        fact = probe_fact(operator.attrgetter(name), [of.types])
-        if fact is None:
-            return None
-        return fact._replace(owner=of.owner, memory_order=of.order if fact.rank else None)
+        rank = self.known.get(name, UNKNOWN).rank
+        if not rank or self.escapes is None:
+            return False
+        return self.escapes.is_sole_reference(name, rank)
 
-    def samples(self, e: ast.expr, index: bool = False) -> list[Sample]:
-        """Samples of `e`, one for each type that it may have; none if its type is unknown. An
-        `index` that is an int gets the sample 0, which every axis has.
+    def is_invariant(self, e: ast.expr) -> bool:
+        """Whether `e`, made of lengths and ints, has the same value at every point of the function.
         """
-        if index and self.of(e).is_int:
-            return [ExactSample(0, int)]
-        if self.is_new_axis(e):
-            return [ExactSample(None, type(None))]
-        match e:
-            case ast.Attribute(attr="dtype", value=array) if (of := self.of(array).array):
-                return [ExactSample(ELEMENTS[of.dtype].numpy, np.dtype)]
-            case ast.Constant(value=value) if not isinstance(value, (bytes, complex)):
-                return [ExactSample(value, type(value))]
-            case ast.Slice(step=step):
-                steps = self.samples(step) if step else [ExactSample(None, type(None))]
-                return [
-                    DisplaySample(slice, (*[ExactSample(None, type(None))] * 2, s)) for s in steps
-                ]
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                return [ExactSample(-value, type(value))]
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                make = tuple if isinstance(e, ast.Tuple) else list
-                return self._display(make, elts, index)
-            case ast.Name() | ast.Attribute() if (dtype := self._type_object(e)) is not None:
-                return [ExactSample(dtype, type(dtype))]
-            case ast.Attribute(attr="shape", value=array) if rank := self.of(array).rank:
-                return [DisplaySample(tuple, tuple(INT_TYPES) * rank)]
-        return list(self.of(e).kinds)
+        return mentions_none_of(e, self.rebound)
 
-    def is_new_axis(self, e: ast.expr) -> bool:
-        """Whether `e` is ``np.newaxis``, which is None."""
-        return isinstance(e, ast.Attribute) and e.attr == "newaxis" and self.resolve(e.value) is np
+    def forget(self, names: Iterable[str]) -> None:
+        """Makes `names` local names of which nothing is known."""
+        self.known.update(dict.fromkeys(names, UNKNOWN))
 
-    def _type_object(self, e: ast.expr) -> object | None:
-        """The class or dtype that `e` names, such as ``np.float32``; None for others."""
-        value = self.resolve(e)
-        return value if isinstance(value, (type, np.dtype)) else None
+    @contextmanager
+    def tentatively(self) -> Iterator[None]:
+        """Within, the facts about local names may be changed, and facts are inferred anew;
+        afterwards they are as before.
+        """
+        before = dict(self.known)
+        cache = self._cached_facts, self._cached_under, self._inferring
+        self._inferring = False
+        yield
+        self.known, (self._cached_facts, self._cached_under, self._inferring) = before, cache
 
-    def _display(self, make: Callable[..., object], elts: Sequence[ast.expr], index: bool
-                 ) -> list[Sample]:
-        """Samples of a display: all combinations of samples of its items."""
-        parts: list[tuple[Sample, ...]] = [()]
-        for x in elts:
-            parts = [(*p, s) for p in parts for s in self.samples(x, index)]
-        return [DisplaySample(make, p) for p in parts]
+
+def samples_of(facts: Facts, e: ast.expr, index: bool = False) -> list[Sample]:
+    """Samples of `e`, one for each type that it may have; none if its type is unknown. An
+    `index` that is an int gets the sample 0, which every axis has.
+    """
+    if index and facts.of(e).is_int:
+        return [ExactSample(0, int)]
+    if is_new_axis(facts, e):
+        return [ExactSample(None, type(None))]
+    match e:
+        case ast.Attribute(attr="dtype", value=array) if (of := facts.of(array).array):
+            return [ExactSample(ELEMENTS[of.dtype].numpy, np.dtype)]
+        case ast.Constant(value=value) if not isinstance(value, (bytes, complex)):
+            return [ExactSample(value, type(value))]
+        case ast.Slice(step=step):
+            steps = samples_of(facts, step) if step else [ExactSample(None, type(None))]
+            return [
+                DisplaySample(slice, (*[ExactSample(None, type(None))] * 2, s)) for s in steps
+            ]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return [ExactSample(-value, type(value))]
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            make = tuple if isinstance(e, ast.Tuple) else list
+            return _display_samples(facts, make, elts, index)
+        case ast.Name() | ast.Attribute() if (dtype := _type_object(facts, e)) is not None:
+            return [ExactSample(dtype, type(dtype))]
+        case ast.Attribute(attr="shape", value=array) if rank := facts.of(array).rank:
+            return [DisplaySample(tuple, tuple(INT_TYPES) * rank)]
+    return list(facts.of(e).kinds)
+
+
+def is_new_axis(facts: Facts, e: ast.expr) -> bool:
+    """Whether `e` is ``np.newaxis``, which is None."""
+    return isinstance(e, ast.Attribute) and e.attr == "newaxis" and facts.resolve(e.value) is np
+
+
+def _type_object(facts: Facts, e: ast.expr) -> object | None:
+    """The class or dtype that `e` names, such as ``np.float32``; None for others."""
+    value = facts.resolve(e)
+    return value if isinstance(value, (type, np.dtype)) else None
+
+
+def _display_samples(
+    facts: Facts, make: Callable[..., object], elts: Sequence[ast.expr], index: bool
+) -> list[Sample]:
+    """Samples of a display: all combinations of samples of its items."""
+    parts: list[tuple[Sample, ...]] = [()]
+    for x in elts:
+        parts = [(*p, s) for p in parts for s in samples_of(facts, x, index)]
+    return [DisplaySample(make, p) for p in parts]
 
 
 def probe_fact(

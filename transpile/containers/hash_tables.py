@@ -21,7 +21,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..analysis.tuple_types import is_repeatable
+from ..analysis.tuple_types import is_repeatable, items_of_tuple
 from ..analysis.type_facts import HashTable
 from ..frontend.ast_walk import is_suspending
 from ..frontend.core_nodes import copy_location
@@ -78,7 +78,7 @@ def find_key(
     another length than the table's keys, or only one of them is a tuple. All other functions for
     one key (`put_key`, `value_at`, `remove_key`) take the result.
     """
-    items = cx.facts.items(key)
+    items = items_of_tuple(cx.facts, key)
     width = 0 if items is None else len(items)
     if (items is not None) != (table.key_width > 0) or width != table.key_width:
         return None

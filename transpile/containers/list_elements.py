@@ -24,7 +24,7 @@ import numpy as np
 from loopir.dtypes import DTYPES, dtype_name
 
 from ..analysis.alias_analysis import AliasAnalysis
-from ..analysis.shape_rules import is_numpy_function
+from ..analysis.expression_facts import item_fact
 from ..analysis.tuple_types import appended_items
 from ..analysis.type_facts import ArrayList, Fact
 from ..analysis.type_probe import Types
@@ -33,6 +33,7 @@ from ..frontend.ast_walk import is_suspending, walk_nodes
 from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
+from ..frontend.name_resolution import is_numpy_function
 from ..numpy.function_table import FUNCTIONS
 
 __all__ = ["JOINING", "infer_list_items", "stacked_list"]
@@ -143,7 +144,7 @@ def _item_facts(
                 item = e.elt if isinstance(e, ast.ListComp) else e
                 for part in item.elts if isinstance(item, ast.Tuple) else [item]:
                     if isinstance(e, ast.ListComp):
-                        fact = cx.facts.item_fact(ast.ListComp(part, e.generators))
+                        fact = item_fact(cx.facts, ast.ListComp(part, e.generators))
                     else:
                         fact = cx.fact(part)
                     item_facts[name].add(fact)

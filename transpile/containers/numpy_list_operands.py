@@ -16,6 +16,7 @@ import numpy as np
 
 from loopir.dtypes import dtype_name
 
+from ..analysis.expression_facts import item_fact
 from ..analysis.liveness import names_read
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import is_suspending, walk_nodes
@@ -222,7 +223,7 @@ def _is_number_list(e: ast.expr, cx: Context) -> bool:
     """
     match e:
         case ast.ListComp():
-            fact = cx.facts.item_fact(e)
+            fact = item_fact(cx.facts, e)
             return (
                 not is_suspending(e) and fact.rank == 0 and len({t.dtype for t in fact.types}) == 1
             )
@@ -273,7 +274,7 @@ def _with_array(
     """
     if not cx.is_builtin("len", "range"):
         return None
-    types = cx.facts.item_fact(e).types if isinstance(e, ast.ListComp) else frozenset()
+    types = item_fact(cx.facts, e).types if isinstance(e, ast.ListComp) else frozenset()
     if isinstance(e, ast.List) or {t.dtype for t in types} == {"f64"}:
         return copy_location(with_array(cx.expr("NP.array(E)", NP=cx.numpy, E=e)), node)
     if isinstance(e, ast.ListComp):

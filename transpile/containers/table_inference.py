@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ..analysis.liveness import upward_exposed
+from ..analysis.tuple_types import items_of_tuple
 from ..analysis.type_facts import HashTable, Kind
 from ..frontend.ast_names import (
     COMPREHENSIONS,
@@ -67,7 +68,7 @@ def key_widths(
             for name, key in _keys_in(part):
                 if name in widths:
                     visited.add(key)
-                    items = cx.facts.items(key)
+                    items = items_of_tuple(cx.facts, key)
                     widths[name].add(0 if items is None else len(items))
 
     visit(visitor)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..analysis.tuple_types import is_repeatable
+from ..analysis.tuple_types import is_repeatable, items_of_tuple
 from ..analysis.type_facts import HashTable
 from ..frontend.ast_names import mentions_none_of
 from ..frontend.ast_walk import replace_node, tree_key, walk_nodes
@@ -163,7 +163,7 @@ def _method_value(
     present = key_is_present(table, lookup, cx)
     entry = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if method == "get":
-        default_items = cx.facts.items(other) or ()
+        default_items = items_of_tuple(cx.facts, other) or ()
         if len(default_items) != table.value_width:
             return None
         cx.before(*lines)

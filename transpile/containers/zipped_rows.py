@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..analysis.flow_facts import record_facts
 from ..frontend.ast_names import binding_pairs, bound_names, rename_names
 from ..frontend.ast_walk import copy_tree, walk_nodes
 from ..frontend.macros.list_kind import is_list_of_lists
@@ -229,7 +230,7 @@ class _Column(ast.NodeTransformer):
         """Statements that bind ``count``. Without any row there are no columns."""
         (none,) = self.cx.code("N = 0", N=self.count)
         lines = self.cx.code("N = len(X[0])", N=self.count, X=self.rows)
-        self.cx.facts.record(lines[0])
+        record_facts(self.cx.facts, lines[0])
         return guarded([self.cx.expr("len(X) < 1", X=self.rows)], none, lines, self.cx)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

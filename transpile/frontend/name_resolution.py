@@ -10,7 +10,7 @@ import ast
 import builtins
 import types
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from typing import Any
@@ -22,7 +22,10 @@ from loopir.lazy_dataclass import record
 from .. import core_functions
 from .core_nodes import CORE_NAME, NUMPY_NAME
 
-__all__ = ["NameScope", "Scope", "is_native", "is_python_class", "is_statement_class"]
+__all__ = [
+    "NameScope", "Scope", "is_native", "is_numpy_function", "is_one_of", "is_python_class",
+    "is_statement_class",
+]
 
 _FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
 """The descriptor of a field of a named tuple."""
@@ -146,6 +149,19 @@ def is_python_class(value: object) -> bool:
 def is_statement_class(value: type) -> bool:
     """Whether a ``class`` statement, or a call of its metaclass, made the class `value`."""
     return bool(value.__flags__ & _HEAP_TYPE_FLAG)
+
+
+def is_numpy_function(function: object) -> bool:
+    """Whether `function` is a function or ufunc that NumPy itself defines."""
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
+
+
+def is_one_of(function: object, group: Sequence[object]) -> bool:
+    """Whether `function` is, by identity, one of `group` (an argument may define ``==`` of its
+    own).
+    """
+    return any(function is f for f in group)
 
 
 def _builtins(globals_: Mapping[str, Any]) -> Mapping[str, Any]:

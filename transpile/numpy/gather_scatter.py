@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ..analysis.alias_analysis import owners_may_alias
-from ..analysis.type_facts import UNKNOWN_ORDER
+from ..analysis.type_facts import UNKNOWN_ORDER, is_new_axis
 from ..frontend.ast_walk import same_tree, subscript_items, tree_key
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context
@@ -67,7 +67,7 @@ def is_gathered(e: ast.expr, cx: Context) -> bool:
 def _keeps_axis(item: ast.expr, cx: Context) -> bool:
     """Whether the item of a subscript is a slice, an ellipsis or a new axis."""
     is_constant = isinstance(item, ast.Constant) and item.value in (None, ...)
-    return isinstance(item, ast.Slice) or is_constant or cx.facts.is_new_axis(item)
+    return isinstance(item, ast.Slice) or is_constant or is_new_axis(cx.facts, item)
 
 
 def gather_view(

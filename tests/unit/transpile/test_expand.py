@@ -20,7 +20,7 @@ from macro_programs import PROGRAMS, expanded, runnable
 from worlds import World
 
 from transpile import expand, ops
-from transpile.analysis import expression_facts, flow_facts
+from transpile.analysis import flow_facts
 from transpile.expand import MACROS
 from transpile.frontend import source
 from transpile.frontend.ast_walk import walk_nodes
@@ -230,9 +230,9 @@ def test_deep_nests_are_gone_through_once_a_level(monkeypatch) -> None:
     names: dict[str, Any] = {}
     text = f"def f(x, n):\n    s = 0.0\n{loops}{'    ' * (depth + 1)}s += x[i0]\n    return s\n"
     exec(text, names)
-    record = flow_facts.Flow._record
+    record = flow_facts._record
     monkeypatch.setattr(
-        flow_facts.Flow, "_record", lambda self, s: seen.append(s) or record(self, s)
+        flow_facts, "_record", lambda facts, s: seen.append(s) or record(facts, s)
     )
     expand.expand(ast.parse(text).body[0], World(names["f"], (np.ones(3), 1)))
     assert len(seen) < 10 * depth**2
@@ -249,9 +249,9 @@ DEEP = (
 def test_deep_expressions_are_not_asked_again_and_again(form, monkeypatch) -> None:
     """What is asked of an expression grows with its depth, and no faster than its square."""
     seen = []
-    look = expression_facts.Facts._of
+    look = flow_facts.infer_fact
     monkeypatch.setattr(
-        expression_facts.Facts, "_of", lambda self, e: seen.append(e) or look(self, e)
+        flow_facts, "infer_fact", lambda facts, e: seen.append(e) or look(facts, e)
     )
     counts = []
     for depth in (4, 12):

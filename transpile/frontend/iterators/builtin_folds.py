@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...analysis.expression_facts import item_fact
 from ...analysis.tuple_types import unscalarizable_names
 from ...types.value_types import ScalarType
 from ..ast_names import bound_names, rename_names
@@ -79,7 +80,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
 
 def _may_be_floats(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> bool:
     """Whether an item may be a Python float."""
-    types = cx.facts.item_fact(ast.ListComp(items.elt, items.generators)).types
+    types = item_fact(cx.facts, ast.ListComp(items.elt, items.generators)).types
     return not types or ScalarType("f64", weak=True) in types
 
 

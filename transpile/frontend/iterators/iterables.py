@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...analysis.flow_facts import record_facts
+from ...analysis.tuple_types import items_of_tuple
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
@@ -166,7 +168,7 @@ def named_range(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             continue
         bound = cx.fresh(hint)
         setup += cx.code("NAME = E", NAME=bound, E=e)
-        cx.facts.record(setup[-1])
+        record_facts(cx.facts, setup[-1])
         current.append(ast.Name(bound, ast.Load()))
     cx.aliases[name] = cx.expr("range(A, B, C)", A=current[0], B=current[1], C=current[2])
     return setup
@@ -227,12 +229,14 @@ def _display(it: ast.expr, cx: Context) -> Stream | None:
     element ``((a, c)[i], (b, d)[i])`` of 2. None for displays of other items.
     """
     as_tuple = ast.Tuple(it.elts, ast.Load()) if isinstance(it, ast.List) else it
-    items = cx.facts.items(as_tuple) if isinstance(as_tuple, (ast.Tuple, ast.Attribute)) else None
+    if not isinstance(as_tuple, (ast.Tuple, ast.Attribute)):
+        return None
+    items = items_of_tuple(cx.facts, as_tuple)
     if items is None:
         return None
     numbers = [integer_constant(e, None) for e in items]
     is_flat = isinstance(it, ast.Attribute) or None not in numbers
-    rows = [[e] if is_flat else cx.facts.items(e) or [] for e in items]
+    rows = [[e] if is_flat else items_of_tuple(cx.facts, e) or [] for e in items]
     if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         return None
     if not all(cx.fact(e).rank == 0 for row in rows for e in row):
@@ -473,7 +477,7 @@ def _stable(
             hint = "last" if isinstance(e, ast.BinOp) else "x"
     name = cx.fresh(hint)
     binding = cx.code("NAME = E", NAME=name, E=e)
-    cx.facts.record(binding[0])
+    record_facts(cx.facts, binding[0])
     return ast.Name(name, ast.Load()), tuple(binding)
 
 

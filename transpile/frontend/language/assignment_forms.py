@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...analysis.tuple_types import items_of_tuple
 from ..ast_names import bound_names, mentions_none_of, names_used
 from ..ast_walk import binds_name, is_suspending, subscript_items, walk_nodes
 from ..core_nodes import copy_location
@@ -93,7 +94,7 @@ def unpacking_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             return _assign_pairs(targets, values, cx)
         case ast.Assign(
             targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)], value=value
-        ) if (items := cx.facts.items(value)) is not None:
+        ) if (items := items_of_tuple(cx.facts, value)) is not None:
             return _assign_pairs(targets, items, cx)
         case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=ast.IfExp() as value):
             text = "if C:\n    TARGET = A\nelse:\n    TARGET = B"
@@ -125,7 +126,7 @@ def _assign_pairs(
     if len(targets) != len(values) or any(isinstance(e, ast.Starred) for e in (*targets, *values)):
         return None
     for k, (t, v) in enumerate(zip(targets, values, strict=True)):
-        items = cx.facts.items(v) if isinstance(t, (ast.Tuple, ast.List)) else None
+        items = items_of_tuple(cx.facts, v) if isinstance(t, (ast.Tuple, ast.List)) else None
         if isinstance(t, (ast.Tuple, ast.List)) and items and len(t.elts) == len(items):
             targets = [*targets[:k], *t.elts, *targets[k + 1 :]]
             return _assign_pairs(targets, [*values[:k], *items, *values[k + 1 :]], cx)

@@ -28,6 +28,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.definite_assignment import unassigned_names
+from ...analysis.flow_facts import enter_loop, facts_at_exceptions, record_facts
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes, walk_statements
 from ..core_nodes import copy_location
 from ..macros.exception_risks import ExceptionRisks, Unsupported
@@ -178,7 +179,7 @@ class _TryRewriter:
             new.body, new.orelse = self.rewrite(s.body), self.rewrite(s.orelse)
             lines = [new]
         else:
-            self.cx.facts.record(s)
+            record_facts(self.cx.facts, s)
             lines = [copy_tree(s), *self.rewrite(rest)]
         self.cx.facts.known = known
         for risk, handler in reversed(risks):
@@ -246,13 +247,13 @@ class _TryRewriter:
         except NotStructured:
             raise Unsupported from None
         facts, later_number = self.cx.facts, self.cx.fresh("caught")
-        at_exceptions = facts.at_exceptions(attempt)
+        at_exceptions = facts_at_exceptions(facts, attempt)
         lines, leaves = self._block(attempt, number, in_loop=False)
         at_end, facts.known = facts.known, at_exceptions
         final, replaces = self._block(s.finalbody, later_number, in_loop=False)
         facts.known = at_end
         for part in s.finalbody:
-            facts.record(part)
+            record_facts(facts, part)
         if replaces:
             text = "LATER = 0\nFINAL\nif LATER != 0: N = LATER"
             final = self.cx.code(text, LATER=later_number, FINAL=final, N=number)
@@ -291,13 +292,13 @@ class _TryRewriter:
                 new.orelse, in_else = self._block(s.orelse, number, in_loop=in_loop)
                 leaves = in_body or in_else
             case ast.For() | ast.While() as loop, ast.For() | ast.While():
-                facts.enter_loop(loop)
+                enter_loop(facts, loop)
                 new.body, in_body = self._block(loop.body, number, in_loop=True)
                 facts.known = dict(known)
                 new.orelse, in_else = self._block(loop.orelse, number, in_loop=in_loop)
                 leaves = in_body or in_else
         facts.known = dict(known)
-        facts.record(s)
+        record_facts(facts, s)
         return [new], leaves
 
     def _raised_class(self, s: ast.Raise) -> type[Exception]:

@@ -13,7 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...analysis.liveness import upward_exposed
-from ...analysis.tuple_types import MOST, is_repeatable, tuple_display
+from ...analysis.tuple_types import (
+    MOST,
+    is_repeatable,
+    is_scalarized_value,
+    item_names,
+    items_of_tuple,
+    tuple_display,
+)
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
 from ..ast_walk import child_blocks, copy_tree
@@ -55,14 +62,14 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         _t_1 = _t_2
         s = _t_1 + _t_0
 
-    The items must be known (``cx.facts.items``: how many, and an expression for each), and the name
+    The items must be known (`items_of_tuple`: how many, and an expression for each), and the name
     one that `tuple_types.unscalarizable_names` does not exclude. All values are computed before any
     name is bound, as the new tuple may read items of the old one. `tuple_item` replaces the reads.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in cx.facts.scalarizable:
-            items = cx.facts.items(value)
-            if items is None or cx.facts.is_scalarized_value(name, value):
+            items = items_of_tuple(cx.facts, value)
+            if items is None or is_scalarized_value(cx.facts, name, value):
                 return None
             if name in names_used(value):  # the items may read the names that are bound
                 return cx.with_before(
@@ -76,7 +83,7 @@ def _bind_items(
     name: str, items: Sequence[ast.expr], at: ast.Assign, cx: Context
 ) -> list[ast.stmt]:
     """``t_0, t_1 = items`` and ``t = (t_0, t_1)``, for the tuple `name`."""
-    names = cx.facts.item_names(name, len(items))
+    names = item_names(cx.facts, name, len(items))
     targets = [ast.Name(n, ast.Store()) for n in names]
     display = ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
     return [
@@ -142,7 +149,7 @@ def tuple_item(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Subscript(value=value, slice=index, ctx=ast.Load()):
-            position, items = integer_constant(index, None), cx.facts.items(value)
+            position, items = integer_constant(index, None), items_of_tuple(cx.facts, value)
         case _:
             return None
     if items is None or isinstance(index, ast.Slice):
@@ -186,7 +193,7 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     args: list[ast.expr] = []
     for a in node.args:
-        items = cx.facts.items(a.value) if isinstance(a, ast.Starred) else [a]
+        items = items_of_tuple(cx.facts, a.value) if isinstance(a, ast.Starred) else [a]
         if items is None:
             return None
         args += items
@@ -216,7 +223,7 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
             ast.Name(ctx=ast.Load()) | ast.BinOp()
             | ast.Subscript(slice=ast.Slice(), ctx=ast.Load()) | ast.Tuple(ctx=ast.Load())
         ):
-            items = cx.facts.items(node)
+            items = items_of_tuple(cx.facts, node)
             is_display = isinstance(node, ast.Tuple) and items == node.elts
             # a name that is returned twice must be one object
             is_shared = isinstance(node, ast.Name) and cx.result_uses(node.id) > 1
@@ -224,7 +231,9 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
                 return None
             return tuple_display(items, node)
         case ast.Attribute(attr="shape", value=ast.Name(id=name)) if (
-            name in cx.facts.local_names and cx.result_uses() and (items := cx.facts.items(node))
+            name in cx.facts.local_names
+            and cx.result_uses()
+            and (items := items_of_tuple(cx.facts, node))
         ):
             # of an array that the function makes, and does not return itself
             return tuple_display([copy_tree(e) for e in items], node)
@@ -287,7 +296,7 @@ def tuple_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         case ("len" | "min" | "max" | "sum" | "tuple") as builtin, ast.Call(
             args=[e], keywords=[]
         ):
-            items = cx.facts.items(e)
+            items = items_of_tuple(cx.facts, e)
         case _:
             return None
     if items is None or not isinstance(node, ast.Call):
@@ -336,7 +345,7 @@ def tuple_comparison(node: ast.AST, cx: Context) -> ast.expr | None:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if (
             type(op) in _ORDER or isinstance(op, (ast.Eq, ast.NotEq))
         ):
-            first, second = cx.facts.items(left), cx.facts.items(right)
+            first, second = items_of_tuple(cx.facts, left), items_of_tuple(cx.facts, right)
         case _:
             return None
     if not first or not second or any(cx.fact(e).rank != 0 for e in (*first, *second)):

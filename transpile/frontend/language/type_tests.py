@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.flow_facts import record_facts
 from ...analysis.type_facts import Fact
 from ...types.result_types import ExactSample
 from ...types.type_env import Env
@@ -363,7 +364,7 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                 return None
             if isinstance(_known_value(value, cx), np.dtype) and _needs_itself(name, cx.tree):
                 return None
-            cx.facts.record(node)
+            record_facts(cx.facts, node)
             cx.aliases[name] = target
             return residual_checks(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):

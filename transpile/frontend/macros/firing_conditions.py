@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from ...analysis.shape_rules import is_grid
+from ...analysis.tuple_types import items_of_tuple
 from ..ast_walk import binds_name, child_nodes
 from ..core_nodes import ReplayIf
 from .macro_context import Context
@@ -207,7 +208,7 @@ def assigns_known_tuple(s: ast.Assign, cx: Context) -> object:
 
 def is_known_tuple(e: ast.expr, cx: Context) -> object:
     """Whether `e` is a tuple of known length and items."""
-    return cx.facts.items(e) is not None
+    return items_of_tuple(cx.facts, e) is not None
 
 
 def reads_item_of_tuple(e: ast.Subscript, cx: Context) -> object:
@@ -217,7 +218,7 @@ def reads_item_of_tuple(e: ast.Subscript, cx: Context) -> object:
 
 def has_known_tuple_argument(call: ast.Call, cx: Context) -> object:
     """Whether the only argument is a tuple of known length and items."""
-    return len(call.args) == 1 and cx.facts.items(call.args[0]) is not None
+    return len(call.args) == 1 and items_of_tuple(cx.facts, call.args[0]) is not None
 
 
 def is_constant_tuple(e: ast.expr, cx: Context) -> object:

@@ -21,6 +21,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from ...analysis.flow_facts import enter_loop, names_changed_by
 from ...core_functions import RESULT_FUNCTIONS
 from ..ast_names import COMPREHENSIONS, bound_names, names_used
 from ..ast_walk import copy_tree, fields_with_children
@@ -93,7 +94,7 @@ class _Lifter:
             case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
                 return self._fields(s, ["value"])
             case ast.AugAssign(target=target, value=value) if names_used(target) & (
-                bound_names(value) | self.cx.facts.changed_by([value])
+                bound_names(value) | names_changed_by(self.cx.facts, [value])
             ):
                 return None  # the target is read before its name is bound
             case ast.AugAssign(target=ast.Name(id=name)):
@@ -114,7 +115,7 @@ class _Lifter:
         that its test needs run before each evaluation of the test.
         """
         cx, known = self.cx, dict(self.cx.facts.known)
-        cx.facts.enter_loop(s)
+        enter_loop(cx.facts, s)
         cx.depth += 1
         test = self.lift(s.test)
         cx.depth -= 1
@@ -216,7 +217,7 @@ class _Lifter:
 
     def _bound(self, statements: Sequence[ast.stmt]) -> set[str]:
         """The names that `statements` may bind, also by calls of local functions."""
-        return bound_names(*statements) | self.cx.facts.changed_by(statements)
+        return bound_names(*statements) | names_changed_by(self.cx.facts, statements)
 
     def _bind(self, e: ast.expr, before: list[ast.stmt], rebound: set[str]) -> ast.expr:
         """An expression that has the current value of `e` after statements that bind the names

@@ -19,7 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ...analysis.definite_assignment import may_be_unbound
-from ...analysis.flow_facts import Flow
+from ...analysis.expression_facts import add_constant_tuple
+from ...analysis.flow_facts import new_facts
 from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
@@ -165,7 +166,7 @@ class Context:
         # the number of ``try`` statements with handlers around code that is inlined
         self.handlers_around = 0
         # the facts about local names before that statement
-        self.facts = Flow(tree, env, self._resolve_for_facts, self.fresh, changed)
+        self.facts = new_facts(tree, env, self._resolve_for_facts, self.fresh, changed)
         self.view_rules = view_rules
         self._env = env
         self._prologue = prologue
@@ -417,7 +418,7 @@ class Context:
         key = tree_key(display)
         if key not in self._prologue:
             name = self.fresh("list")
-            self.facts.add_constant_tuple(name, display)
+            add_constant_tuple(self.facts, name, display)
             (line,) = self.code("NAME = E", NAME=name, E=display)
             self._prologue[key] = line
         line = self._prologue[key]

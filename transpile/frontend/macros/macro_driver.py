@@ -9,7 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...analysis.flow_facts import join_environments
+from ...analysis.flow_facts import (
+    bind_within,
+    enter_loop,
+    join_environments,
+    loop_iteration,
+    record_facts,
+)
 from ..core_nodes import ReplayIf
 from .lift_statements import LiftedExpression, lift_statement
 from .macro_context import Context, Macro
@@ -50,7 +56,7 @@ class MacroDriver:
         facts to those after `s`.
         """
         facts = self.cx.facts
-        before, rebound = dict(facts.known), facts.bind_within(s)
+        before, rebound = dict(facts.known), bind_within(facts, s)
         replacement = self._replace(s)
         if replacement is not None:
             # the walruses of `s` are in the replacement, and are bound there: undo bind_within
@@ -110,8 +116,8 @@ class MacroDriver:
         match s:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
-                facts.enter_loop(s)
-                with facts.iteration() as at_breaks:
+                enter_loop(facts, s)
+                with loop_iteration(facts, ) as at_breaks:
                     s.body = self._nested(s.body)
                 facts.known = join_environments(before, facts.known)
                 s.orelse = self.block(s.orelse)
@@ -125,10 +131,10 @@ class MacroDriver:
                 s.orelse = self._nested(s.orelse)
                 facts.known = join_environments(after_body, facts.known)
             case ast.With() | ast.AsyncWith():
-                facts.record(s)
+                record_facts(facts, s)
                 s.body = self.block(s.body)
             case _:
-                facts.record(s)
+                record_facts(facts, s)
 
     def _nested(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         """`block`, the body of a loop or branch, expanded."""

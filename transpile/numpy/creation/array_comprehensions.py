@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...analysis.expression_facts import item_fact
+from ...analysis.flow_facts import record_facts
 from ...analysis.type_facts import INT
 from ...frontend.ast_names import bound_names, mentions_none_of, names_used, rename_names
 from ...frontend.ast_walk import copy_tree, is_suspending
@@ -128,7 +130,7 @@ def _clause_loop(
     cx.facts.known[index] = INT
     binds = [line for t, e in bindings for line in cx.code("TARGET = E", TARGET=t, E=e)]
     for line in (*stream.setup, *binds):
-        cx.facts.record(line)
+        record_facts(cx.facts, line)
     if names is not None and all(isinstance(t, ast.Name) for t, _ in bindings):
         names |= {t.id: e for t, e in bindings if isinstance(t, ast.Name)}
         binds = []
@@ -445,7 +447,7 @@ def stack_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     if is_suspending(comprehension) or bound_names(comprehension):
         return None
-    if cx.facts.item_fact(comprehension).array is None:
+    if item_fact(cx.facts, comprehension).array is None:
         return None
     name, facts_before = cx.fresh("a"), dict(cx.facts.known)
 

@@ -22,6 +22,7 @@ import numpy as np
 from loopir.lazy_dataclass import replace
 
 from ...analysis.alias_analysis import owners_may_alias
+from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import subscript_items, tree_key
@@ -320,7 +321,7 @@ def _is_stored_elementwise(
         return False
     converts = converts_elementwise(target_fact, op, value_fact, cx)
     if not converts:
-        result = cx.facts.operator_fact(op, target_fact, value_fact) if op else value_fact
+        result = operator_fact(cx.facts, op, target_fact, value_fact) if op else value_fact
         note_unsafe_store(s, result, target_fact, is_update=op is not None)
     return converts
 
@@ -432,7 +433,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
       integers may be cast to shorter ones.
     """
     ty = target.array
-    types = value.types if op is None else cx.facts.operator_fact(op, target, value).types
+    types = value.types if op is None else operator_fact(cx.facts, op, target, value).types
     if ty is None or not types:
         return False
     to = ELEMENTS[ty.dtype]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...analysis.expression_facts import operator_fact
 from ...frontend.ast_walk import same_tree, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
@@ -142,7 +143,7 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
     if not _conversion_cannot_fail(unmasked, masked, cx):
         target_fact, stored = cx.fact(masked.array), cx.fact(unmasked)
-        result = cx.facts.operator_fact(op, target_fact, stored) if op else stored
+        result = operator_fact(cx.facts, op, target_fact, stored) if op else stored
         note_unsafe_store(s, result, target_fact, is_update=op is not None)
         return None
 

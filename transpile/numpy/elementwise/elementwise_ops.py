@@ -15,6 +15,7 @@ import numpy as np
 from loopir.lazy_dataclass import replace
 
 from ... import ops
+from ...analysis.expression_facts import unpacked_lengths
 from ...analysis.shape_rules import reshaping
 from ...frontend.core_nodes import copy_location, location_node
 from ...frontend.integer_constants import integer_constant
@@ -69,7 +70,7 @@ def _reshape_call(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr
             return None
     if call is None or cx.fact(call[0]).array is None or cx.fact(call[0]).rank != 1:
         return None
-    lengths = cx.facts.unpacked_lengths(call[1])
+    lengths = unpacked_lengths(cx.facts, call[1])
     return (call[0], lengths) if all(cx.fact(n).is_int for n in lengths) else None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...analysis.type_facts import UNKNOWN_ORDER
+from ...analysis.type_facts import UNKNOWN_ORDER, is_new_axis
 from ...frontend.ast_walk import is_none, same_tree, subscript_items
 from ...frontend.core_nodes import ReplayIf
 from ...frontend.integer_constants import integer_constant
@@ -213,7 +213,7 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     the loop reads some and raises.
     """
     items = index.elts if isinstance(index, ast.Tuple) else [index]
-    items = [ast.Constant(None) if cx.facts.is_new_axis(i) else i for i in items]
+    items = [ast.Constant(None) if is_new_axis(cx.facts, i) else i for i in items]
     if is_gathered(cx.expr("X[I]", X=array, I=index), cx):
         return _gathered_view(array, items, cx)
     if any(_is_index_array(i, cx) for i in items):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...analysis.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.integer_constants import integer_constant
@@ -214,7 +215,7 @@ def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
     bound = bind_arguments(node, cx, {"unravel_index": "indices shape"})
     if bound is None or "shape" not in bound.arguments or not isinstance(node, ast.Call):
         return None
-    flat_index, lengths = bound["indices"], cx.facts.items(bound["shape"])
+    flat_index, lengths = bound["indices"], items_of_tuple(cx.facts, bound["shape"])
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(flat_index).types if t.dtype != "u64"}
     if not lengths or cx.fact(flat_index).rank != 0 or not all(cx.fact(n).is_int for n in lengths):
         return None

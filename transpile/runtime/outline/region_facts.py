@@ -17,6 +17,7 @@ import numpy as np
 from loopir.nodes import Span
 
 from ...analysis.call_env import CallEnv
+from ...analysis.flow_facts import enter_loop, record_facts
 from ...analysis.type_facts import Fact
 from ...frontend.ast_names import bound_names
 from ...frontend.ast_walk import child_blocks, walk_nodes
@@ -139,12 +140,12 @@ class RegionFacts:
             before = dict(facts.known)
             self._before[s] = before
             if isinstance(s, (ast.For, ast.While)):
-                facts.enter_loop(s)
+                enter_loop(facts, s)
             for inner in (s, *getattr(s, "handlers", ())):
                 for nested in child_blocks(inner):
                     self._record_facts(nested)
             facts.known = before
-            facts.record(s)
+            record_facts(facts, s)
 
 
 def _without_imports(tree: ast.FunctionDef, scope: Scope) -> tuple[ast.FunctionDef, Scope]:

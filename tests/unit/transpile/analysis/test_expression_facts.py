@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from worlds import World
 
-from transpile.analysis.expression_facts import Facts
-from transpile.analysis.flow_facts import Flow
-from transpile.analysis.type_facts import INT, SCALAR, UNKNOWN, Fact
+from transpile.analysis.expression_facts import infer_fact
+from transpile.analysis.flow_facts import new_facts
+from transpile.analysis.type_facts import INT, SCALAR, UNKNOWN, Fact, Facts
 from transpile.types.value_types import ScalarType
 
 INTS = frozenset({ScalarType("i64", weak=True)})
 
 
-def facts_of_function() -> Flow:
+def facts_of_function() -> Facts:
     def f(x):  # its body is not looked at
         u = w = x
         return u, w
@@ -24,7 +24,7 @@ def facts_of_function() -> Flow:
     tree = ast.parse("def f(x):\n    u = w = x\n    return u, w").body[0]
     assert isinstance(tree, ast.FunctionDef)
     env = World(f, (np.ones((2, 3)),))
-    return Flow(tree, env, env.resolve, lambda hint: f"_{hint}")
+    return new_facts(tree, env, env.resolve, lambda hint: f"_{hint}")
 
 
 def expression(text: str) -> ast.expr:
@@ -33,8 +33,7 @@ def expression(text: str) -> ast.expr:
 
 def test_a_fact_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     facts, e, asked = facts_of_function(), expression("x[0] * 2.0 + x[1]"), list[ast.expr]()
-    infer = Facts._of
-    monkeypatch.setattr(Facts, "_of", lambda self, e: asked.append(e) or infer(self, e))
+    monkeypatch.setattr(facts, "_infer", lambda facts, e: asked.append(e) or infer_fact(facts, e))
     first = facts.of(e)
     times = len(asked)
     assert times > 1
@@ -42,7 +41,7 @@ def test_a_fact_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.rank == 1
 
 
-CHANGES: dict[str, tuple[str, Callable[[Flow], object], Fact, Fact]] = {
+CHANGES: dict[str, tuple[str, Callable[[Facts], object], Fact, Fact]] = {
     "a name gets another type": ("u", lambda f: f.known.update(u=SCALAR), UNKNOWN, SCALAR),
     "a list gets items": ("w[u]", lambda f: f.number_lists.update(w=INTS), UNKNOWN, INT),
     "items of another type": (
