@@ -131,8 +131,8 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Compare, ops=(ast.In, ast.NotIn), comparators=(ast.Tuple, ast.List, ast.Set))
 def in_constants(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``in`` a display of ints and constants becomes comparisons. Other items may be NaNs: then
-    ``v in (v,)`` is True, since the object is the same, although ``v == v`` is False.
+    """``in`` a display of ints and constants becomes comparisons. Not of other items: they may be
+    NaNs, and a NaN is in a display that has the same object, although it does not equal itself.
 
         t = i in (1, n - 1)
     →
