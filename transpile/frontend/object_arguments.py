@@ -216,9 +216,9 @@ def replace_object_reads(
     Attributes that the function sets (`promotable_attributes`) are bound to local names, too. The
     second result maps each of them to its local name, for `store_at_exits`.
 
-    The third result does the same in code that is inlined later, into comprehensions: all members
-    of the objects that are passed on there have names. None where there are none, and in a function
-    that sets attributes.
+    The third result replaces members in code that is inlined later, into comprehensions. All
+    members of the objects that may be used there (`_passed_on`) have local names already. None if
+    there are no such objects, and for a function that sets attributes.
     """
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
@@ -245,8 +245,9 @@ def replace_object_reads(
 
 
 def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: Env) -> set[str]:
-    """Those of ``objects`` that calls in comprehensions may use, which are inlined later: those
-    that have their names there, and all where a local function is called, which has other names.
+    """Those of ``objects`` that code may use which is inlined later, for calls in comprehensions:
+    the objects that a comprehension names; all objects, if one calls a local function, which may
+    use any of them.
     """
     comprehensions = (n for n in ast.walk(tree) if isinstance(n, COMPREHENSIONS))
     nodes = [n for c in comprehensions for n in ast.walk(c)]

@@ -1,6 +1,6 @@
 /* Types, macros and functions that every kernel begins with; the caller shares tp_array and tp_scalar. */
 #if defined __GNUC__ && !defined __clang__
-/* gcc 12 makes a fill of a loop a memset and runs it after the loop, which may have stored to the same elements. Clang refuses the flag. */
+/* gcc 12 turns a fill in a loop into a memset after the loop, which overwrites what the loop has stored since. Clang refuses the flag. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 #endif
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* A search: its region stops when a part has found something, the lowest of which all parts share. Parts with lower numbers go on. */
-#define TP_FOUND ((int64_t)1 << 62)         /* status: some part did */
+/* A search: its region stops when a part has found something. All parts share the lowest iteration with a hit; those before it go on. */
+#define TP_FOUND ((int64_t)1 << 62)         /* status: some part has found something */
 #define TP_PEEK(place) __atomic_load_n(place, __ATOMIC_RELAXED)
 static inline void tp_note_hit(int64_t *place, int64_t iteration)
 {

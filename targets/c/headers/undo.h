@@ -1,4 +1,4 @@
-/* Backup of arrays that a kernel modifies in place and may stop: they are restored then. */
+/* Backup of the arrays that a kernel modifies in place, to restore them if the kernel stops at a failed check. */
 
 /* Copies the elements of an array, from `axis` on, to a contiguous block, or back from it; returns the end of what it used. */
 static char *tp_along(const tp_array *a, int axis, int rank, int64_t size, char *at, char *block, int back)

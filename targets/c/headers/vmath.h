@@ -1,8 +1,9 @@
-/* Vector math: each algorithm once, for any size of vector and any ISA. This file holds what depends on the ISA, and the
- * common road; vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h, _pow.h and _complex.h the functions.
+/* Vector math: each algorithm once, for any size of vector and any ISA. This file has what depends on the ISA, and what all functions
+ * share; the functions are in vmath_exp.h, _log.h, _trig.h, _arc.h, _root.h, _erf.h, _pow.h and _complex.h.
  *
- * Templates. vector_math.py takes the sections that a function needs ("//: name needs …" starts one; of several forms
- * "name@tag.tag" that which fits function, dtype, bits and target most closely) and replaces
+ * Templates. vector_math.py takes the sections that a function needs and replaces tokens in them. A section starts with
+ * "//: name needs …"; of several forms "name@tag.tag" the one with the most specific tags (function, dtype, bits, target) is taken.
+ * The tokens:
  *     F, I, U      the vector of floats, and of signed and unsigned integers as wide    f32x16, i32x16, u32x16
  *     H, D         in pow's f32 form: half of F, and its lanes as doubles               f32x8, f64x8
  *     name_F       the macro or function for that vector                                fma_f32x16
