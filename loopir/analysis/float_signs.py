@@ -47,7 +47,7 @@ def names_never_negative(kernel: Kernel) -> frozenset[str]:
 
 
 def is_never_negative(e: Expr, names: Container[str]) -> bool:
-    """Whether the float `e` is never less than zero, given that the values of `names` are not."""
+    """Whether the float `e` is never less than zero, if no value of `names` is."""
     match e:
         case Const(value):
             return not value < 0

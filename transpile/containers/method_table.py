@@ -7,10 +7,10 @@ on a list, as a statement, is expanded by ``list_methods.reverse_rule``. Deque m
 for effect analysis only: a deque that is compiled is a list by then (`local_deques`).
 
 Effect analysis, the inference of lists and tables, and the macros query the table. To add a
-method, add a row here. For a call as a statement, if it becomes statements, the row names a rule:
-of lists in `list_methods` (column ``statement``), of dicts and sets in `table_methods`
-(``table_statement``). For a call whose value is used, write a macro in `list_methods`, or, for a
-dict, a branch in `table_methods._method_value`.
+method, add a row here. If a call of it stands as a statement and is expanded to other statements,
+the row names the rule that does so: for lists in `list_methods` (column ``statement``), for dicts
+and sets in `table_methods` (``table_statement``). For a call whose value is used, write a macro in
+`list_methods`, or, for a dict, a branch in `table_methods._method_value`.
 ``tests/unit/transpile/containers/test_method_table.py`` checks each row against Python. The table
 imports no module of this project until the first call of `statement_rule`.
 """

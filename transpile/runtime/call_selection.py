@@ -4,10 +4,10 @@ Compiled code can be the slower one: a call of a kernel costs 100 ns and more, a
 as a whole although the loop stops at its first item, a region in a Python loop is entered again and
 again. So the first calls of a specialization are timed, some compiled and some as Python, and the
 faster one serves the next calls of that size (`inline_cache.size_of_call`: elements of arrays and
-lists, and magnitudes of ints). A decision for one size holds for others where it must: if Python is
-the faster one, it is so for smaller calls; if compiled code is, it is so for larger ones, unless it
-converts lists. A small difference is looked at again after a number of calls that doubles each
-time, since the work of a call depends on more than its size.
+lists, and magnitudes of ints). From a decision for one size others follow: if Python is the faster
+one, it also is for smaller calls; if compiled code is, it also is for larger ones, unless it
+converts lists. If the difference is small, the calls are timed again after a number of calls that
+doubles each time, since the work of a call depends on more than its size.
 
 The first call of a function that has not run for a while takes up to twice as long as the next,
 and so does one that the dispatcher runs between decisions. So where both ways take about as long, a
@@ -213,15 +213,15 @@ class CallSelection:
 
     `choice` says what serves a call. If that is a trial, the dispatcher tells `add_time` how long
     it took, which decides for the bucket after a few trials, and for others where that follows.
-    `ranges` gives the decisions as rows of the inline cache; a row holds for a number of calls,
-    after which the dispatcher calls `look_again`.
+    `ranges` gives the decisions as rows of the inline cache. A row serves a certain number of
+    calls; then the dispatcher calls `look_again`.
 
     - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
       grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
       dict or a set of a hash table;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
-      results have Python's bits; None: any. ``in_part``: it is about the size of some arguments
-      only, which `choice` is given as ``part``;
+      results have Python's bits; None: any. ``in_part``: that size is of some arguments only, and
+      `choice` gets it as ``part``;
     - ``is_region``: of an outlined region, calls of equal size may differ much in work, so that
       decisions for compiled code are looked at again, too. If Python is faster for all sizes, the
       region is dropped, which saves its call as well (`REGION_ENTRY`); if ``exact_up_to`` is given,

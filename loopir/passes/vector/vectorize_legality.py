@@ -167,13 +167,13 @@ def _check_trip_count(case: _Candidate) -> Rejection | None:
 
 
 def _check_carried(case: _Candidate) -> Rejection | None:
-    """What the loop carries from iteration to iteration must be
+    """Each accumulator of the loop must be one of these:
 
     - a counter of appends (a filter): the active lanes are appended side by side, and the counter
       advances by their number. Each list has one append, or items of two appends would change their
       order; nothing else reads the counter, which has no value for each lane (`_append_obstacle`);
     - a running reduction, each of whose partial results is read: it becomes a prefix scan;
-    - or a reduction, which each lane may do for itself (`_reduction_obstacle`).
+    - a reduction that may be done in each lane separately (`_reduction_obstacle`).
     """
     loop, counts, memory = case.loop, advanced_accums(case.loop), AliasInfo(case.kernel)
     if (rejection := _append_obstacle(loop, counts)) is not None:

@@ -2,7 +2,8 @@
 
 A ``while`` is counted if its test compares an int with a limit that no iteration changes, and the
 last or the first statement of its body is the only one that changes the int, by a constant. Python
-evaluates the limit before each iteration; here once, so it must not be observable how often.
+evaluates the limit before each iteration, a ``for`` evaluates it once: so the limit must be the
+same each time, and its evaluation must have no effect.
 """
 from __future__ import annotations
 

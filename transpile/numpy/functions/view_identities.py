@@ -4,7 +4,8 @@
 of this module and of `array_identities`: from the arguments of a call to an expression of the same
 value, such as ``np.flip(X, 1)`` → ``X[:, ::-1]``; None where the rule refuses them. The rules for
 array expressions (`expand.VIEW_RULES`, in `basic_indexing`) call `canonical_view`, too, so that a
-flip inside a larger expression needs no statement.
+flip inside a larger expression needs no statement. Some rules of the column give no view, such as
+`append_rule` and `shape_query_rule`: what all have in common is that an expression is enough.
 """
 from __future__ import annotations
 
