@@ -71,10 +71,10 @@ def fusion_conflicts(
         for i: y[i] = t[i + 1]    →    (Conflict(t[i], t[i + 1], distance=-1),)
         for i: y[i] = t[i - 1]    →    ()      the distance is 1: the write comes first, as before
 
-    No conflicts are two reads, accesses of disjoint arrays, and a known distance that is not
-    negative. A distance that is not known is one. `bindings`: affine forms of names; `trips`: the
-    trip count of both loops, None if it is not known. Called for each `LoopPair`, whose legality it
-    decides, and for each shift that is considered (`shift_and_peel`).
+    Two reads, accesses of disjoint arrays, and accesses at a known distance that is not negative
+    are no conflicts; those at an unknown distance are. `bindings`: affine forms of names; `trips`:
+    the trip count of both loops, None if it is not known. Called for each `LoopPair`, whose
+    legality it decides, and for each shift that is considered (`shift_and_peel`).
     """
     distances = DependenceDistances(first.var, trips)
     first_accesses, second_accesses = (

@@ -281,8 +281,9 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
     """No iteration of the second loop may access an element before the first loop has.
 
     The conflicts of a pair are accesses whose order joining would reverse
-    (`fusion_dependences.fusion_conflicts`), so that every known distance here is a negative one. A
-    pair may still be joined shifted or reversed (`ORDER_DEPENDENT_CODES`).
+    (`fusion_dependences.fusion_conflicts`): their distance is negative, or not known. The condition
+    fails for those whose distance is known. Such a pair may still be joined shifted or reversed
+    (`ORDER_DEPENDENT_CODES`).
     """
     for c in p.same_array:
         if isinstance(c.distance, int):

@@ -175,9 +175,9 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
         for i: y[i] = exp(x[i])              alone it is a vector loop; joined it would be scalar:
         for i: r[i] = r[i - 1] / x[i]        FUSE_REJECT_UNPROFITABLE
 
-    Whether a loop is vectorised, the passes tell: they run on the joined loop, and on each loop by
-    itself. That is slow, so `judge_fusion` asks this last, and these cases are let through before:
-    nests; loops that are surely vectorised; loops between which a temporary array is contracted,
+    To find out whether a loop is vectorised, the passes run on the joined loop, and on each loop by
+    itself. That is slow, so `judge_fusion` asks this last, and three cases are accepted without it:
+    nests; loops that are certainly vectorised; loops between which a temporary array is contracted,
     since that is worth more than vectors.
 
     A loop may become scalar if the other one stays scalar anyway, its own vectors do little work,
