@@ -151,6 +151,17 @@ def _compare(cls: Any, frozen: bool) -> None:
             return NotImplemented
         return compared(self) == compared(other)
 
+    def equal_with_hash(self: Any, other: Any) -> Any:
+        """As `equal`. Hashes that were computed already, and differ, tell it at once."""
+        if self is other:
+            return True
+        if type(other) is not cls or type(self) is not cls:
+            return NotImplemented
+        mine, others = self._hash, other._hash
+        if mine != others and mine is not None and others is not None:
+            return False
+        return bool(compared(self) == compared(other))
+
     def hash_once(self: Any) -> int:
         """The hash of the fields, cached in the object."""
         value: int | None = self._hash
@@ -158,8 +169,10 @@ def _compare(cls: Any, frozen: bool) -> None:
             self._hash = value = hash(hashed(self))
         return value
 
-    has_slot = frozen and hasattr(cls, "_hash")
-    cls.__eq__, cls.__hash__ = equal, hash_once if has_slot else lambda self: hash(hashed(self))
+    if frozen and hasattr(cls, "_hash"):
+        cls.__eq__, cls.__hash__ = equal_with_hash, hash_once
+    else:
+        cls.__eq__, cls.__hash__ = equal, lambda self: hash(hashed(self))
 
 
 def _field_getter(selected: Iterable[Field[Any]]) -> Callable[[object], object]:

@@ -168,6 +168,14 @@ class AffineForm(Generic[A]):
             c > 0 and isinstance(a, (str, Dim)) for a, c in self.terms.items()
         )
 
+    def is_at_least(self, other: AffineForm[A]) -> bool:
+        """Whether this value is certainly >= that of `other`: ``(self - other).is_nonnegative``."""
+        ours, theirs = self.terms, other.terms
+        return self.constant >= other.constant and all(
+            c == ours.get(a, 0) or (c < ours.get(a, 0) and isinstance(a, (str, Dim)))
+            for a, c in theirs.items()
+        ) and all(a in theirs or (c > 0 and isinstance(a, (str, Dim))) for a, c in ours.items())
+
 
 if TYPE_CHECKING:
     LinearForm: TypeAlias = AffineForm[Expr]

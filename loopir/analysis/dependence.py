@@ -298,7 +298,7 @@ def _never_equal(first: Access, second: Access, axis: int, var: str) -> bool:
     """Whether the ranges of the subscripts at `axis` over the loop are disjoint."""
     for lower, upper in ((first, second), (second, first)):
         most, least = _subscript_range(lower, axis, var)[1], _subscript_range(upper, axis, var)[0]
-        if least and most and (least - most + constant_form(-1)).is_nonnegative:
+        if least and most and least.is_at_least(most + constant_form(1)):
             return True
     return False
 
@@ -319,4 +319,4 @@ def _subscript_range(access: Access, axis: int, var: str) -> tuple[Affine | None
 
 def _exceeds_length(gap: Affine, length: Affine) -> bool:
     """Whether the magnitude of `gap` is certainly at least `length`."""
-    return any((gap * sign - length).is_nonnegative for sign in (1, -1))
+    return any((gap * sign).is_at_least(length) for sign in (1, -1))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..algebra.constant_folding import constant_trip_count
 from ..analysis.mod_ref import arrays_read
-from ..ir_names import FreshNames
+from ..ir_names import FreshNames, names_read
 from ..ir_traversal import bottom_up, contains, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import (
@@ -23,6 +24,7 @@ from ..nodes import (
     Disjoint,
     Expr,
     If,
+    Interval,
     Kernel,
     Load,
     Loop,
@@ -70,10 +72,13 @@ def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel
             out[i] = t[0] + t[1]               out[i] = t_0 + t_1
     """
     stored = {n.array for n in walk_statements(kernel) if isinstance(n, Store)}
-    candidates = stored.intersection(temporaries)
+    if stored.isdisjoint(temporaries):
+        return kernel, ()
+    canonical = simplify(canonicalize_loops(kernel))
+    candidates = stored.intersection(temporaries) - _arrays_in_loops(canonical)
     if not candidates:
         return kernel, ()
-    simplified = simplify(unroll(simplify(canonicalize_loops(kernel))))
+    simplified = simplify(unroll(canonical))
     removed: list[str] = []
     for name in sorted(candidates):
         if _has_constant_subscripts(simplified, name):
@@ -83,6 +88,22 @@ def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel
                 continue
             removed.append(name)
     return (simplified, tuple(removed)) if removed else (kernel, ())
+
+
+def _arrays_in_loops(kernel: Kernel) -> set[str]:
+    """The arrays with a subscript that no unrolling makes a constant: it contains the variable of a
+    loop whose trip count is no constant. Each loop of `kernel` is canonical.
+    """
+    variables = {
+        n.var for n in walk_statements(kernel)
+        if isinstance(n, Loop) and isinstance(n.range, Interval)
+        and constant_trip_count(n.range) is None
+    }
+    return {
+        n.array for n in walk(kernel)
+        if isinstance(n, (Load, Store))
+        and not all(variables.isdisjoint(names_read(e)) for e in n.index)
+    }
 
 
 def _has_constant_subscripts(kernel: Kernel, array: str) -> bool:

@@ -7,14 +7,13 @@ differ, the kernel's guards may make them equal: with the guard ``n == m``, ``[0
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice, product
 from typing import TypeAlias
 
 from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
 from ..ir_names import names_read, rename_names
-from ..ir_traversal import walk_statements
+from ..ir_traversal import memoized_per_node, walk_statements
 from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var
 
 __all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_depth", "same_domain"]
@@ -137,7 +136,7 @@ def _guards_imply(kernel: Kernel, goal: Affine, bindings: AffineBindings) -> boo
     conditions = (g.cond for g in kernel.guards if isinstance(g, Guard))
     clauses = (clause for cond in conditions for clause in _guard_clauses(cond, bindings))
     return any(
-        all((goal - fact).is_nonnegative for fact in clause)
+        all(goal.is_at_least(fact) for fact in clause)
         for clause in clauses
     )
 
@@ -158,7 +157,7 @@ def _guard_clauses(cond: Expr, bindings: AffineBindings) -> tuple[_Clause, ...]:
     return _clauses(cond, bindings)
 
 
-@lru_cache(maxsize=256)
+@memoized_per_node
 def _entry_clauses(cond: Expr) -> tuple[_Clause, ...]:
     """The clauses of a condition on parameters, which is asked about for each pair of loops."""
     return _clauses(cond, {})

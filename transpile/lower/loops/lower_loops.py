@@ -135,7 +135,7 @@ def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
     var = Var(b.name("k"), "i64")
     b.ranges.intervals[trips] = b.ranges.intervals[var] = ENDLESS
     frame = LoopFrame(
-        node, var, element_at=None, trips=trips, trip_form=LinearForm.of(trips), runs=go,
+        node, var, element_at=None, trips=trips, last=LinearForm({trips: 1}, -1), runs=go,
         exits_early=True,
     )
     lower_loop_body(ctx, frame, live)
@@ -166,19 +166,20 @@ def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     b.ranges.intervals[var] = (0, max(0, min(max_value(b, trip_form), LENGTH[1]) - 1))
     runs = TRUE if min_value(b, trip_form) >= 1 else Call("gt", (trips, index_const(0)), "bool")
     exits_early = break_index(node.body) is not None
-    frame = LoopFrame(node, var, domain.element_at, trips, trip_form, runs, exits_early)
+    last = trip_form + LinearForm({}, -1)
+    frame = LoopFrame(node, var, domain.element_at, trips, last, runs, exits_early)
     lower_loop_body(ctx, frame, live)
     if exits_early:  # a target that is live is carried, and has its value already
         if target not in live:
             b.env[target] = Unbound()
         return
-    last = domain.element_at(trip_form + LinearForm({}, -1))
+    after = domain.element_at(last)
     before = b.env.get(target)
     if runs == TRUE:
-        b.env[target] = last
+        b.env[target] = after
     elif isinstance(before, Num) and before.python_int:
-        ir = b.bind(Call("select", (runs, last.ir, before.ir), "i64"), target)
-        bounds = (*last.interval, *before.interval)
+        ir = b.bind(Call("select", (runs, after.ir, before.ir), "i64"), target)
+        bounds = (*after.interval, *before.interval)
         b.env[target] = integer_num(b, ir, (min(bounds), max(bounds)))
     else:
-        b.env[target] = Unbound(last, runs)
+        b.env[target] = Unbound(after, runs)

@@ -287,9 +287,8 @@ def _is_nonnegative_in_loops(ctx: Lowering, margin: LinearForm) -> bool:
     """Whether `margin` is provably >= 0 in all iterations of the enclosing loops, given that each
     of them has an iteration.
     """
-    trip_margins = (f.trip_form + LinearForm({}, -1) for f in ctx.b.path.frames)
     return is_nonnegative(ctx.b, margin) or any(
-        is_nonnegative(ctx.b, margin - m) for m in trip_margins
+        is_nonnegative(ctx.b, margin - f.last) for f in ctx.b.path.frames
     )
 
 

@@ -69,6 +69,6 @@ def add_guard(
     for frame in () if even_if_empty else b.path.frames:
         if b.known_at_entry(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
             cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
-    if cond != TRUE and not any(isinstance(g, Guard) and g.cond == cond for g in b.guards):
+    if cond != TRUE and cond not in {g.cond for g in b.guards if isinstance(g, Guard)}:
         b.guards.append(Guard(cond, code, span=span_of(node)))
         learn_bound(b, cond)

@@ -44,7 +44,7 @@ __all__ = [
     "used_only_where",
 ]
 
-_ONE, _MINUS_ONE = LinearForm({}, 1), LinearForm({}, -1)
+_ZERO, _ONE, _MINUS_ONE = (LinearForm({}, k) for k in (0, 1, -1))
 
 
 def facts_from(b: IRBuilder, cond: Expr) -> Iterator[LinearForm]:
@@ -175,7 +175,7 @@ def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm
     """
     known = b.ranges.linear_bounds
     bounds = [(atom, known[atom]) for atom in linear.terms if atom in known]
-    loops = ((f.var, (LinearForm(), f.trip_form - _ONE)) for f in reversed(b.path.frames))
+    loops = ((f.var, (_ZERO, f.last)) for f in reversed(b.path.frames))
     extremum = extreme_form(linear, chain(bounds, loops), highest)
     assert extremum is not None
     return extremum
@@ -239,7 +239,7 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
     """
     outer = b.path.facts
     b.path.frames.append(frame)
-    fact = frame.trip_form - _ONE
+    fact = frame.last
     if _fails_in_some_iteration(b, fact):
         b.path.facts = (*outer, fact)
     try:

@@ -205,7 +205,7 @@ class LoopFrame:
     ``var``: the number of the iteration, from 0. ``element_at``: the value of the loop's target in
     iteration k; None for a ``while``. ``trips``: the trip count, >= 0; of a loop that
     ``exits_early``, by ``break`` or as a ``while``, the largest that is possible.
-    ``trip_form``: the linear form of the trip count, which may be negative where there is no
+    ``last``: the linear form of ``var`` in the last iteration, which is negative where there is no
     iteration. ``runs``: a bool, whether there is an iteration.
     """
 
@@ -213,7 +213,7 @@ class LoopFrame:
     var: Var
     element_at: Callable[[LinearForm], Num] | None
     trips: Expr
-    trip_form: LinearForm
+    last: LinearForm
     runs: Expr
     exits_early: bool = False
 

@@ -130,6 +130,14 @@ def test_margins_say_what_the_comparison_does(
         assert all(at(m, of) >= 0 for m in margins) == holds[op]
 
 
+@given(expressions, expressions, forms, forms)
+def test_one_form_is_at_least_another_where_the_difference_is_nonnegative(
+    a: Expr, b: Expr, f: AffineForm[str], g: AffineForm[str]
+) -> None:
+    assert linear(a).is_at_least(linear(b)) == (linear(a) - linear(b)).is_nonnegative
+    assert f.is_at_least(g) == (f - g).is_nonnegative
+
+
 def test_difference() -> None:
     a, b = variable_form("a"), variable_form("b")
     assert (a - b + constant_form(3)).difference() == ("a", "b")
