@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from .compiler_threads import close_gate, open_gate, threads_in_compiler
 
-__all__ = ["BackgroundBuild"]
+__all__ = ["BackgroundBuild", "wait_for_builds"]
 
 FORK_TIMEOUT = 10.0
 """Seconds after which a fork no longer waits for the compiler, which may hang."""
@@ -58,6 +58,12 @@ class BackgroundBuild:
 
 
 _all_builds: list[BackgroundBuild] = []
+
+
+def wait_for_builds() -> None:
+    """Wait until all threads that have been started have ended."""
+    for build in _all_builds:
+        build.wait()
 
 
 def _before_fork() -> None:
