@@ -3,7 +3,8 @@
     t = x - y
     s = t * t + 1.0        t * t ≥ 0, or NaN; so s < 0.0 is false
 
-Such a value may be NaN or -0.0: neither is less than zero.
+Such a value may be NaN or -0.0: neither is less than zero. But ``1.0 / -0.0`` is: a quotient is
+only known if the divisor is never -0.0 either.
 
 Names may depend on each other in loops. So all float names are first assumed to have only such
 values, and those bound to another value are removed until nothing changes (the greatest fixpoint).
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container
+from math import copysign
 
 from ..dtypes import DTYPES
 from ..ir_names import own_bindings
@@ -26,7 +28,7 @@ _OF_ANYTHING = frozenset(("abs", "exp", "exp2", "sqrt", "cosh", "hypot"))
 """Operations whose result is never negative: the square root of a negative number is NaN."""
 
 _OF_SUCH = frozenset(
-    ("add", "mul", "div", "min", "max", "minimum", "maximum", "floor", "ceil", "trunc", "rint",
+    ("add", "mul", "min", "max", "minimum", "maximum", "floor", "ceil", "trunc", "rint",
      "cast", "log1p", "expm1", "cbrt", "sinh", "tanh", "atan", "asinh")
 )
 """Operations whose result is never negative if no operand is."""
@@ -57,6 +59,9 @@ def is_never_negative(e: Expr, names: Container[str]) -> bool:
             return True
         case Call("max" | "maximum", (a, Const(value)) | (Const(value), a)) if value >= 0:
             return True
+        case Call("div", (a, b)):
+            signs = is_never_negative(a, names) and is_never_negative(b, names)
+            return signs and _is_never_negative_zero(b)
         case Call("select", (_, a, b)):
             return is_never_negative(a, names) and is_never_negative(b, names)
         case Call("cast", (a,)) if DTYPES[a.dtype].kind in "ub":
@@ -67,4 +72,18 @@ def is_never_negative(e: Expr, names: Container[str]) -> bool:
             return op in _OF_ANYTHING or (
                 op in _OF_SUCH and all(is_never_negative(a, names) for a in args)
             )
+    return False
+
+
+def _is_never_negative_zero(e: Expr) -> bool:
+    """Whether the float `e`, which is never less than zero, is not -0.0 either."""
+    match e:
+        case Const(value):
+            return copysign(1.0, value) > 0
+        case Call("mul", (a, b)):
+            return a == b
+        case Call("add", (a, b)):  # a sum is -0.0 only if both terms are
+            return _is_never_negative_zero(a) or _is_never_negative_zero(b)
+        case Call(op):
+            return op in _OF_ANYTHING and op != "sqrt"  # sqrt(-0.0) is -0.0
     return False

@@ -112,3 +112,36 @@ def stops_at_a_check(f: Callable[..., Any]) -> bool:
 def test_a_square_root_that_cannot_raise_is_not_checked(f: Callable[..., Any]) -> None:
     assert not stops_at_a_check(f)
     assert stops_at_a_check(may_raise)
+
+
+@pytest.mark.parametrize(
+    ("divisor", "is_known"),
+    [
+        (Const(2.0, "f64"), True),
+        (Const(-0.0, "f64"), False),
+        (Call("abs", (X,), "f64"), True),
+        (Call("mul", (X, X), "f64"), True),
+        (Call("sqrt", (X,), "f64"), False),
+        (Y, False),
+        (Call("add", (Y, Const(1.0, "f64")), "f64"), True),
+    ],
+)
+def test_a_quotient_is_negative_if_its_divisor_is_negative_zero(
+    divisor: Expr, is_known: bool
+) -> None:
+    quotient = Call("div", (Const(1.0, "f64"), divisor), "f64")
+    assert is_never_negative(quotient, ("y",)) == is_known
+
+
+def test_a_quotient_by_a_root_of_negative_zero_is_compared() -> None:
+    def below(x: Any, at: Any, out: Any) -> None:
+        for i in range(len(x)):
+            w = 1.0 / np.sqrt(x[i])
+            out[at[i]] = 1.0 if w < 0.0 else 2.0
+
+    x, at = np.array([1.0, -0.0, 0.0, 4.0]), np.arange(4)
+    expected, out = np.zeros(4), np.zeros(4)
+    with np.errstate(all="ignore"):
+        below(x, at, expected)
+        fuse(below)(x, at, out)
+    assert out.tolist() == expected.tolist() == [2.0, 1.0, 2.0, 2.0]
