@@ -26,9 +26,10 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e300, -1e300, 5e-324, -5e-324, math.inf, -math
 def random_expression(r: random.Random, depth: int) -> Expr:
     if depth == 0 or r.random() < 0.2:
         return r.choice((X, Y, Const(r.choice((0.0, -0.0, 2.0, -3.0)), "f64")))
-    of_floats = (o for o in OPS.values() if "f" in o.kinds and o.result == "a")
+    of_floats = [o for o in OPS.values() if "f" in o.kinds and o.result == "a"]
     ops = [o for o in of_floats if set(o.operands) <= {"a"}]
-    op = r.choice(ops)
+    claimed = [o for o in ops if is_never_negative(Call(o.name, (Y,) * o.arity, "f64"), ("y",))]
+    op = r.choice(r.choice((ops, claimed, [OPS["div"]])))
     args = tuple(random_expression(r, depth - 1) for _ in range(op.arity))
     if op.name == "mul" and r.random() < 0.6:
         args = args[0], args[0]
