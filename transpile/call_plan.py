@@ -4,7 +4,8 @@ A `Binding` for each kernel parameter says where its value comes from; guards mu
 else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
 Lowering makes a `Plan`, and the pipeline's stages add to it; `make_interface` takes the
 `KernelInterface` out of it, which is all that a call needs besides the loaded kernel, and can be
-pickled into the disk cache. `runtime.python_wrapper` and `runtime.native_call` perform a call.
+pickled into the disk cache. The modules `python_wrapper` and `native_call` of
+`runtime.kernel_call` perform a call.
 """
 from __future__ import annotations
 

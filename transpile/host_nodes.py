@@ -53,7 +53,7 @@ class HostHelper:
     ``np`` is NumPy, ``core`` `transpile.core_functions`, ``draws`` `transpile.random_numbers`;
     ``modules`` is ``sys.modules``, where an ``import`` statement finds a loaded module;
     ``greatest`` and ``least`` give the maximum and the minimum of an int array
-    (`runtime.snapshot`); the others are Python's own. In Python: ``_np``.
+    (`runtime.kernel_call.snapshot`); the others are Python's own. In Python: ``_np``.
     """
 
     name: Helper
@@ -62,7 +62,7 @@ class HostHelper:
 @record(frozen=True, slots=True)
 class HostCapacity:
     """How many items a list or an array of unknown length has room for; if it was too small, the
-    call is repeated with more (`runtime.list_capacity.grow_capacity`).
+    call is repeated with more (`runtime.kernel_call.list_capacity.grow_capacity`).
     """
 
 

@@ -3,7 +3,7 @@
 `CallSpec` describes the call; `native_entry` encodes it as an int64 array of words, which the C
 code reads as structs (`values.c` declares them, in the same order). A word is a number or the
 address of an object. Unusual calls are passed on to a Python function.
-`transpile.runtime.native_call` builds the CallSpec.
+`transpile.runtime.kernel_call.native_call` builds the CallSpec.
 """
 from __future__ import annotations
 

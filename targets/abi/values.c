@@ -372,7 +372,7 @@ static object *zip_lists(object *lists, int64_t count)
 }
 
 /* The object that the row `r` of `program` describes, a new reference; NULL with an exception. `ResultProgram`
- * (transpile/runtime/native_result.py) makes the rows. `given`: the objects of the call; `slots`: scalars that the kernel has
+ * (transpile/runtime/kernel_call/native_result.py) makes the rows. `given`: the objects of the call; `slots`: scalars that the kernel has
  * stored; a part is the index of its row in `program`. The words after the kind of a row:
  *
  *     LITERAL object              this object, such as None

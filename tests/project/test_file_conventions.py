@@ -13,7 +13,7 @@ LONGEST_FUNCTION = 90
 LONGEST_FILE = 600
 
 MOST_MODULES = 15
-FULLER_FOLDERS = {"transpile/containers", "transpile/runtime", "loopir/analysis"}
+FULLER_FOLDERS = {"transpile/containers", "loopir/analysis"}
 """Folders with more modules, all on one level of the same thing."""
 
 

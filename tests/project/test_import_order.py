@@ -84,7 +84,10 @@ transpile.pipeline
 transpile.region_trace
 transpile.trace
 transpile.report
-transpile.runtime.outline
+transpile.runtime.outline  transpile.runtime.process  transpile.runtime.kernel_call
+transpile.runtime.call_selection
+transpile.runtime.compiled_variant
+transpile.runtime.cache
 transpile.runtime
 transpile.cli.input_files
 transpile.cli.static
@@ -272,7 +275,7 @@ def test_modules_imported_by_name_are_few() -> None:
     }
     assert found == {
         "transpile", "transpile.numpy.function_table", "transpile.containers.method_table",
-        "transpile.runtime.disk_cache", "transpile.runtime.function_pickling",
+        "transpile.runtime.cache.disk_cache", "transpile.runtime.cache.function_pickling",
         "transpile.cli.static.find_modules",
         "targets.abi.object_layout", "targets.build.shared_library",
     }

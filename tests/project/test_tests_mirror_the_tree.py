@@ -12,11 +12,11 @@ TOPICS = {
     "transpile/numpy_forms": "every NumPy function, in each form of its arguments",
     "transpile/random_numbers/drawn_arrays": "arrays of random numbers, of every generator",
     "transpile/random_numbers/drawn_numbers": "random numbers one at a time, of every generator",
-    "transpile/runtime/disk_cache_helpers": "kernels with inlined functions in the disk cache",
-    "transpile/runtime/native_call_containers": "lists, tuples and objects in native calls",
+    "transpile/runtime/cache/disk_cache_helpers": "kernels with inlined functions, stored",
+    "transpile/runtime/kernel_call/native_call_containers": "lists, tuples and objects in a call",
     "transpile/runtime/region_backoff": "when outlined regions are given up, and tried again",
-    "transpile/runtime/snapshot_memory": "the memory of snapshots is alive while C writes to it",
-    "transpile/runtime/snapshot_stops": "what a loop that raises has written, and what it has not",
+    "transpile/runtime/kernel_call/snapshot_memory": "that it lives while C writes to it",
+    "transpile/runtime/kernel_call/snapshot_stops": "what a loop that raises has written",
 }
 """Files of tests that have no module of their name, and what they are about."""
 

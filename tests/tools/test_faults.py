@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tools.faults import Place, known_trials, main
-from transpile.runtime.compiler_faults import Faults
+from transpile.runtime.process.compiler_faults import Faults
 
 FEW = ["fold", "--states", "warm", "--kinds", "memory", "--from", "100", "--every", "300"]
 

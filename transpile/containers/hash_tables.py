@@ -11,7 +11,7 @@ one list for each item.
   is doubled and all keys are inserted anew.
 - Removal (`remove_key`): clears the key's entry in the list ``is_present``; its slot stays.
 - Memory: the lists are dynamic lists (`lower.lists.dynamic_lists`). One that is full ends the
-  kernel, and the call is repeated with more room (`runtime.list_capacity`).
+  kernel, and the call is repeated with more room (`runtime.kernel_call.list_capacity`).
 
 Each function returns core Python statements over these lists. Used by the macros of
 `table_methods`, `multimaps` and this module's `table_creation`.

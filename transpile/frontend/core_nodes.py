@@ -229,7 +229,7 @@ class ReplayIf(ast.If):
     """A guard whose branch replays: ``body`` is the original code, ``orelse`` what is compiled.
 
     Lowering turns ``test`` into a guard of the kernel and compiles ``orelse`` alone; where the
-    guard fails, the whole call runs as Python again (`transpile.runtime.python_wrapper`). So
+    guard fails, the whole call runs as Python again (`runtime.kernel_call.python_wrapper`). So
     ``body`` is never compiled, and no macro rewrites it. The macros make it by
     `frontend.macros.replay_guards.guarded`. As Python, it means what the ``if`` does.
     """

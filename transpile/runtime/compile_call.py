@@ -20,9 +20,9 @@ from ..diagnostics import Refused, Rejection
 from ..errors import NO_COMPILER
 from ..options import Options, chosen_target
 from ..types.value_types import ArgType
-from . import disk_cache
-from .compile_progress import showing_progress
+from .cache import disk_cache
 from .compiled_variant import Variant
+from .process.compile_progress import showing_progress
 
 if TYPE_CHECKING:
     from ..pipeline import Compilation

@@ -25,15 +25,15 @@ from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
 from ..host_nodes import host_source
 from ..result_spec import builds_lists, builds_tables
 from ..types.typeof import parameter_names
-from .argument_mismatch import argument_mismatch
 from .call_selection import CallSelection
-from .float_errors import VerdictCache, judge_recorded, judge_status
-from .list_capacity import new_capacity
-from .native_call import native_call
-from .not_native import NotNative
-from .python_wrapper import make_binding_test, make_wrapper
-from .snapshot import Snapshot, any_same_memory
-from .stub_functions import Arguments
+from .kernel_call.argument_mismatch import argument_mismatch
+from .kernel_call.float_errors import VerdictCache, judge_recorded, judge_status
+from .kernel_call.list_capacity import new_capacity
+from .kernel_call.native_call import native_call
+from .kernel_call.not_native import NotNative
+from .kernel_call.python_wrapper import make_binding_test, make_wrapper
+from .kernel_call.snapshot import Snapshot, any_same_memory
+from .kernel_call.stub_functions import Arguments
 
 __all__ = ["Variant"]
 

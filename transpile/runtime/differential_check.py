@@ -22,7 +22,7 @@ from ..errors import FuseError, call_signature_text, source_location
 from ..frontend.suppress_warnings import suppress_warnings
 from ..types.typeof import call_with_values, parameter_names, type_of
 from ..types.value_types import ListType, ObjectType
-from .stub_functions import Arguments
+from .kernel_call.stub_functions import Arguments
 
 __all__ = [
     "compare_first_call", "same_results", "run_and_compare", "copy_arguments",

@@ -43,12 +43,13 @@ from ..errors import (
 )
 from ..options import Options
 from ..types.value_types import WrappedFunction
-from .background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
-from .compiler_faults import Faults
-from .fork_lock import ForkSafeLock
 from .installed_call import InstalledCall, Keys, keys_of, never_original
+from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call
 from .outlined_region import RegionRole
+from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
+from .process.compiler_faults import Faults
+from .process.fork_lock import ForkSafeLock
 from .refusal_warnings import RefusalWarnings, names_of_refused_values
 from .self_calls import DirectSelfCalls
 from .specialization import (
@@ -62,7 +63,6 @@ from .specialization import (
     needs_argument_check,
     past_limit,
 )
-from .stub_functions import Arguments, Timed, choosing_stub, timed_call
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
@@ -383,7 +383,7 @@ class Dispatcher(WrappedFunction):
         tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
         the original; later a variant whose kernel records which operation raised, if that helps.
         """
-        from .float_errors import recording_helps
+        from .kernel_call.float_errors import recording_helps
 
         variant = None
         may_compile = spec.replays[code] > 0 and not self._background.is_compiling()
@@ -514,7 +514,7 @@ class Dispatcher(WrappedFunction):
         try:
             variant = None
             if values is not None:
-                from .disk_cache import find_variant
+                from .cache.disk_cache import find_variant
 
                 variant = find_variant(self._function, types, self.options, settings, values)
             if variant is None:

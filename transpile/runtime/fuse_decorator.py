@@ -24,8 +24,8 @@ from typing import (
 from ..options import OnReject, Options, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
+from .kernel_call.stub_functions import Arguments, argument_collector
 from .outlined_region import Stats, total_stats
-from .stub_functions import Arguments, argument_collector
 
 if TYPE_CHECKING:
     from targets.isa.target_registry import TargetName
@@ -217,7 +217,7 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         from pickle import PicklingError
 
         from ..diagnostics import Refused
-        from .function_pickling import function_state, importable
+        from .cache.function_pickling import function_state, importable
 
         function = self._function
         if importable(function, self):
@@ -354,7 +354,7 @@ AnyFused: TypeAlias = Fused[..., Any]
 
 def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused[..., Any]:
     """The unpickled function, which is also bound to its own name."""
-    from .function_pickling import function_from_state
+    from .cache.function_pickling import function_from_state
 
     function = function_from_state(state)
     fused = Fused(function, options)

@@ -27,7 +27,7 @@ from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import opened_trampoline, start_opening
 
 from ..types.value_types import Constant, Function, ObjectType
-from .stub_functions import Arguments, backoff_stub
+from .kernel_call.stub_functions import Arguments, backoff_stub
 
 if TYPE_CHECKING:
     from ..types.value_types import ArgType

@@ -18,13 +18,13 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
 from ..options import Options
 from ..types.value_types import ArgType
+from .kernel_call.stub_functions import function_from_tree
 from .outline.hoist_numpy_call import hoist_numpy_call
 from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
 from .outlined_region import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
-from .stub_functions import function_from_tree
 
 __all__ = ["outline_function"]
 

@@ -25,7 +25,7 @@ from ..frontend.ast_walk import copy_tree, walk_nodes
 from ..frontend.bytecode_check import nested_codes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..types.value_types import ArgType, Constant, Opaque, ScalarType
-from .stub_functions import function_from_tree
+from .kernel_call.stub_functions import function_from_tree
 
 if TYPE_CHECKING:
     from .outlined_region import OutlinedFunction

@@ -35,9 +35,9 @@ from ..types.value_types import (
     ScalarType,
 )
 from .call_selection import PYTHON_FASTER
+from .kernel_call.stub_functions import Arguments, observing_stub
 from .outlined_region import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
 from .outlined_selection import OutlinedSelection
-from .stub_functions import Arguments, observing_stub
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection

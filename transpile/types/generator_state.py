@@ -105,7 +105,8 @@ def uses_fma(name: str) -> bool:
 
 def locked(*generators: Any) -> AbstractContextManager[Any]:
     """A context manager that holds the locks of these generators while a kernel draws, as NumPy's
-    methods do while they draw; the wrapper enters it around the kernel (`runtime.python_wrapper`).
+    methods do while they draw; the wrapper enters it around the kernel
+    (`runtime.kernel_call.python_wrapper`).
 
     All threads acquire several locks in the same order, by address, so that there is no deadlock.
     """

@@ -40,7 +40,7 @@ ARRAY_MINIMUM = "least"
 
 UNKNOWN_CAPACITY = Call("room", (), "i64")
 """A capacity that is tried, since no bound is known; after a call where it was too small, more
-(`runtime.list_capacity.grow_capacity`).
+(`runtime.kernel_call.list_capacity.grow_capacity`).
 """
 
 

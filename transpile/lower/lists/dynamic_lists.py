@@ -10,8 +10,8 @@ count, an int variable; ``ListPush`` and ``ListPop`` are what is left of its met
     #stack = ListPop(#stack)                  →   #stack = max(#stack - 1, 0)
 
 No capacity is known to be enough. The kernel stores True in the result slot ``short`` where it was
-too small (`_lower_push`); `runtime.list_capacity.grow_capacity` multiplies it by 8, and the wrapper
-repeats the call.
+too small (`_lower_push`); `runtime.kernel_call.list_capacity.grow_capacity` multiplies it by 8, and
+the wrapper repeats the call.
 
 The type of the items is only known from the pushes. A push of another type raises NewBufferType,
 and the function is lowered again with a wider type: one dtype for NumPy scalars and Python numbers,

@@ -30,7 +30,8 @@ from targets.build.build_kernel import BuildError
 from transpile import Fused, FuseError, FuseWarning, fuse
 from transpile import errors as errors_module
 from transpile import pipeline as compiling_module
-from transpile.runtime import fork_lock, specialization
+from transpile.runtime import specialization
+from transpile.runtime.process import fork_lock
 from transpile.types.value_types import ArrayType, ScalarType
 
 K = 3.0

@@ -16,11 +16,11 @@ from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from ..frontend.ast_names import bound_names, names_used
-from ..frontend.bytecode_check import FUTURE, without_annotations
-from ..frontend.core_nodes import fix_missing_locations
-from ..frontend.suppress_warnings import suppress_warnings
-from ..types.typeof import parameter_names
+from ...frontend.ast_names import bound_names, names_used
+from ...frontend.bytecode_check import FUTURE, without_annotations
+from ...frontend.core_nodes import fix_missing_locations
+from ...frontend.suppress_warnings import suppress_warnings
+from ...types.typeof import parameter_names
 
 __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from ..frontend.bytecode_check import nested_codes
-from ..frontend.source import read_source
+from ...frontend.bytecode_check import nested_codes
+from ...frontend.source import read_source
 
 __all__ = ["importable", "function_state", "function_from_state"]
 

@@ -36,7 +36,7 @@ from targets.file_kinds import is_folder
 from targets.isa.cpu_features import features
 from targets.isa.target_registry import runnable_targets
 
-from ..call_plan import (
+from ...call_plan import (
     IdentityGuard,
     KernelInterface,
     complex_params,
@@ -44,8 +44,8 @@ from ..call_plan import (
     python_scalar_params,
     strided_params,
 )
-from ..frontend.name_resolution import is_native
-from ..host_nodes import (
+from ...frontend.name_resolution import is_native
+from ...host_nodes import (
     HostAttribute,
     HostCall,
     HostConst,
@@ -54,18 +54,18 @@ from ..host_nodes import (
     HostItem,
     HostName,
 )
-from ..options import Options, chosen_target
-from ..types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
-from ..types.value_types import ArgType, Function
-from .compiled_variant import Variant
+from ...options import Options, chosen_target
+from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
+from ...types.value_types import ArgType, Function
+from ..compiled_variant import Variant
+from ..kernel_call.stub_functions import Arguments
 from .recipe_format import NotStorable, decoded, encoded
-from .stub_functions import Arguments
 
 if TYPE_CHECKING:
     from targets.abi.load_kernel import LoadedKernel
 
-    from ..diagnostics import Rejection
-    from ..knobs import Knobs
+    from ...diagnostics import Rejection
+    from ...knobs import Knobs
 
 __all__ = ["find_variant", "store_refusal", "store_variant"]
 
@@ -206,7 +206,7 @@ def _has_user_macros() -> bool:
 
 def _raise_again(function: FunctionType, row: tuple[Any, ...]) -> None:
     """Raises Refused with the rejection in `row`, unless something has changed since."""
-    from ..diagnostics import Refused
+    from ...diagnostics import Refused
     from .stored_refusals import rejection_of_row
 
     rejection = rejection_of_row(function, row)

@@ -23,8 +23,8 @@ from loopir.lazy_dataclass import record
 from loopir.op_table import CHECK_CAUSES, STATUS
 from targets.abi.native_entry import declare_quiet_state
 
-from ..call_plan import KernelInterface, StatusSource
-from ..frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
+from ...call_plan import KernelInterface, StatusSource
+from ...frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
 
 __all__ = [
     "QUIET_STATE", "errstate", "judge_status", "judge_recorded", "errors_observable",

@@ -57,7 +57,7 @@ from targets.abi.native_entry import (
 )
 from targets.abi.sequence_conversion import SequenceSpec, converter_words
 
-from ..call_plan import (
+from ...call_plan import (
     Allocated,
     Argument,
     Binding,
@@ -69,7 +69,7 @@ from ..call_plan import (
     ObjectMember,
     ResultSlot,
 )
-from ..host_nodes import (
+from ...host_nodes import (
     Helper,
     HostAttribute,
     HostCall,
@@ -85,8 +85,8 @@ from ..host_nodes import (
     numpy_function,
     to_ast,
 )
-from ..types.typeof import parameter_names
-from ..types.value_types import ELEMENTS
+from ...types.typeof import parameter_names
+from ...types.value_types import ELEMENTS
 from .float_errors import native_detects_changes
 from .native_result import ResultProgram
 from .not_native import NotNative

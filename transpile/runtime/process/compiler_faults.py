@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from targets.build.build_errors import BuildError, is_from_signal_handler
 
-from ..errors import FuseError, calling_frames, fallback_is_error
+from ...errors import FuseError, calling_frames, fallback_is_error
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
 

@@ -16,7 +16,7 @@ import pytest
 
 from transpile import call_plan, result_spec
 from transpile.host_nodes import HostAttribute, HostCall, HostConst, HostName
-from transpile.runtime.recipe_format import _RECORDS, NotStorable, decoded, encoded
+from transpile.runtime.cache.recipe_format import _RECORDS, NotStorable, decoded, encoded
 from transpile.types.value_types import ArrayType, Constant, ObjectType, RecordType, ScalarType
 
 

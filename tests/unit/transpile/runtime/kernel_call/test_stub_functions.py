@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.runtime.stub_functions import argument_collector
+from transpile.runtime.kernel_call.stub_functions import argument_collector
 
 
 def scaled(x, factor=2.0, offset=1.0):

@@ -12,7 +12,7 @@ from forked_programs import run_program
 from targets.isa.target_registry import best_target, runnable_targets
 from transpile import fuse
 from transpile.options import Options
-from transpile.runtime import disk_cache
+from transpile.runtime.cache import disk_cache
 
 PROGRAM = """
 import json, math, sys
@@ -162,7 +162,7 @@ def test_a_target_that_this_cpu_lacks_is_not_loaded(
     again(x)
     assert again.stats.compiled == 1
     others = tuple(t for t in runnable_targets() if t.name != name)
-    for module in ("transpile.runtime.disk_cache", "transpile.pipeline"):
+    for module in ("transpile.runtime.cache.disk_cache", "transpile.pipeline"):
         monkeypatch.setattr(f"{module}.runnable_targets", lambda: others)
     lacking = fuse(twice, target=name, on_reject="silent")
     assert lacking(x) == [2.0] * 3

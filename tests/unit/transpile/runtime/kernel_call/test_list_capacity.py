@@ -8,7 +8,7 @@ import pytest
 
 from loopir.op_table import FIRST_GUARD_STATUS
 from transpile import fuse
-from transpile.runtime.list_capacity import (
+from transpile.runtime.kernel_call.list_capacity import (
     INITIAL_CAPACITY,
     MAX_CAPACITY,
     grow_capacity,

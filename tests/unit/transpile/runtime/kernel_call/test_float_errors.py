@@ -20,7 +20,7 @@ from targets.isa.target_registry import runnable_targets
 from transpile import fuse, ops
 from transpile.call_plan import KernelInterface
 from transpile.result_spec import NoneResult
-from transpile.runtime.float_errors import VerdictCache, judge_recorded, judge_status
+from transpile.runtime.kernel_call.float_errors import VerdictCache, judge_recorded, judge_status
 
 pytestmark = pytest.mark.users_flags  # flags raised depend on what GCC moves
 

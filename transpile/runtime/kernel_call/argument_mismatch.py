@@ -17,9 +17,9 @@ import numpy as np
 from targets.abi.portable_call import has_internal_overlap
 from targets.abi.sequence_conversion import shared_array
 
-from ..call_plan import Argument, ArgumentMismatch, Field, KernelInterface, ListItems
-from ..types.typeof import parameter_names, type_of
-from ..types.value_types import Constant, ListType, ScalarType
+from ...call_plan import Argument, ArgumentMismatch, Field, KernelInterface, ListItems
+from ...types.typeof import parameter_names, type_of
+from ...types.value_types import Constant, ListType, ScalarType
 
 __all__ = ["argument_mismatch"]
 

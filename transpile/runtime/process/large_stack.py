@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from ..errors import calling_frames
+from ...errors import calling_frames
 
 __all__ = ["has_small_stack", "large_stacks", "on_large_stack"]
 

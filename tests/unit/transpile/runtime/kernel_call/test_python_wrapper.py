@@ -36,8 +36,8 @@ from transpile.result_spec import (
     ScalarResult,
     TupleResult,
 )
-from transpile.runtime import float_errors
-from transpile.runtime.python_wrapper import make_binding_test, make_wrapper
+from transpile.runtime.kernel_call import float_errors
+from transpile.runtime.kernel_call.python_wrapper import make_binding_test, make_wrapper
 from transpile.types.value_types import ArrayType, ScalarType
 
 

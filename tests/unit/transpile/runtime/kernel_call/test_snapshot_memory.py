@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from transpile import fuse
-from transpile.runtime import snapshot
-from transpile.runtime.snapshot import CopyPool
+from transpile.runtime.kernel_call import snapshot
+from transpile.runtime.kernel_call.snapshot import CopyPool
 
 
 def address(a: np.ndarray) -> int:

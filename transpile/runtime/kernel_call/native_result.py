@@ -35,7 +35,7 @@ from targets.abi.native_entry import (
     Program,
 )
 
-from ..result_spec import (
+from ...result_spec import (
     ArrayResult,
     ComplexResult,
     ConstantResult,
@@ -49,7 +49,7 @@ from ..result_spec import (
     ViewResult,
     ZippedResult,
 )
-from ..types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS
 from .not_native import NotNative
 from .result_source import (
     PYTHON_TYPES,

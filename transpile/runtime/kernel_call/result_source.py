@@ -14,7 +14,7 @@ import numpy as np
 from loopir.dtypes import DTYPES
 from loopir.nodes import assert_never
 
-from ..result_spec import (
+from ...result_spec import (
     ArrayResult,
     ComplexResult,
     ConstantResult,
@@ -28,7 +28,7 @@ from ..result_spec import (
     ViewResult,
     ZippedResult,
 )
-from ..types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS
 
 __all__ = [
     "PYTHON_TYPES", "WrapperNames", "shrunk_array", "first_items", "head_view", "mixed_list",

@@ -32,9 +32,11 @@ from targets.build import (
 from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, fuse
-from transpile.runtime import compile_call, compile_progress, disk_cache, recipe_format
-from transpile.runtime.compiler_faults import is_fault
-from transpile.runtime.large_stack import on_large_stack
+from transpile.runtime import compile_call
+from transpile.runtime.cache import disk_cache, recipe_format
+from transpile.runtime.process import compile_progress
+from transpile.runtime.process.compiler_faults import is_fault
+from transpile.runtime.process.large_stack import on_large_stack
 
 pytestmark = pytest.mark.skipif(not hasattr(sys, "setprofile"), reason="no profile functions")
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Hashable
 from types import FrameType
 
-from ..errors import calling_frames
+from ...errors import calling_frames
 from .large_stack import large_stacks
 
 __all__ = ["RUN_BACKGROUND", "BackgroundCompiler", "CompilationPending"]

@@ -35,7 +35,7 @@ import numpy as np
 from loopir.dtypes import DTYPES
 from targets.abi.sequence_conversion import SequenceSpec, sequence_converter
 
-from ..call_plan import (
+from ...call_plan import (
     Allocated,
     Argument,
     Binding,
@@ -50,9 +50,9 @@ from ..call_plan import (
     ResultSlot,
     field_expression,
 )
-from ..host_nodes import host_names, host_operand, host_source
-from ..types.typeof import global_type, type_of
-from ..types.value_types import ELEMENTS, ArrayType, ScalarType
+from ...host_nodes import host_names, host_operand, host_source
+from ...types.typeof import global_type, type_of
+from ...types.value_types import ELEMENTS, ArrayType, ScalarType
 from .float_errors import QUIET_STATE, errors_observable, errstate
 from .list_capacity import grow_capacity, new_capacity
 from .result_source import result_source
@@ -107,7 +107,7 @@ class _WrapperSource:
         if interface.overflow_slot is not None:
             self.helpers |= {"_tp_room": new_capacity(), "_tp_more": grow_capacity}
         if any(capture.generator for capture in interface.captures):
-            from .. import random_numbers  # most kernels do without
+            from ... import random_numbers  # most kernels do without
 
             self.helpers["_draws"] = random_numbers
         used = {p.name for p in interface.params}

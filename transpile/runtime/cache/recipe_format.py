@@ -20,8 +20,8 @@ import numpy as np
 
 from targets.build.build_errors import failures
 
-from .. import call_plan, host_nodes, result_spec
-from ..types import value_types
+from ... import call_plan, host_nodes, result_spec
+from ...types import value_types
 
 __all__ = ["NotStorable", "decoded", "encoded"]
 

@@ -14,7 +14,8 @@ PROGRAM = """
 import sys, threading, time
 import numpy as np
 from transpile import fuse
-from transpile.runtime import compile_call, compile_progress
+from transpile.runtime import compile_call
+from transpile.runtime.process import compile_progress
 compile_progress.DELAY = {delay}
 run = compile_call._run
 def slow(*args):

@@ -62,7 +62,7 @@ CALLS = '''\
 import sys, warnings
 import numpy as np
 from transpile import fuse
-from transpile.runtime import fork_lock
+from transpile.runtime.process import fork_lock
 
 found, unlocked = [], []
 
@@ -136,7 +136,7 @@ def test_imports_at_calls_are_locked(tmp_path: Path) -> None:
 
 @pytest.mark.share(3)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-@pytest.mark.parametrize("module", ["pipeline", "runtime.disk_cache", "runtime.compile_call"])
+@pytest.mark.parametrize("module", ["pipeline", "runtime.cache.disk_cache", "runtime.compile_call"])
 def test_a_fork_waits_for_the_compilation(module: str, tmp_path: Path) -> None:
     file = tmp_path / "forks.py"
     file.write_text(PROGRAM)
@@ -190,7 +190,7 @@ LOST = '''\
 import os, signal, sys, threading, time
 import numpy as np
 from transpile import fuse
-from transpile.runtime import fork_lock
+from transpile.runtime.process import fork_lock
 
 fork_lock.FORK_TIMEOUT = 0.2
 

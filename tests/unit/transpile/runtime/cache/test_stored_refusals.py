@@ -13,8 +13,8 @@ from forked_programs import run_program
 from loopir.nodes import Span
 from transpile import fuse
 from transpile.diagnostics import Label, Rejection
-from transpile.runtime.recipe_format import decoded, encoded
-from transpile.runtime.stored_refusals import refusal_row, rejection_of_row
+from transpile.runtime.cache.recipe_format import decoded, encoded
+from transpile.runtime.cache.stored_refusals import refusal_row, rejection_of_row
 
 PROGRAM = """
 import io, json, sys

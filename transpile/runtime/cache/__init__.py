@@ -1,0 +1,1 @@
+"""Cache: kernel interfaces, refusals and functions as data, for later processes."""
