@@ -34,13 +34,10 @@ from .containers.array_lists import (
     array_list_stack,
     array_list_start,
 )
-from .containers.dict_scalars import scalarize_dicts
-from .containers.hash_tables import table_creation
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
 from .containers.list_methods import list_method, list_pop, list_search, list_sort
 from .containers.list_moves import list_move
-from .containers.multimaps import multimap_read, multimap_update
 from .containers.numpy_list_operands import (
     list_argument,
     list_operand,
@@ -62,10 +59,13 @@ from .containers.rectangular_lists import (
     table_to_array,
 )
 from .containers.split_webs import split_list_webs
-from .containers.table_inference import infer_tables
-from .containers.table_iteration import table_iteration, unnamed_table
-from .containers.table_kinds import TABLE_TYPES, TABLES
-from .containers.table_methods import table_lookup, table_update
+from .containers.tables.dict_scalars import scalarize_dicts
+from .containers.tables.hash_tables import table_creation
+from .containers.tables.multimaps import multimap_read, multimap_update
+from .containers.tables.table_inference import infer_tables
+from .containers.tables.table_iteration import table_iteration, unnamed_table
+from .containers.tables.table_kinds import TABLE_TYPES, TABLES
+from .containers.tables.table_methods import table_lookup, table_update
 from .containers.zipped_rows import columns_of_rows, loop_over_columns
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, tree_key, walk_nodes

@@ -49,7 +49,7 @@ from ..nodes import (
     Zip,
     assert_never,
 )
-from .affine import (
+from .integers.affine import (
     Affine,
     AffineBindings,
     affine_form,

@@ -21,7 +21,14 @@ from ..ir_traversal import memoized_by, memoized_per_node
 from ..lazy_dataclass import record
 from ..nodes import Disjoint, Guard, Interval, Kernel, Loop, Range
 from .access import Access, accesses
-from .affine import Affine, AffineBindings, affine_form, constant_form, extreme_form, unclamped_end
+from .integers.affine import (
+    Affine,
+    AffineBindings,
+    affine_form,
+    constant_form,
+    extreme_form,
+    unclamped_end,
+)
 
 __all__ = [
     "Alias", "AliasTable", "Dependence", "DependenceDistances", "Overlap", "affine_trip_count",

@@ -60,8 +60,8 @@ from ..nodes import (
 )
 from ..op_table import OPS
 from .access import Access, element_text, has_unit_stride
-from .affine import Affine, affine_form, variable_form
 from .dependence import affine_trip_count
+from .integers.affine import Affine, affine_form, variable_form
 
 __all__ = [
     "constant_max_trips", "LoopSetBuilder", "NestOperation", "ElementReference", "LoopSet",

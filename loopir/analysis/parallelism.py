@@ -56,9 +56,9 @@ from ..nodes import (
     Zip,
 )
 from ..statement_blocks import evaluated_by
-from .affine import Affine, constant_form, variable_form
 from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table, dependences
+from .integers.affine import Affine, constant_form, variable_form
 
 __all__ = ["Splittable", "array_reductions", "parallel_loops", "parallel_obstacle"]
 

@@ -19,7 +19,7 @@ from ..ir_traversal import map_children, walk, walk_statements
 from ..lazy_dataclass import replace
 from ..nodes import Accum, Assign, Broadcast, Expr, If, Load, Loop, Node, Ramp, Store, VecLoop
 from .access import moving_axis_of_steps
-from .affine import affine_form
+from .integers.affine import affine_form
 
 __all__ = ["Uniformity", "first_lane_code"]
 

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ..analysis.access import accesses
-from ..analysis.affine import Affine, affine_form, variable_form
 from ..analysis.dependence import may_alias
+from ..analysis.integers.affine import Affine, affine_form, variable_form
 from ..analysis.mod_ref import arrays_read, arrays_written
 from ..ir_names import FreshNames, bound_names
 from ..ir_traversal import advanced_accums, map_children

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from itertools import product
 
 from ..analysis.access import Access, accesses
-from ..analysis.affine import Affine, AffineBindings, constant_form
 from ..analysis.dependence import (
     Alias,
     DependenceDistances,
@@ -28,6 +27,7 @@ from ..analysis.dependence import (
     affine_trip_count,
     alias_relation,
 )
+from ..analysis.integers.affine import Affine, AffineBindings, constant_form
 from ..ir_traversal import memoized_per_node, walk_statements
 from ..lazy_dataclass import record
 from ..nodes import Kernel, Loop, Stmt

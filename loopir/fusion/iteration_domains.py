@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import TypeAlias
 
-from ..analysis.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..analysis.dependence import affine_trip_count
+from ..analysis.integers.affine import Affine, AffineBindings, affine_form, nonnegative_margins
 from ..ir_names import names_read, rename_names
 from ..ir_traversal import memoized_per_node, walk_statements
 from ..nodes import Assign, Call, Expr, Guard, Interval, Kernel, Loop, Range, Var

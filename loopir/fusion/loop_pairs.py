@@ -18,8 +18,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 from ..analysis.access import accesses
-from ..analysis.affine import AffineBindings
 from ..analysis.dependence import Alias, affine_trip_count, alias_relation
+from ..analysis.integers.affine import AffineBindings
 from ..analysis.mod_ref import arrays_read, arrays_written
 from ..dtypes import DTYPES
 from ..ir_names import bound_names, names_read

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ..algebra.constant_folding import index_const
 from ..algebra.index_builder import index_add, index_max, index_min, index_sub
 from ..analysis.access import accesses
-from ..analysis.affine import AffineBindings, unclamped_end
 from ..analysis.dependence import Alias, dependences
+from ..analysis.integers.affine import AffineBindings, unclamped_end
 from ..dtypes import INDEX
 from ..ir_names import rename_names, substitute
 from ..ir_traversal import contains, is_innermost, memoized_per_node

@@ -46,7 +46,7 @@ from typing import TypeAlias
 
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import affine_form
+from loopir.analysis.integers.affine import affine_form
 from loopir.analysis.loop_set import constant_max_trips, max_trips
 from loopir.ir_traversal import children, contains, walk
 from loopir.lazy_dataclass import record, replace

@@ -30,6 +30,7 @@ loopir.ir_printer
 loopir.ir_interpreter
 loopir.statement_blocks
 loopir.algebra
+loopir.analysis.integers
 loopir.analysis
 loopir.ir_verifier
 loopir.passes.loop_splitting
@@ -76,6 +77,7 @@ transpile.numpy.elementwise
 transpile.numpy.reduce  transpile.numpy.creation
 transpile.numpy.functions
 transpile.containers
+transpile.containers.tables
 transpile.numpy.indexing
 transpile.expand
 transpile.frontend.inline

@@ -191,7 +191,7 @@ Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 class HashTable(NamedTuple):
     """A dict or set as flat lists: a hash table with open addressing. The fields have the names of
     the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
-    ``is_present`` is one key; see `containers.hash_tables`.
+    ``is_present`` is one key; see `containers.tables.hash_tables`.
 
         d = {}; d[9] = 0.5; d[2] = 1.5     keys [9, 2], values [0.5, 1.5], slots [-1, 0, 1, -1, …]
     """

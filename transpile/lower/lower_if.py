@@ -17,8 +17,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence, Set
 
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.conditions import condition_terms
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.conditions import condition_terms
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield

@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember

@@ -11,12 +11,12 @@ from them that most operations fit::
                 s += 1               s: stays in SAFE_RANGE, for it grows by at most 1 an iteration
             y[i] = s + k             no check: 2**62 + 2**61 fits an int64
 
-Intervals of expressions are computed in `loopir.analysis.intervals`, linear forms in
-`loopir.analysis.affine`.
+Intervals of expressions are computed in `loopir.analysis.integers.intervals`, linear forms in
+`loopir.analysis.integers.affine`.
 """
 from __future__ import annotations
 
-from loopir.analysis.intervals import dtype_bounds
+from loopir.analysis.integers.intervals import dtype_bounds
 
 __all__ = ["SAFE_RANGE", "ARGUMENT", "ENDLESS", "INT64"]
 

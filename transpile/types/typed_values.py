@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import Bounds
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr

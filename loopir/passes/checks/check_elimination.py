@@ -2,10 +2,10 @@
 
 The counterpart of LLVM's ConstraintElimination and inductive range check elimination. `_Prover`
 walks forward over the kernel with the facts that hold at the current point
-(`analysis.difference_bounds`):
+(`analysis.integers.difference_bounds`):
 
 - `_Prover.stmt` drops a check that the facts imply; `_Prover.expr` decides a comparison;
-- `_Prover.branch` adds what the condition of a branch implies (`analysis.refine_facts`);
+- `_Prover.branch` adds what the condition of a branch implies (`analysis.integers.refine_facts`);
 - `_Prover.fixpoint` finds the facts at the head of a loop, by join and widening.
 """
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from ...algebra.may_raise import answer_keeping_flags, may_raise_flags, may_replay
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.conditions import condition_terms
-from ...analysis.difference_bounds import IntegerFacts
 from ...analysis.float_signs import is_never_negative, names_never_negative
-from ...analysis.intervals import dtype_bounds
-from ...analysis.refine_facts import (
+from ...analysis.integers.conditions import condition_terms
+from ...analysis.integers.difference_bounds import IntegerFacts
+from ...analysis.integers.intervals import dtype_bounds
+from ...analysis.integers.refine_facts import (
     assign_names,
     assume_condition,
     assume_difference_at_most,

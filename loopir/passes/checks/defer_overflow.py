@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from ...algebra.constant_folding import literal
 from ...algebra.may_raise import is_replay_check
-from ...analysis.intervals import Intervals
+from ...analysis.integers.intervals import Intervals
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames

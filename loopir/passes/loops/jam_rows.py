@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.affine import affine_form, constant_form
+from ...analysis.integers.affine import affine_form, constant_form
 from ...analysis.uniformity import Uniformity, first_lane_code
 from ...ir_names import FreshNames, bound_names
 from ...ir_traversal import bottom_up, map_children, walk

@@ -1,7 +1,7 @@
 """Loop partitioning (index-set splitting): the interior iterations run without position tests.
 
-`analysis.iv_conditions.position_tests` gives comparisons that have one result from, or up to, a
-certain iteration. `_Partitioner._pieces` computes where the interior begins and ends; each new loop
+`iv_conditions.position_tests` gives comparisons that have one result from, or up to, a certain
+iteration. `_Partitioner._pieces` computes where the interior begins and ends; each new loop
 is a copy of the loop in which the tests that are decided there are replaced by their results, and
 is split again by tests of its inner loops. Accumulators continue from one piece to the next.
 A test whose interior contains the whole loop (`_is_constant_in`) is removed without a split.
@@ -14,8 +14,8 @@ from typing import Any
 
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import index_add, index_max, index_min, index_mul, index_sub
-from ...analysis.affine import Affine, affine_form
-from ...analysis.iv_conditions import PositionTest, position_tests
+from ...analysis.integers.affine import Affine, affine_form
+from ...analysis.integers.iv_conditions import PositionTest, position_tests
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import N, bottom_up, map_children, walk

@@ -19,7 +19,7 @@ from ...algebra.index_builder import (
     is_nonempty,
 )
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.affine import affine_form
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, substitute

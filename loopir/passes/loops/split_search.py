@@ -19,7 +19,7 @@ from ...algebra.index_builder import (
     logical_and,
     logical_not,
 )
-from ...analysis.affine import affine_form
+from ...analysis.integers.affine import affine_form
 from ...analysis.parallelism import parallel_obstacle
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read, rename_names, substitute_bounded

@@ -17,8 +17,8 @@ from ...algebra.index_builder import index_add, index_min, index_sub, is_nonempt
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.access import Access, LoopSubscripts, accesses
-from ...analysis.affine import affine_form
 from ...analysis.dependence import Overlap, dependence_distance
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...analysis.signed_zeros import zero_sign_unobserved
 from ...dtypes import DTYPES, INDEX

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...algebra.index_builder import index_sub, is_nonempty
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.affine import affine_form
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read, substitute

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 from ...algebra.index_builder import is_nonempty
 from ...analysis.access import accesses
-from ...analysis.affine import affine_form
 from ...analysis.dependence import Overlap, dependence_distance
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import bottom_up, contains, counted_range, walk

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from ...algebra.constant_folding import index_const, match_aligned_down
 from ...algebra.index_builder import index_max
 from ...analysis.access import accesses, moving_axis
-from ...analysis.affine import affine_form
 from ...analysis.dependence import dependences
+from ...analysis.integers.affine import affine_form
 from ...analysis.loop_reductions import reduction_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames

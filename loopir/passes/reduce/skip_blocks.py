@@ -20,7 +20,7 @@ from ...algebra.index_builder import (
     logical_not,
     logical_or,
 )
-from ...analysis.affine import affine_form
+from ...analysis.integers.affine import affine_form
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...lazy_dataclass import replace

@@ -15,7 +15,7 @@ from typing import Any
 from ...algebra.constant_folding import is_lossless_cast, literal
 from ...algebra.may_raise import answer_keeping_flags
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.intervals import Bounds, Intervals, decide_comparison
+from ...analysis.integers.intervals import Bounds, Intervals, decide_comparison
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import bound_names, multiply_bound_names, names_read
 from ...ir_traversal import map_children, walk, walk_statements

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
-from ...analysis.affine import affine_form
+from ...analysis.integers.affine import affine_form
 from ...dtypes import DTYPES, INDEX
 from ...ir_traversal import children, walk
 from ...nodes import Assign, Call, Const, Dim, Expr, HReduce, If, Kernel, Loop, Node, Prefix, Var

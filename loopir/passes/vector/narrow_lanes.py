@@ -12,7 +12,7 @@ from typing import Any
 
 from ...algebra.constant_folding import fold_constants, index_const
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.while_bounds import WhileBounds
+from ...analysis.integers.while_bounds import WhileBounds
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames
 from ...ir_traversal import bottom_up, children, walk

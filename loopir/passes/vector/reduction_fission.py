@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ...algebra.constant_folding import constant_trip_count
 from ...algebra.index_builder import index_sub
-from ...analysis.intervals import Intervals
+from ...analysis.integers.intervals import Intervals
 from ...analysis.loop_reductions import match_reduction, overflow_checks_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, names_read, own_bindings, rename_names

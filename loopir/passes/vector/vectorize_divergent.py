@@ -26,11 +26,11 @@ from ...algebra.constant_folding import constant_trip_count
 from ...algebra.index_builder import index_add, index_less, logical_and, logical_not, logical_or
 from ...algebra.may_raise import is_replay_check, possible_flags
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.conditions import conjuncts
 from ...analysis.dependence import dependences
-from ...analysis.difference_bounds import IntegerFacts
+from ...analysis.integers.conditions import conjuncts
+from ...analysis.integers.difference_bounds import IntegerFacts
+from ...analysis.integers.refine_facts import assume_condition, assume_difference_at_most
 from ...analysis.mod_ref import arrays_read, arrays_written
-from ...analysis.refine_facts import assume_condition, assume_difference_at_most
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute

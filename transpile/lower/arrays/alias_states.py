@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
-from loopir.analysis.conditions import condition_terms
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.conditions import condition_terms
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Expr
 

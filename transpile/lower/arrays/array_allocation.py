@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace

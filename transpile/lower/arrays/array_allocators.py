@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Const, Dim, Interval, Loop, Stmt, Store, Var

@@ -15,7 +15,7 @@ capacity of a list that ``append`` fills is not found here, but in `lists.append
 from __future__ import annotations
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.mod_ref import arrays_written
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk

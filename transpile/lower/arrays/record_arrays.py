@@ -16,7 +16,7 @@ import ast
 
 import numpy as np
 
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Expr
 

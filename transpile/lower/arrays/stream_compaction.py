@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Append, Var
 

@@ -21,8 +21,8 @@ from typing import NoReturn
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Expr, Var
 

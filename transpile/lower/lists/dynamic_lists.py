@@ -22,7 +22,7 @@ from __future__ import annotations
 import ast
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
 

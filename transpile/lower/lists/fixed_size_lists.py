@@ -14,7 +14,7 @@ import ast
 from collections.abc import Sequence
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
 

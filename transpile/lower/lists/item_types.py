@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopir.analysis.intervals import dtype_bounds
+from loopir.analysis.integers.intervals import dtype_bounds
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Dim
 
 from ...call_plan import ItemFlags, ListItems

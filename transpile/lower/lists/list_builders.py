@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Var
 
 from ...frontend.ast_walk import walk_nodes

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var
 

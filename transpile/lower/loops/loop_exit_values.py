@@ -22,8 +22,8 @@ from typing import TypeGuard
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import Bounds
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import Bounds
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Accum, Call, Const, Expr, Var

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Callable
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.mod_ref import arrays_read, arrays_written
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace

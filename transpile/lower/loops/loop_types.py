@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TypeAlias
 
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.ir_names import substitute
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record, replace

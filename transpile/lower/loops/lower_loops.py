@@ -16,8 +16,8 @@ from functools import partial
 from typing import NoReturn
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Call, Var
 
 from ...analysis.waiting_loops import names_waited_for

@@ -15,8 +15,8 @@ import builtins
 from collections.abc import Callable
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import LENGTH
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.nodes import Call, Const, Expr

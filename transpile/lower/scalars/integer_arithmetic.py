@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr

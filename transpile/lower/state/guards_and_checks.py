@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.nodes import Assign, Call, Check, Expr, Guard, Stmt, Var
 
 from ...frontend.source import span_of

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from loopir.analysis.affine import LinearForm
-from loopir.analysis.intervals import Bounds
+from loopir.analysis.integers.affine import LinearForm
+from loopir.analysis.integers.intervals import Bounds
 from loopir.ir_names import expand_names
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import record, replace

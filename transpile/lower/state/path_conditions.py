@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 
-from loopir.analysis.affine import LinearForm, extreme_form, nonnegative_margins
-from loopir.analysis.conditions import implied_comparisons
+from loopir.analysis.integers.affine import LinearForm, extreme_form, nonnegative_margins
+from loopir.analysis.integers.conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Var
 from loopir.op_table import OPS

@@ -20,7 +20,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from loopir.analysis.affine import LinearForm
+from loopir.analysis.integers.affine import LinearForm
 from loopir.lazy_dataclass import record
 from loopir.nodes import Expr, Var
 from targets.abi.sequence_conversion import SHARING

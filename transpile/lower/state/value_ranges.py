@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from loopir.analysis.affine import LinearForm, linearize
-from loopir.analysis.intervals import Bounds, expression_bounds
+from loopir.analysis.integers.affine import LinearForm, linearize
+from loopir.analysis.integers.intervals import Bounds, expression_bounds
 from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Var

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from paths import GOLDEN
 
 from loopir.analysis.access import accesses, has_unit_stride, moving_axis
-from loopir.analysis.affine import Affine, affine_form, constant_form, variable_form
 from loopir.analysis.dependence import (
     Alias,
     Overlap,
@@ -23,6 +22,7 @@ from loopir.analysis.dependence import (
     dependence_distance,
     dependences,
 )
+from loopir.analysis.integers.affine import Affine, affine_form, constant_form, variable_form
 from loopir.analysis.loop_set import loop_set
 from loopir.ir_printer import parse
 from loopir.ir_traversal import walk

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from example_counts import examples
 
-from loopir.analysis.affine import AffineForm
+from loopir.analysis.integers.affine import AffineForm
 from loopir.analysis.parallelism import _Bounds, _quotient, array_reductions, parallel_obstacle
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse

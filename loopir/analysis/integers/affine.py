@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-from ..algebra.constant_folding import index_const
-from ..dtypes import DTYPES, INDEX
-from ..ir_names import names_read
-from ..ir_printer import show
-from ..ir_traversal import contains
-from ..nodes import Call, Const, Dim, Expr, Interval, Load, Var
+from ...algebra.constant_folding import index_const
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import names_read
+from ...ir_printer import show
+from ...ir_traversal import contains
+from ...nodes import Call, Const, Dim, Expr, Interval, Load, Var
 from .intervals import Bounds
 
 __all__ = [

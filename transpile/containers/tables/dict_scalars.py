@@ -10,10 +10,10 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from ..frontend.ast_names import declared_outer, fresh_name, names_used
-from ..frontend.ast_walk import child_blocks, copy_tree, display_leaves, walk_nodes
-from ..frontend.core_nodes import copy_location
-from ..types.type_env import Env
+from ...frontend.ast_names import declared_outer, fresh_name, names_used
+from ...frontend.ast_walk import child_blocks, copy_tree, display_leaves, walk_nodes
+from ...frontend.core_nodes import copy_location
+from ...types.type_env import Env
 
 __all__ = ["scalarize_dicts"]
 

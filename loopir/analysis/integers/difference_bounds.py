@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from typing import TypeAlias
 
-from ..dtypes import INDEX
-from ..ir_names import names_read
-from ..ir_traversal import contains
-from ..nodes import Call, Const, Dim, Expr, Load, Var
+from ...dtypes import INDEX
+from ...ir_names import names_read
+from ...ir_traversal import contains
+from ...nodes import Call, Const, Dim, Expr, Load, Var
 from .affine import AffineForm, linearize
 from .intervals import (
     LENGTH,

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.type_facts import HashTable
-from ..frontend.macros.firing_conditions import has_tables
-from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on
+from ...analysis.type_facts import HashTable
+from ...frontend.macros.firing_conditions import has_tables
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on
 from .hash_tables import find_key, key_is_present, put_key
 from .table_kinds import source_position
 

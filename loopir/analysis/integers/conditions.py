@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..dtypes import DTYPES
-from ..nodes import Call, Const, Expr, Var
-from ..op_table import NEGATED_COMPARISON
+from ...dtypes import DTYPES
+from ...nodes import Call, Const, Expr, Var
+from ...op_table import NEGATED_COMPARISON
 
 __all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms", "negated"]
 

@@ -11,9 +11,9 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
-from ..algebra.constant_folding import MANTISSA_BITS
-from ..dtypes import DTYPES
-from ..nodes import Call, Const, Dim, Expr, Var
+from ...algebra.constant_folding import MANTISSA_BITS
+from ...dtypes import DTYPES
+from ...nodes import Call, Const, Dim, Expr, Var
 
 __all__ = [
     "LENGTH", "Bounds", "Intervals", "decide_comparison", "expression_bounds", "result_bounds",

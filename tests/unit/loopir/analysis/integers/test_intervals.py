@@ -9,7 +9,7 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopir.analysis.intervals import (
+from loopir.analysis.integers.intervals import (
     _ROWS,
     LENGTH,
     Bounds,

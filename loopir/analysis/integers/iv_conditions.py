@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..dtypes import INDEX
-from ..ir_names import bound_names, multiply_bound_names, names_read
-from ..ir_traversal import counted_range, range_bounds, walk, walk_statements
-from ..lazy_dataclass import record
-from ..nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
-from ..op_table import NEGATED_COMPARISON
+from ...dtypes import INDEX
+from ...ir_names import bound_names, multiply_bound_names, names_read
+from ...ir_traversal import counted_range, range_bounds, walk, walk_statements
+from ...lazy_dataclass import record
+from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
+from ...op_table import NEGATED_COMPARISON
 from .affine import Affine, affine_form, constant_form, extreme_form, nonnegative_margins
 from .conditions import implied_terms
 

@@ -12,12 +12,12 @@ import collections
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from ..analysis.tuple_types import tuple_width
-from ..analysis.type_facts import Kind
-from ..frontend.ast_names import name_bindings, values_bound_to
-from ..frontend.ast_walk import comprehension_results, display_leaves, walk_nodes
-from ..frontend.macros.macro_context import Context
-from .method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
+from ...analysis.tuple_types import tuple_width
+from ...analysis.type_facts import Kind
+from ...frontend.ast_names import name_bindings, values_bound_to
+from ...frontend.ast_walk import comprehension_results, display_leaves, walk_nodes
+from ...frontend.macros.macro_context import Context
+from ..method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
     "TABLES", "TABLE_TYPES", "value_tuple_width", "table_kind", "local_tables",

@@ -8,7 +8,7 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopir.analysis.affine import (
+from loopir.analysis.integers.affine import (
     AffineForm,
     LinearForm,
     affine_form,

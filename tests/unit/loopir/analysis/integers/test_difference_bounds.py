@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopir import nodes as ir
-from loopir.analysis.difference_bounds import IntegerFacts
-from loopir.analysis.refine_facts import assume_difference_at_most, join_facts
+from loopir.analysis.integers.difference_bounds import IntegerFacts
+from loopir.analysis.integers.refine_facts import assume_difference_at_most, join_facts
 
 NAMES = "abcde"
 known = st.lists(

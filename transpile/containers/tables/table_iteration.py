@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 
-from ..analysis.type_facts import HashTable, Kind
-from ..frontend.core_nodes import copy_location
-from ..frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
-from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on
+from ...analysis.type_facts import HashTable, Kind
+from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on
 from .multimaps import multimap_lists
 from .table_inference import new_table
 from .table_kinds import source_position, table_kind

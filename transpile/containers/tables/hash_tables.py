@@ -21,14 +21,14 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..analysis.tuple_types import is_repeatable, items_of_tuple
-from ..analysis.type_facts import HashTable
-from ..frontend.ast_walk import is_suspending
-from ..frontend.core_nodes import copy_location
-from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
-from ..frontend.macros.firing_conditions import has_tables
-from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import fires_on
+from ...analysis.tuple_types import is_repeatable, items_of_tuple
+from ...analysis.type_facts import HashTable
+from ...frontend.ast_walk import is_suspending
+from ...frontend.core_nodes import copy_location
+from ...frontend.iterators.comprehensions import nested_loops, with_fresh_variables
+from ...frontend.macros.firing_conditions import has_tables
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import fires_on
 
 __all__ = [
     "KeyLookup", "empty_table", "find_key", "key_is_present", "remove_key", "put_key",

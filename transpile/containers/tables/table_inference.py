@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from ..analysis.liveness import upward_exposed
-from ..analysis.tuple_types import items_of_tuple
-from ..analysis.type_facts import HashTable, Kind
-from ..frontend.ast_names import (
+from ...analysis.liveness import upward_exposed
+from ...analysis.tuple_types import items_of_tuple
+from ...analysis.type_facts import HashTable, Kind
+from ...frontend.ast_names import (
     COMPREHENSIONS,
     declared_outer,
     mentions_none_of,
@@ -29,11 +29,11 @@ from ..frontend.ast_names import (
     names_used,
     values_bound_to,
 )
-from ..frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
-from ..frontend.core_nodes import copy_location, fix_missing_locations
-from ..frontend.macros.list_kind import list_escapes
-from ..frontend.macros.macro_context import Context
-from .method_table import METHODS, TableUse
+from ...frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
+from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.macros.list_kind import list_escapes
+from ...frontend.macros.macro_context import Context
+from ..method_table import METHODS, TableUse
 from .table_kinds import (
     grown_while_iterated,
     local_tables,

@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..analysis.tuple_types import is_repeatable, items_of_tuple
-from ..analysis.type_facts import HashTable
-from ..frontend.ast_names import mentions_none_of
-from ..frontend.ast_walk import replace_node, tree_key, walk_nodes
-from ..frontend.core_nodes import copy_location
-from ..frontend.macros.firing_conditions import has_tables
-from ..frontend.macros.macro_context import Context
-from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
+from ...analysis.tuple_types import is_repeatable, items_of_tuple
+from ...analysis.type_facts import HashTable
+from ...frontend.ast_names import mentions_none_of
+from ...frontend.ast_walk import replace_node, tree_key, walk_nodes
+from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import has_tables
+from ...frontend.macros.macro_context import Context
+from ...frontend.macros.macro_index import EXPRESSIONS, fires_on
+from ..method_table import METHODS, statement_rule
 from .hash_tables import (
     KeyLookup,
     empty_table,
@@ -28,7 +29,6 @@ from .hash_tables import (
     set_default,
     value_at,
 )
-from .method_table import METHODS, statement_rule
 from .table_kinds import has_method, is_dict, truth_tests
 
 __all__ = [
@@ -235,7 +235,7 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             name in tables and has_method(tables[name].kind, method, len(args))
             and (rule := METHODS[method].table_statement)
         ):
-            expand = statement_rule("table_methods", rule)
+            expand = statement_rule("tables.table_methods", rule)
             return cx.with_before(lambda: expand(tables[name], args, cx))
     return None
 

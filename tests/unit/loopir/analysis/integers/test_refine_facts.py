@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from paths import GOLDEN
 
 from loopir import nodes as ir
-from loopir.analysis.difference_bounds import IntegerFacts
-from loopir.analysis.refine_facts import assign_names, assume_condition, join_facts
+from loopir.analysis.integers.difference_bounds import IntegerFacts
+from loopir.analysis.integers.refine_facts import assign_names, assume_condition, join_facts
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse, show
 from loopir.ir_traversal import walk

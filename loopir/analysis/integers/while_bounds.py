@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..algebra.constant_folding import index_const
-from ..algebra.rewrite_rules import rewrite
-from ..ir_names import bound_names, names_read
-from ..ir_traversal import walk
-from ..lazy_dataclass import record, replace
-from ..nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
+from ...algebra.constant_folding import index_const
+from ...algebra.rewrite_rules import rewrite
+from ...ir_names import bound_names, names_read
+from ...ir_traversal import walk
+from ...lazy_dataclass import record, replace
+from ...nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
 from .conditions import implied_terms
 
 __all__ = ["GrowthBound", "WhileBounds"]

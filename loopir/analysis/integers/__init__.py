@@ -1,0 +1,1 @@
+"""Integers: linear forms, ranges, differences, and what conditions imply about them."""

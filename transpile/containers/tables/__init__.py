@@ -1,0 +1,1 @@
+"""Tables: dicts and sets, as hash tables in arrays or, with constant keys, as scalars."""
