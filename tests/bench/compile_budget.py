@@ -4,10 +4,11 @@
 
 The first call, without the disk cache, is measured: all of Python's part, and the C compiler. What
 a process or a machine does once counts for none: the compiler is loaded, and the functions that all
-kernels share (`targets.abi.trampoline`, `targets.abi.thread_pool`) are built. Of the programs of `tests/programs/run` one in
-`--share` is compiled, or those that are named; shown are those that take more than half a second,
-each with the reason if it is one of `EXCEPTIONS`. What was left out for the budget is marked. Other
-work on the machine makes CPU times up to half as large again: compare figures of one run.
+kernels share (`targets.abi.trampoline`, `targets.abi.thread_pool`) are built. Of the programs of
+`tests/programs/run` one in `--share` is compiled, or those that are named; shown are those that
+take more than half a second, each with the reason if it is one of `EXCEPTIONS`. What was left out
+for the budget is marked. Other work on the machine makes CPU times up to half as large again:
+compare figures of one run.
 """
 from __future__ import annotations
 
