@@ -9,9 +9,9 @@ from __future__ import annotations
 __all__ = ["FIRST_RATE", "PAYS_ASLEEP", "PAYS_AWAKE", "WORTH"]
 
 FIRST_RATE = 1.0
-"""Nanoseconds of an addition, before the first call of a region was measured. Rather too many: the
-pool measures the calls that seem worth its help, and corrects the number then; calls that do not
-seem worth it are never measured."""
+"""Nanoseconds of an addition, as long as no call of a region has been measured. It is chosen too
+large on purpose: the pool only measures calls whose estimate reaches `WORTH`, and corrects the
+number by them. If it was too small, such calls would never be measured, nor get threads."""
 
 WORTH = 2000.0
 """Nanoseconds of work from which a kernel asks the pool: ``TP_WORTH`` in its C code. Below that it

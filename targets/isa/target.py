@@ -1,7 +1,9 @@
 """Target description (LLVM: TargetInfo): a frozen value whose instructions are rows.
 
-One module of this package defines one target. A row gives an operation as C or as one instruction;
-the docstring of `InstrRow` says which to choose, and what is a template instead.
+One module of this package defines one target, without functions of its own. A row gives an
+operation as C or as one instruction; the docstring of `InstrRow` says which to choose, and what is
+a template instead. No row is required: an operation without one is expanded by a template, or
+computed lane by lane (`vector_ops.define_vector_op`).
 """
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ class Target:
     stream: str = ""  # the instruction of a non-temporal store
     rows: tuple[InstrRow, ...] = ()  # the first one that covers an operation is used
     has_fma: bool = False  # it has a fused multiply-add
-    permutes: bool = False  # it has a byte shuffle within 128 bits
+    permutes: bool = False  # it has a byte shuffle of 128 bits, as ``pshufb``: for templates
     headers: tuple[str, ...] = ()  # its C templates
     caches: tuple[int, int, int] = (32 << 10, 512 << 10, 16 << 20)  # bytes of L1, L2 and L3
 

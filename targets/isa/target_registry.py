@@ -18,8 +18,8 @@ __all__ = [
 ]
 
 TARGETS: dict[str, Target] = {t.name: t for t in (SCALAR, SSE2, AVX2, AVX512, NEON)}
-"""The targets by name. Of targets whose vectors have one width, the best one comes first:
-`best_target` takes the first that the machine runs.
+"""The targets by name. Where several targets have vectors of the same width, the best of them comes
+first: of those with the widest vectors that the machine runs, `best_target` takes the first.
 """
 
 TargetName = Literal["auto", "scalar", "sse2", "avx2", "avx512", "neon"]

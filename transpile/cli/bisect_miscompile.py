@@ -78,9 +78,10 @@ def find_difference(
     the arguments (`_Search.test`), unless the stage has changed nothing. A stage that raises is
     wrong, too.
 
-    ``watch``: names of stages and passes; only these are tested, and the program before each of
-    them, and nothing after the last one is run. `reduce_call` asks so whether a smaller program
-    still fails at the same stage. Raises NotCompiled where the function is refused.
+    ``watch``: names of stages and passes. If given, only the programs before and after each of
+    them are tested, and stages after the last of them are not run. `reduce_call` passes it, to find
+    whether a smaller program still fails at the same stage. Raises NotCompiled where the function
+    is refused.
     """
     search = _Search(call, seconds)
     # the program before the stage at hand, if it has not been tested, as it is not watched

@@ -71,12 +71,12 @@ def alias_guards(
     - No guard if neither array is written: reads in any order give the same.
     - No guard if one is in `unaliased`, memory of the call's own: arrays that the function
       allocates, converted lists, and slots of results.
-    - Passes may take a pair without a guard as disjoint (`dependence.alias_relation`), and one with
-      ``or_same`` as disjoint or one and the same array.
+    - For passes (`dependence.alias_relation`) the two arrays of a pair without a guard are
+      disjoint; those of a guard with ``or_same`` are disjoint, or they are the same array.
     - ``or_same`` is set if the code stays correct for one array passed twice, which is frequent
-      (``f(x, x)``): each loop nest accesses both at the same elements only (`_same_elements`). Not
-      if one of them is a reshaped view or its array (`reshaped`, from view to array): NumPy may
-      have made a copy for the view, so that an address does not tell whether they are one.
+      (``f(x, x)``): each loop nest accesses both at the same elements only (`_same_elements`). It
+      is not set for a reshaped view or the array it was made of (`reshaped`, from view to array):
+      `reshape` may have copied, so equal addresses do not tell whether both are the same array.
     - ``or_same`` is dropped later where the code relies on two arrays after all: where a fusion
       reorders accesses (`tighten` of `fuse_loops.py`), or stores move past checks (`legalize`).
     """

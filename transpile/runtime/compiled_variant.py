@@ -124,7 +124,7 @@ class Variant:
            was loaded with an entry for it, and C can do all that the call needs;
         2. else the Python wrapper (`make_wrapper`, about 1 µs). ``not_native`` keeps the reason.
 
-        The builtin in turn passes single calls to the wrapper, whose arguments do not fit.
+        The builtin passes a call whose arguments do not fit to the wrapper.
 
         ``fallback(variant, code, arguments)`` gives the function for a call that the kernel cannot
         serve (`Dispatcher._on_miss`). ``calls`` counts calls of the wrapper, the element of

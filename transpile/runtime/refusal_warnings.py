@@ -1,4 +1,8 @@
-"""Refusal warnings: one of each cause, of a function and of the regions that are cut out of it."""
+"""Refusal warnings: one of each cause, of a function and of the regions that are cut out of it.
+
+The causes that have been warned of are kept in one set (`RefusalWarnings.causes`), which a function
+shares with its regions. The warning itself is issued by `errors.warn`.
+"""
 from __future__ import annotations
 
 import ast
@@ -19,83 +23,88 @@ if TYPE_CHECKING:
 __all__ = ["RefusalWarnings", "follows_from_outside", "names_of_refused_values"]
 
 Cause: TypeAlias = "tuple[str, int | str | None]"
-"""The code of a reason to run as Python, with its line or with its message."""
+"""The code of a rejection, with its line or with its message."""
 
 
 @record(frozen=True, slots=True)
 class RefusalWarnings:
-    """What a function has warned of. A region shares ``causes`` with the function around it."""
+    """The warnings of one function, or of one region of it."""
 
     function: FunctionType
     causes: set[Cause] = field(default_factory=set)
+    """What has been warned of; one set for a function and all of its regions."""
     is_region: bool = False
-    around: Rejection | None = None
-    """Of a region: why the function around it is refused."""
+    outer_rejection: Rejection | None = None
+    """Of a region: why the function that it is cut out of is refused."""
     has_loops: bool = True
-    values: frozenset[str] = frozenset()
-    """Of a region: `names_of_refused_values`."""
+    refused_values: frozenset[str] = frozenset()
+    """Of a region: `names_of_refused_values` of the functions that it is cut out of."""
 
     def of_region(
-        self, function: FunctionType, around: Rejection, values: frozenset[str], *, has_loops: bool
+        self, function: FunctionType, outer_rejection: Rejection, refused_values: frozenset[str], *,
+        has_loops: bool,
     ) -> RefusalWarnings:
         """The warnings of a region, which is compiled as `function`."""
         return RefusalWarnings(
-            function, self.causes, is_region=True, around=around, has_loops=has_loops,
-            values=self.values | values,
+            function, self.causes, is_region=True, outer_rejection=outer_rejection,
+            has_loops=has_loops, refused_values=self.refused_values | refused_values,
         )
 
     def cause(self, rejection: Rejection) -> Rejection:
-        """What the user is told of `rejection`: if it follows from something outside of the region,
-        why the function around it is refused; else `rejection`.
+        """The rejection of which the user is told in place of `rejection`: if that has its cause
+        outside of the region, the one of the function around it; else `rejection` itself.
         """
-        if self.around is None:
+        if self.outer_rejection is None:
             return rejection
-        follows = follows_from_outside(rejection, self.values, has_loops=self.has_loops)
-        return self.around if follows else rejection
+        follows = follows_from_outside(rejection, self.refused_values, has_loops=self.has_loops)
+        return self.outer_rejection if follows else rejection
 
     def warn_of(
         self, rejection: Rejection, types: tuple[ArgType, ...], options: Options, *,
         is_outlined: bool = False,
     ) -> None:
-        """Warn of the rejection of the signature `types`, once of each cause (code and line, or
-        code and message; `should_warn`), if ``on_reject`` is "warn". Not if the call raises anyway.
+        """Issue a FuseWarning that the signature `types` is refused, if ``on_reject`` is "warn" and
+        its cause is new: no earlier warning had its code and line, or its code and message. Not if
+        ``TRANSPILE_FALLBACK=error`` makes the call raise.
         ``is_outlined``: some of its loops may compile, as regions.
         """
         if fallback_is_error():
             return
-        told = self.cause(rejection)
-        causes: set[Cause] = {(told.code, told.line), (told.code, told.message)}
+        cause = self.cause(rejection)
+        causes: set[Cause] = {(cause.code, cause.line), (cause.code, cause.message)}
         is_known = not causes.isdisjoint(self.causes)
         self.causes.update(causes)
-        if options.on_reject == "warn" and not is_known and should_warn(told.code):
+        if options.on_reject == "warn" and not is_known and should_warn(cause.code):
             warn(fallback_message(
-                self.function, types, told.code, told, part=is_outlined, region=self.is_region,
+                self.function, types, cause.code, cause, part=is_outlined, region=self.is_region,
             ))
 
 
 def follows_from_outside(
-    rejection: Rejection, values: Iterable[str], *, has_loops: bool
+    rejection: Rejection, refused_values: Iterable[str], *, has_loops: bool
 ) -> bool:
-    """Whether a refusal (LOWER_…) of a region has no cause in it, so that the user can do nothing
-    about it there. `values`: `names_of_refused_values`. So it is with
+    """Whether a refusal (LOWER_…) of a region has its cause outside of the region, so that the user
+    can do nothing about it there. These are
 
     - all refusals of a region without loops: it is no loss if such a region runs as Python;
-    - those that name one of `values`, or a list that is made outside of the region: inside of the
-      function that would be compiled, as an argument it has a type that is not;
-    - those without a place, which are about values that come from outside of the region.
+    - those whose message names one of `refused_values` (`names_of_refused_values`): such a value is
+      an argument of the region, of a type that is not compiled. If the whole function compiled, it
+      would be a local value there;
+    - those without a place in the source: they are about arguments of the region, too.
     """
     from ..report.user_terms import cited_names
 
     has_place = has_loops and rejection.span is not None
-    follows = not has_place or not cited_names(rejection.message).isdisjoint(values)
+    follows = not has_place or not cited_names(rejection.message).isdisjoint(refused_values)
     return rejection.code.startswith("LOWER_") and follows
 
 
 def names_of_refused_values(
     tree: ast.FunctionDef, rejections: Iterable[Rejection]
 ) -> Iterator[str]:
-    """The names that an outlined function, `tree`, binds to lists, and by statements that are
-    refused by one of `rejections`.
+    """The names of values that the regions of the outlined function `tree` may get as arguments of
+    types that are not compiled: names that it binds to lists, and names that a statement binds in
+    which one of `rejections` has its place.
     """
     from ..frontend.ast_names import name_bindings
     from ..frontend.source import is_within, span_of

@@ -1,7 +1,9 @@
 """Parallelize: marks the loops that several threads may run; distributes sums by blocks.
 
-`_Marker.loop` decides on each loop, from the outside in, by `_obstacle`. Whether threads are worth
-it in a certain call, the code of the loop decides at run time (`targets/c/c_regions.py`).
+`_Marker.loop` decides which loops may run in threads, from the outside in, by `_obstacle`. Whether
+threads pay is decided in each call: the C code of the loop compares an estimate of its work with a
+limit (`targets/c/c_regions.py`), then the pool chooses the number of threads (`choose_threads` in
+`targets/abi/thread_pool.c`).
 """
 from __future__ import annotations
 
@@ -50,13 +52,15 @@ BLOCKS_AT_ONCE = 64
 """Blocks whose results are kept before they are combined, in the order of the blocks."""
 
 _BLOCK = 512
-"""The least step of a loop over blocks, whose results are worth keeping."""
+"""The least number of iterations of a block, for a loop over blocks to be distributed."""
 
 _EXACT_BLOCK = 16384
 """Elements of a block whose integers are reduced."""
 
 _BRIEF = 20_000
-"""Additions, some microseconds of work: less is not worth a thread."""
+"""Additions (some microseconds of work) of which a loop must be able to do at least as many, or it
+is not made parallel (`_is_brief`).
+"""
 
 
 def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
@@ -216,8 +220,9 @@ class _Marker:
         return (s,)
 
     def loop(self, s: Splittable) -> tuple[Stmt, ...]:
-        """`s` as a parallel loop; with parallel loops inside; or distributed. Of blocks of blocks
-        the inner ones are distributed.
+        """What takes the place of the loop `s`. The first that applies: `s` marked as parallel; `s`
+        with parallel loops inside; `s` distributed. So of a loop over blocks of blocks, the loop
+        over the inner blocks is distributed.
         """
         if s.parallel or _is_brief(s, self.definitions):
             return (s,)

@@ -13,8 +13,8 @@ one list for each item.
 - Memory: the lists are dynamic lists (`lower.lists.dynamic_lists`). One that is full ends the
   kernel, and the call is repeated with more room (`runtime.kernel_call.list_capacity`).
 
-Each function returns core Python statements over these lists. Used by the macros of
-`table_methods`, `multimaps` and this module's `table_creation`.
+Each function returns core Python statements over these lists. It is called by macros: those of
+`table_methods` and `multimaps`, and `table_creation` in this module.
 """
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def find_key(
     for name, part in zip(parts, operands, strict=True):
         lines += cx.code("K = _core.key(E)", K=name, E=part)
     slot, at = cx.fresh("slot"), cx.fresh("at")
-    differs = _joined(
+    differs = _and_or(
         ast.Or(), [cx.expr("KEYS[AT] != K", KEYS=keys, AT=at, K=k)
                    for keys, k in zip(table.keys, parts, strict=True)])
     mixing, spread = _hash_of(parts, cx)
@@ -215,8 +215,8 @@ def _append_key(
     )
 
 
-def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
-    """The parts joined by ``and`` or ``or``; a single part itself."""
+def _and_or(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+    """``a and b and …``, or with ``or``, of the conditions `parts`; a single one as it is."""
     return parts[0] if len(parts) == 1 else ast.BoolOp(op, parts)
 
 

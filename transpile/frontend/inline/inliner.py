@@ -375,9 +375,9 @@ def _inline_call(state: Inlining, call: ast.Call) -> LiftedExpression | None:
 
 
 def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | None:
-    """The Python function that `call` runs, and an expression that evaluates to this function at
-    each call of the caller; None if there is nothing to inline, and macros or lowering take the
-    call.
+    """The Python function that `call` runs, and a host expression for it: guards evaluate that when
+    the compiled code is called, to test that it is still the same function. None if there is
+    nothing to inline, since macros or lowering take the call.
 
     The first of these that applies:
 
@@ -393,7 +393,8 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
        of the caller.
 
     Whether its body can be inlined is found later, by `_inline_callee`. Raises Refused where its
-    source cannot be used (`callee_of`), and where ``fuse`` has other options there.
+    source cannot be used (`callee_of`), and for a function that ``fuse`` decorates with options
+    that give other results.
     """
     func = call.func
     if isinstance(func, ast.Lambda):  # 1
@@ -422,7 +423,6 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     if function is None:
         return None
     return _callee_of_function(state, function, call), from_ast(func)
-
 
 
 def _method_callee(state: Inlining, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
@@ -480,7 +480,9 @@ def _inline_callee(
     state: Inlining, call: ast.Call, callee: Callee, expr: HostExpr
 ) -> LiftedExpression:
     """The statements that compute `call`, the body of `callee` among them, and the result as an
-    expression. `expr` evaluates to the function; `guard_function` guards that it stays the same.
+    expression. `expr` evaluates to the function; `guard_function` guards that it has the same code
+    and globals at each call. Where that fails, as after the name was bound to another function, the
+    dispatcher compiles another variant (`Dispatcher._variant_for_call`).
 
     The steps are those of the module's docstring: the body for these arguments
     (`instantiate_body`), the calls in it (`_inline_block`), its ``return`` (`eliminate_return`).

@@ -31,8 +31,8 @@ _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 @fires_on(ast.While, test=ast.Compare)
 def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A ``while`` over a Python int that only its last or its first statement changes, by a
-    constant, up to a limit that stays the same, becomes a ``for`` over a range.
+    """A counted ``while`` becomes a ``for`` over a range. The counter is a Python int that only the
+    last or the first statement of the body changes, by a constant; the limit is loop-invariant.
 
         j = 1
         while j < n:
@@ -51,10 +51,10 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             j = _i_1 - 1
             s = s - x[j]
 
-    The counter stays a name of its own, which has its last value after the loop. A loop over a
-    range can be fused and vectorised, since its number of iterations is known. The step must lead
-    to the limit, else the loop is endless, and no ``continue`` may skip the step at the end
-    (`_may_skip_step`).
+    The range gets a fresh index, from which each iteration sets the counter: so the counter has
+    its last value after the loop. A loop over a range can be fused and vectorised, since its trip
+    count is known. None if the step leads away from the limit, as the loop is then endless, or if
+    a ``continue`` may skip a step at the end of the body (`_may_skip_step`).
     """
     match node:
         case ast.While(
@@ -76,7 +76,7 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     changed = bound_names(*body)
     if not is_name(counter, name) or name in changed or by * sign <= 0:
         return None
-    if _rebinds(body) or (not is_first and _may_skip_step(body)):
+    if _has_del_or_global(body) or (not is_first and _may_skip_step(body)):
         return None
     if not (cx.fact(counter).is_int and cx.is_builtin("range")):
         return None
@@ -106,8 +106,10 @@ def _counter_step(s: ast.stmt) -> tuple[str, int] | None:
     return name, by if isinstance(op, ast.Add) else -by
 
 
-def _rebinds(body: Sequence[ast.stmt]) -> bool:
-    """Whether ``del``, ``global`` or ``nonlocal`` may change the names in `body`."""
+def _has_del_or_global(body: Sequence[ast.stmt]) -> bool:
+    """Whether `body` has a ``del``, ``global`` or ``nonlocal``, which may unbind the counter, or
+    make it a name that other code can bind.
+    """
     return any(isinstance(n, (ast.Delete, ast.Global, ast.Nonlocal)) for n in walk_nodes(*body))
 
 

@@ -266,9 +266,10 @@ class Context:
         mark_atomic(self.at)
 
     def mark_folds(self, dtype: str) -> None:
-        """Mark loops made from now on as folds of elements of `dtype`, which NumPy (and `sum` of
-        Python floats) evaluates in another order or with a correction, so that lowering may
-        reassociate them if the caller allows it.
+        """Mark loops made from now on as folds of elements of `dtype` that NumPy (or `sum` of
+        Python floats) evaluates in another order than the loop, or with a correction. So their bits
+        may differ from Python's, and with ``reassociate=False`` they are refused
+        (`refuse_ordered_folds`). No effect for dtypes whose sums are exact.
         """
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)

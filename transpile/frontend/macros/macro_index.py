@@ -125,8 +125,9 @@ def fires_on(
     *kinds: type[ast.AST], calls: Iterable[object] | None = None, when: When | None = None,
     **parts: type[Any] | tuple[type[Any], ...],
 ) -> Callable[[_M], _M]:
-    """Declares that a macro fires only on nodes of `kinds` that meet all further conditions. Of
-    several declarations, one must hold. A macro without any is called on every node::
+    """Declares that a macro fires only on nodes of `kinds` that meet all further conditions. If a
+    macro has several declarations, it is called on nodes that meet any of them; one without
+    declarations is called on every node::
 
         @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array])
         @fires_on(ast.Call, calls=[np.array, ".copy"])

@@ -43,9 +43,10 @@ __all__ = [
 
 
 def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """If ``name = value`` is ``name = r["field"]`` for a record array `r`, records `name` as the
-    parameter for that field, and returns True. False for other values, for a field that is a record
-    itself, and for one that has a name already.
+    """If ``name = value`` is ``name = r["field"]`` for a record array `r`, makes `name` the
+    parameter of the kernel for that field (a `Field` of the call plan, an array with the strides of
+    the records), and returns True. False for other values, for a field that is a record itself, and
+    for a field that is bound to another name already.
     """
     array, path = field_path(value) or ("", ())
     ref = as_record_array(ctx, copy_location(ast.Name(array, ast.Load()), value)) if path else None
@@ -64,8 +65,8 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
 
 
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """If ``name = value`` is ``name = p.part`` for an object `p` that is an argument, records
-    `name` as the parameter for that member, and returns True. False for other values, for a member
+    """If ``name = value`` is ``name = p.part`` for an object `p` that is an argument, makes `name`
+    the kernel's parameter for that member, and returns True. False for other values, for a member
     that is no real number, array or constant, and inside of loops and branches.
     """
     ty = access_path_type(value, ctx.types)

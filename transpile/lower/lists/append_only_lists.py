@@ -210,9 +210,10 @@ def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
             v.append(x[i])                   after the second one:   n + n * m
             for j in range(m): v.append(x[j])
 
-    The allocation is a host expression, evaluated before the kernel, so it can be replaced as long
-    as the function is being lowered. Where the list has a counter, `VECTOR_STORE_SLACK` items are
-    added: a vector may store all its lanes, of which only the selected ones count.
+    The array is allocated at each call, before the kernel starts; its length is a host expression
+    of the call plan. While the function is lowered that expression is replaced by a larger sum at
+    each further append. A list with a counter gets room for `VECTOR_STORE_SLACK` items more, since
+    a vector store writes all its lanes, of which only the selected ones count.
     """
     assert built.dtype is not None
     built.capacity_terms = (*built.capacity_terms, _max_executions(ctx, built, stmt))

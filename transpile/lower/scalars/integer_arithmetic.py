@@ -153,9 +153,9 @@ def require_no_overflow(
                                            excepted, which warns as scalars do
 
     ``is_reduction_step``: it is the step of a reduction, ``s += x[i]``, whose terms passes may add
-    in another order. Then a partial sum may overflow that Python does not compute. So an overflow
-    does not show that Python would warn, unless the kernel is a recording one, which keeps the
-    order: the source is not ``certain``, and a replay decides.
+    in another order. Then the kernel has other partial sums than Python, and one of them may
+    overflow where none of Python's does. So the source of the warning is not ``certain``: a replay
+    decides whether to warn. Only a recording kernel keeps the order, so there it is certain.
     """
     if ty.weak:
         require(ctx.b, no_overflow, "GUARD_INT_RANGE", node)

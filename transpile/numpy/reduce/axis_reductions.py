@@ -113,7 +113,8 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     `_ReductionNests` makes the loops: outside those over the axes that stay, inside those over the
     reduced axes, both in the order of memory. So above, ``axis=0`` goes down each column; the pass
     `interchange_reductions` may make that a sweep over rows. A sum, product or mean of floats is
-    marked as a fold (`Context.mark_folds`): NumPy adds pairwise.
+    marked as a fold (`Context.mark_folds`), since NumPy adds in another order, pairwise:
+    ``reassociate=False`` refuses it.
     """
     reduction = reduction_of(node, cx)
     if reduction is None or reduction.name not in REDUCTIONS or not isinstance(node, ast.expr):

@@ -282,8 +282,9 @@ class _WrapperSource:
 
     def written_lists(self) -> Iterator[ListItems]:
         """The lists into which items are stored back after the kernel: those whose arrays it
-        writes. A memoryview or an array.array shares its memory with the array, so is written
-        already.
+        writes. If Python replays the call, nothing is stored back: the lists are as they were
+        before. A memoryview or an array.array shares its memory with the array, so the kernel has
+        written it already.
         """
         written = {p.name for p in self.interface.params if p.written}
         return (
