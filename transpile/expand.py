@@ -59,13 +59,13 @@ from .containers.rectangular_lists import (
     table_to_array,
 )
 from .containers.split_webs import split_list_webs
+from .containers.tables.dict_methods import table_lookup, table_update
 from .containers.tables.dict_scalars import scalarize_dicts
 from .containers.tables.hash_tables import table_creation
 from .containers.tables.multimaps import multimap_read, multimap_update
 from .containers.tables.table_inference import infer_tables
 from .containers.tables.table_iteration import table_iteration, unnamed_table
 from .containers.tables.table_kinds import TABLE_TYPES, TABLES
-from .containers.tables.table_methods import table_lookup, table_update
 from .containers.zipped_rows import columns_of_rows, loop_over_columns
 from .frontend.ast_names import COMPREHENSIONS, names_used, rename_names
 from .frontend.ast_walk import copy_tree, tree_key, walk_nodes

@@ -34,7 +34,7 @@ from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.list_kind import list_escapes
 from ..frontend.macros.macro_context import Context
 from ..frontend.name_resolution import is_numpy_function
-from ..numpy.function_table import FUNCTIONS
+from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
 
 __all__ = ["JOINING", "infer_list_items", "stacked_list"]
 
@@ -284,7 +284,7 @@ def _converted_tables(tree: ast.FunctionDef, cx: Context) -> set[str]:
             ]):
                 understood.add(of)
             case ast.Call(func=func, args=[ast.Name() as table, *_]) if (
-                cx.resolve(func) in (np.array, np.asarray)
+                cx.resolve(func) in ARRAY_OF_LIST
             ):
                 understood.add(table)
                 converted.add(table.id)

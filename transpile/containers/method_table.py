@@ -9,8 +9,8 @@ for effect analysis only: a deque that is compiled is a list by then (`local_deq
 Effect analysis, the inference of lists and tables, and the macros query the table. To add a
 method, add a row here. If a call of it stands as a statement and is expanded to other statements,
 the row names the rule that does so: for lists in `list_methods` (column ``statement``), for dicts
-and sets in `tables.table_methods` (``table_statement``). For a call whose value is used, write a
-macro in `list_methods`, or, for a dict, a branch in `tables.table_methods._method_value`.
+and sets in `tables.dict_methods` (``table_statement``). For a call whose value is used, write a
+macro in `list_methods`, or, for a dict, a branch in `tables.dict_methods._method_value`.
 ``tests/unit/transpile/containers/test_method_table.py`` checks each row against Python. The table
 imports no module of this project until the first call of `statement_rule`.
 """
@@ -64,7 +64,7 @@ class Method(NamedTuple):
     statement: str = ""
     """The rule in `list_methods` for a call whose result is not used; "": none."""
     table_statement: str = ""
-    """The rule in `table_methods` for such a call of a dict or set; "": none."""
+    """The rule in `dict_methods` for such a call of a dict or set; "": none."""
 
 
 _LISTS, _DICTS, _SETS = ("list", "deque"), ("dict",), ("set",)
@@ -144,7 +144,7 @@ def statement_rule(module: str, name: str) -> Callable[..., Any]:
     """The rule `name` of a module of this package, which is imported on first use.
 
     `module` is its name in this package. A rule of `list_methods` takes the list, the arguments,
-    the statement and the Context; a rule of `tables.table_methods` the table, the arguments and the
+    the statement and the Context; a rule of `tables.dict_methods` the table, the arguments and the
     Context. It returns the statements that replace the call, or None where it refuses it.
     """
     rule: Callable[..., Any] = getattr(importlib.import_module(f"{__package__}.{module}"), name)

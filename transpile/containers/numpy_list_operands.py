@@ -39,7 +39,7 @@ from ..frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array
 from ..numpy.call_arguments import numpy_function_name
-from ..numpy.function_table import FUNCTIONS
+from ..numpy.function_table import ARRAY_OF_LIST, FUNCTIONS
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
@@ -330,7 +330,7 @@ def tuple_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | Non
     return None
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_typed_tuple_lists)
+@fires_on(ast.Call, calls=ARRAY_OF_LIST, when=has_typed_tuple_lists)
 def tuple_list_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array(list_of_tuples)`` → an array with one row for each tuple. The call is replayed
     for an empty list, which gives one axis only.

@@ -11,8 +11,6 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import numpy as np
-
 from ..analysis.tuple_types import MOST, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import copy_tree, tree_key, walk_nodes
@@ -23,6 +21,7 @@ from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.macros.replay_guards import guarded
 from ..numpy.array_nests import allocate_array
+from ..numpy.function_table import ARRAY_OF_LIST
 from .numpy_list_operands import widened_dtype
 
 __all__ = ["copy_rows", "repeat_constants", "swap_rows", "row_lists_to_tuples", "table_to_array"]
@@ -160,7 +159,7 @@ def _rows_escape(name: str, tree: ast.AST) -> bool:
     return any(n not in allowed for n in loads if isinstance(n.ctx, ast.Load))
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray], when=has_number_tables)
+@fires_on(ast.Call, calls=ARRAY_OF_LIST, when=has_number_tables)
 def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array`` of a list of rows that the function makes → an array that loops fill. The call
     is replayed for no rows, and for rows without items unless these are floats.
@@ -183,7 +182,7 @@ def table_to_array(node: ast.AST, cx: Context) -> ast.expr | None:
     """
     match node:
         case ast.Call(func=func, args=[ast.Name(id=name) as table, *rest], keywords=keywords) if (
-            name in cx.facts.number_tables and cx.resolve(func) in (np.array, np.asarray)
+            name in cx.facts.number_tables and cx.resolve(func) in ARRAY_OF_LIST
             and all(k.arg == "dtype" for k in keywords) and cx.is_builtin("len", "range")
         ):
             (dtype,) = {t.dtype for t in cx.facts.number_tables[name]}

@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import numpy as np
-
 from ..frontend.ast_names import binding_pairs, declared_outer, fresh_name, names_used, rename_names
 from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..numpy.function_table import ARRAY_OF_LIST
 from ..types.type_env import Env
 from ..types.value_types import ListType
 
@@ -71,6 +70,6 @@ def _array_webs(s: ast.stmt, env: Env) -> Iterator[str]:
             match n:
                 case ast.Call(ast.Attribute() as func, [ast.Name(id=name), *_]) if (
                     isinstance(to, ast.Name) and to.id == name
-                    and env.resolve(func) in (np.array, np.asarray)
+                    and env.resolve(func) in ARRAY_OF_LIST
                 ):
                     yield name

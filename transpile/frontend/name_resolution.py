@@ -153,7 +153,7 @@ def is_statement_class(value: type) -> bool:
 
 def is_numpy_function(function: object) -> bool:
     """Whether `function` is a function or ufunc that NumPy itself defines."""
-    module = getattr(function, "__module__", None) or ""
+    module = str(getattr(function, "__module__", None) or "")
     return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 

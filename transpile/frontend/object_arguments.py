@@ -35,7 +35,7 @@ from .ast_names import (
 )
 from .ast_walk import copy_tree
 from .core_nodes import ReplayIf, copy_location
-from .name_resolution import is_native, is_python_class
+from .name_resolution import is_native, is_numpy_function, is_python_class
 
 __all__ = [
     "AttributeStores", "MemberReplacer", "promotable_attributes", "replace_object_reads",
@@ -419,8 +419,8 @@ class _ReplaceMembers(ast.NodeTransformer):
             ty = self._type(node.args[0])
             if isinstance(ty, ObjectType) and ty.is_tuple:
                 return copy_location(ast.Constant(len(ty.parts)), node)
-        in_numpy = str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
-        if (in_numpy or is_native(function)) and not is_python_class(function):
+        is_library = is_numpy_function(function) or is_native(function)
+        if is_library and not is_python_class(function):
             node.args = [self._tuple_display(a) or a for a in node.args]
             for k in node.keywords:
                 k.value = self._tuple_display(k.value) or k.value

@@ -28,7 +28,7 @@ from .ast_names import bound_names, rename_names
 from .ast_walk import copy_tree, display_leaves, walk_nodes
 from .core_nodes import copy_location, fix_missing_locations
 from .fold_branches import fold_branches, literal_source, rank_key
-from .name_resolution import Scope
+from .name_resolution import Scope, is_numpy_function
 from .source import Source, read_source
 
 __all__ = [
@@ -163,14 +163,14 @@ class _SpecializedParameters:
             return names, self._of_tree(tree, scope, depth - 1) if depth else _NOTHING
         callee: Any = scope.resolve(func)
         callee = callee.__wrapped__ if isinstance(callee, WrappedFunction) else callee
-        if isinstance(callee, FunctionType) and not _is_numpy_function(callee):
+        if isinstance(callee, FunctionType) and not is_numpy_function(callee):
             code = callee.__code__
             return [*code.co_varnames[: code.co_argcount]], self.of(callee, depth - 1)
         if isinstance(func, ast.Attribute) and func.attr in ("reduce", "accumulate"):
             return ["array", "axis"], STATIC_PARAMETERS
         method = func.attr if callee is None and isinstance(func, ast.Attribute) else ""
         callee = vars(np).get(method) if method else callee
-        if callee is None or not _is_numpy_function(callee):
+        if callee is None or not is_numpy_function(callee):
             return [], STATIC_PARAMETERS if method else _NOTHING
         row = function_row(callee)
         try:
@@ -179,11 +179,6 @@ class _SpecializedParameters:
             names = []
         static = row.static.split() if row is not None else ()
         return names[bool(method):], STATIC_PARAMETERS.union(static)
-
-
-def _is_numpy_function(function: Any) -> bool:
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return module.partition(".")[0] == "numpy"
 
 
 def value_signature(

@@ -85,12 +85,12 @@ from .scalars.lower_expressions import (
     lower_unary,
 )
 from .scalars.tagged_unions import narrowed_unions
-from .state.dispatch import lower_block
 from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.list_state import BufferType, DynamicLists, FixedLists, ListState
 from .state.lowering_budget import LoweringBudget
 from .state.lowering_state import Lowering, Rules
+from .state.node_dispatch import lower_block
 from .state.outer_names import fresh_array_name
 from .state.path_conditions import assuming, used_only_where
 from .state.symbol_values import UnionValue
@@ -113,9 +113,9 @@ EXPRESSIONS: dict[type[ast.expr], Callable[[Lowering, Any], Any]] = {
     ComplexNumber: lower_complex_number,
 }
 """The rule for each type of expression: ``rule(ctx, node)`` emits what the expression needs before
-it, and returns its `Value`. `dispatch.lower_scalar` and `dispatch.lower_value` call it; a type
-without a row, such as a lambda, is refused (`dispatch.refuse_expression`). An expression that is
-expected to be a whole array goes to a rule of `ARRAYS` instead (`dispatch.lower_array`).
+it, and returns its `Value`. `node_dispatch.lower_scalar` and `node_dispatch.lower_value` call it; a
+type without a row, such as a lambda, is refused (`node_dispatch.refuse_expression`). An expression
+that is expected to be a whole array goes to a rule of `ARRAYS` (`node_dispatch.lower_array`).
 """
 
 RULES = Rules(

@@ -41,11 +41,11 @@ from .loops.loop_carried import growth_from
 from .lower_names import lower_name
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import CaseType, align_cases, narrowed_unions, zero_of_type
-from .state.dispatch import lower_block
 from .state.generated_names import CONTINUE_FLAG
 from .state.guards_and_checks import require
 from .state.ir_builder import IRBuilder
 from .state.lowering_state import Lowering
+from .state.node_dispatch import lower_block
 from .state.path_conditions import assuming
 from .state.symbol_values import (
     Absent,

@@ -48,10 +48,10 @@ from .complex.complex_calls import real_or_imaginary_part
 from .lists.list_arguments import take_list_items
 from .scalars.scalar_arithmetic import binary_operation
 from .scalars.tagged_unions import lower_number
-from .state.dispatch import lower_value
 from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
+from .state.node_dispatch import lower_value
 from .state.outer_names import is_outer_none, resolve_guarded
 from .state.symbol_values import (
     Absent,

@@ -48,7 +48,7 @@ from ..result_spec import (
 from ..types.typed_values import ComplexPair, Num, bool_op
 from ..types.value_types import ELEMENTS, ArrayType
 from .arrays.array_allocation import lower_allocation
-from .arrays.array_allocators import is_allocator
+from .arrays.numpy_allocators import is_allocator
 from .arrays.record_arrays import as_record_array
 from .lists.dynamic_lists import returned_dynamic_list
 from .lists.fixed_size_lists import returned_fixed_list
@@ -61,10 +61,10 @@ from .lists.list_results import (
 )
 from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from .scalars.tagged_unions import lower_real, union_cases
-from .state.dispatch import lower_array, lower_scalar, lower_value
 from .state.generated_names import ALLOCATED_RESULT
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
+from .state.node_dispatch import lower_array, lower_scalar, lower_value
 from .state.outer_names import resolve_guarded, resolve_object
 from .state.symbol_values import (
     Absent,

@@ -25,6 +25,7 @@ from ..frontend.ast_names import bound_names
 from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
+from ..numpy.function_table import ARRAY_OF_ITEMS
 from ..types.typed_values import FALSE, ComplexPair, bool_op
 from .arrays.alias_states import (
     ambiguous_read,
@@ -33,8 +34,8 @@ from .arrays.alias_states import (
     first_ambiguous_array,
 )
 from .arrays.array_allocation import lower_allocation, lower_resize
-from .arrays.array_allocators import is_allocator
 from .arrays.element_access import lower_store
+from .arrays.numpy_allocators import is_allocator
 from .arrays.record_arrays import as_record_array, bind_object_member, bind_record_field
 from .arrays.stream_compaction import (
     can_compact,
@@ -45,7 +46,7 @@ from .arrays.stream_compaction import (
 )
 from .complex.complex_arithmetic import apply_operator
 from .complex.complex_split import NeedsComplexSplit, split_complex_value
-from .lists.append_only_lists import LIST_TO_ARRAY, lower_append
+from .lists.append_only_lists import lower_append
 from .lists.dynamic_lists import lower_list_count
 from .lists.fixed_size_lists import bind_repeated_list, bind_small_list
 from .lists.list_builders import appended_names, note_lengths
@@ -57,9 +58,9 @@ from .lower_returns import reshaped_at_end
 from .scalars.lower_calls import refuse_library_call, refuse_missing_method
 from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
-from .state.dispatch import lower_array, lower_block, lower_scalar, lower_value
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
+from .state.node_dispatch import lower_array, lower_block, lower_scalar, lower_value
 from .state.outer_names import resolve_object
 from .state.symbol_values import (
     ListRef,
@@ -413,7 +414,7 @@ def _bind_array_call(ctx: Lowering, name: str, call: ast.Call) -> bool:
     match call.args:
         case [ast.Name(id=source)] if isinstance(
             ref := b.env.get(source), ListRef
-        ) and function in (*LIST_TO_ARRAY, list, tuple):
+        ) and function in (*ARRAY_OF_ITEMS, list, tuple):
             finished = finish_list(ctx, ref.name, call)
             b.env.update({n: Unbound() for n, v in b.env.items() if v == ref})
             b.env[name] = finished

@@ -518,6 +518,11 @@ METHODS = {name[1:]: row for name, row in _TABLE.items() if name[0] == "."}
 its object is surely an array.
 """
 
+ARRAY_OF_LIST: tuple[Any, ...] = (np.array, np.asarray)
+"""Functions that make an array of a list; elements are converted as item assignment does."""
+ARRAY_OF_ITEMS = (*ARRAY_OF_LIST, np.fromiter)
+"""Functions that make an array of an iterable."""
+
 ALLOCATING = frozenset(("zeros", "ones", "value", "nothing"))
 """The values of ``fill`` of functions whose elements the kernel itself sets, if at all."""
 

@@ -46,11 +46,11 @@ from ..types.value_types import WrappedFunction
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .installed_call import InstalledCall, Keys, keys_of, never_original
 from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call
-from .outlined_region import RegionRole
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .process.compiler_faults import Faults
 from .process.fork_lock import ForkSafeLock
 from .refusal_warnings import RefusalWarnings, names_of_refused_values
+from .region_records import RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
     MAX_SIGNATURES,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
-    from .outlined_region import FusedRegion, OutlinedFunction
+    from .region_records import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher"]
 

@@ -25,7 +25,7 @@ from ..options import OnReject, Options, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .kernel_call.stub_functions import Arguments, argument_collector
-from .outlined_region import Stats, total_stats
+from .region_records import Stats, total_stats
 
 if TYPE_CHECKING:
     from targets.isa.target_registry import TargetName

@@ -43,7 +43,7 @@ from .refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 
 if TYPE_CHECKING:
-    from .outlined_region import FusedRegion, OutlinedFunction, OutlinedRegion
+    from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion
 
 __all__ = ["EMIT_STAGES", "emit", "listing", "report", "report_all", "text_after"]
 

@@ -24,7 +24,7 @@ from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
-from .outlined_region import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
+from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
 __all__ = ["outline_function"]
 

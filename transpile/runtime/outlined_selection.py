@@ -17,7 +17,7 @@ from targets.abi.inline_cache import CacheRow
 
 from .call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection
 from .installed_call import Keys
-from .outlined_region import ForwardedCalls, OutlinedFunction
+from .region_records import ForwardedCalls, OutlinedFunction
 
 if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython

@@ -28,7 +28,7 @@ from ..types.value_types import ArgType, Constant, Opaque, ScalarType
 from .kernel_call.stub_functions import function_from_tree
 
 if TYPE_CHECKING:
-    from .outlined_region import OutlinedFunction
+    from .region_records import OutlinedFunction
     from .specialization import Specialization
 
 __all__ = ["DirectSelfCalls", "is_python_number_or_str", "with_direct_self_calls"]

@@ -36,8 +36,8 @@ from ..types.value_types import (
 )
 from .call_selection import PYTHON_FASTER
 from .kernel_call.stub_functions import Arguments, observing_stub
-from .outlined_region import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
 from .outlined_selection import OutlinedSelection
+from .region_records import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_packed", "with_mixed_list",
+    "is_packed", "is_weak", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -77,6 +77,11 @@ class ScalarType:
 
     def __str__(self) -> str:
         return _PYTHON[self.dtype] if self.weak else self.dtype
+
+
+def is_weak(t: ArrayType | ScalarType) -> bool:
+    """Whether values of type `t` are Python's numbers, weak in the sense of NEP 50."""
+    return isinstance(t, ScalarType) and t.weak
 
 
 def is_packed(kinds: Sequence[type]) -> bool:

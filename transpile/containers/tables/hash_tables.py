@@ -14,7 +14,7 @@ one list for each item.
   kernel, and the call is repeated with more room (`runtime.kernel_call.list_capacity`).
 
 Each function returns core Python statements over these lists. It is called by macros: those of
-`table_methods` and `multimaps`, and `table_creation` in this module.
+`dict_methods` and `multimaps`, and `table_creation` in this module.
 """
 from __future__ import annotations
 

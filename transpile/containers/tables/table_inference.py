@@ -1,7 +1,7 @@
 """Table inference: which names stand only for hash tables; the types of their keys and values.
 
 `infer_tables` runs once for a function, before macros fire, and records a `HashTable` for each name
-that it accepts; the macros of `table_methods`, `table_iteration` and `multimaps` then expand all
+that it accepts; the macros of `dict_methods`, `table_iteration` and `multimaps` then expand all
 uses of these names. A name is accepted if
 
 - every binding makes a table of one kind (`table_kinds.table_kind`), and it is no parameter, no

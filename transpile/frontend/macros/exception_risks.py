@@ -15,7 +15,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS, is_weak
 from ..ast_names import binding_pairs
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
@@ -236,7 +236,7 @@ class ExceptionRisks:
             self._require_uncaught(ValueError, OverflowError, ZeroDivisionError)
         elif isinstance(op, (ast.Div, ast.FloorDiv, ast.Mod)):
             types = [self.cx.fact(x).types for x in (left, right)]
-            is_python = [{getattr(t, "weak", False) for t in of_operand} for of_operand in types]
+            is_python = [{is_weak(t) for t in of_operand} for of_operand in types]
             both_are_python = all(kinds == {True} for kinds in is_python)
             one_is_numpy = any(kinds == {False} for kinds in is_python)
             if both_are_python:
@@ -278,7 +278,7 @@ class ExceptionRisks:
     def _has_trunc(self, x: ast.expr) -> bool:
         """Whether ``math.trunc`` takes the number `x`: Python's, and float64."""
         types = self.cx.fact(x).types
-        return all(getattr(t, "weak", False) or t.dtype == "f64" for t in types)
+        return all(is_weak(t) or t.dtype == "f64" for t in types)
 
     def _subscript_risks(self, e: ast.Subscript) -> Iterator[Risk]:
         """The risks of reading the item `e` of a dict, list or array: a missing key, an index out

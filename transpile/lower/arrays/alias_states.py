@@ -41,7 +41,7 @@ from ..state.symbol_values import (
     conditions_of_flags,
 )
 from ..state.value_ranges import linear_form
-from .array_allocators import is_allocator
+from .numpy_allocators import is_allocator
 from .storage_coalescing import may_use_own_storage
 
 __all__ = [

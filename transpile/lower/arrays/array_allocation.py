@@ -7,7 +7,7 @@
 If the length ``k`` is known before the kernel, it is the capacity. Else the capacity is an upper
 bound of it (`capacity_bounds.py`); the kernel checks that the length is within it, and the array is
 cut to its length when it is returned. An allocation in a loop is made once, for all iterations.
-``np.ones`` and such of bools are filled by the kernel; other fills by NumPy. `array_allocators.py`
+``np.ones`` and such of bools are filled by the kernel; other fills by NumPy. `numpy_allocators.py`
 has the type and shape that each function makes.
 """
 from __future__ import annotations
@@ -34,14 +34,16 @@ from ...host_nodes import HostAttribute, HostCall, HostExpr, HostName
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS, ArrayType
 from ..lists.dynamic_lists import report_short_capacity
-from ..state.dispatch import lower_array
 from ..state.guards_and_checks import add_guard, require
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import integer_num, linear_form
-from .array_allocators import (
+from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, is_unknown_capacity
+from .host_expressions import host_expression, inline_locals, known_before_kernel, new_array
+from .numpy_allocators import (
     FILLED_ALLOCATORS,
     UNFILLED_ALLOCATORS,
     allocation_type,
@@ -51,8 +53,6 @@ from .array_allocators import (
     lower_lengths,
     without_fill,
 )
-from .capacity_bounds import UNKNOWN_CAPACITY, capacity_bound, is_speculative, is_unknown_capacity
-from .host_expressions import host_expression, inline_locals, known_before_kernel, new_array
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
 
 __all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
@@ -69,7 +69,7 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     allocated for all iterations. So in a loop only ``np.empty`` is possible: of ``np.zeros``, the
     second iteration would find what the first one has stored.
 
-    1. The type and shape of the array, by the function that makes it (`array_allocators.py`).
+    1. The type and shape of the array, by the function that makes it (`numpy_allocators.py`).
     2. What the wrapper evaluates (`_allocation`); where the length is only known inside the kernel,
        an array with a capacity.
     3. For ``np.empty``, an array that is free: of the other branch of an ``if``, under this name

@@ -22,10 +22,10 @@ from ..lists.dynamic_lists import buffer_array
 from ..lists.list_builders import finished_list
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import feasible_cases
-from ..state.dispatch import lower_array
 from ..state.generated_names import buffer_names, counter_name
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import Absent, ArrayRef, FinishedList, ListRef, UnionValue
 from .array_allocation import lower_reshape

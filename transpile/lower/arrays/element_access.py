@@ -41,9 +41,9 @@ from ..scalars.tagged_unions import (
     lower_real,
     require_one_type,
 )
-from ..state.dispatch import lower_array, lower_value
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array, lower_value
 from ..state.path_conditions import may_never_run
 from ..state.symbol_values import ArrayRef, FinishedList, ListRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound

@@ -29,8 +29,8 @@ from ...numpy.indexing.structured_arrays import field_path
 from ...types.typed_values import bool_op
 from ...types.typeof import type_of
 from ...types.value_types import PARTS, ArgType, ArrayType, Constant, Opaque, RecordType, ScalarType
-from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array, lower_value
 from ..state.symbol_values import ArrayRef, AxisStride, RecordArrayRef
 from ..state.value_ranges import linear_num
 from .alias_states import array_of_common_shape

@@ -31,10 +31,10 @@ from ..state.lowering_state import Lowering
 from ..state.outer_names import fresh_array_name, resolve_guarded, resolve_object
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import integer_num
-from .array_allocators import allocation_type
 from .capacity_bounds import capacity_bound
 from .element_access import convert_to_item
 from .host_expressions import host_expression, host_sum, new_array
+from .numpy_allocators import allocation_type
 
 __all__ = [
     "Compaction", "can_compact", "lower_compaction", "lower_compaction_append", "match_append",

@@ -33,10 +33,10 @@ from ...frontend.refusal import refuse, refuse_unknown_length
 from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
 from ..scalars.tagged_unions import lower_real
-from ..state.dispatch import lower_array
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef

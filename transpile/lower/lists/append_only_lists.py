@@ -13,9 +13,6 @@ counter: the item is stored at the number of the iteration.
 from __future__ import annotations
 
 import ast
-from typing import Any
-
-import numpy as np
 
 from loopir.algebra.constant_folding import index_const
 from loopir.nodes import Append, Call, Expr, Store, Var
@@ -37,22 +34,20 @@ from ..arrays.host_expressions import (
 )
 from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
 from ..scalars.tagged_unions import bind_scalar, require_one_type
-from ..state.dispatch import lower_scalar
 from ..state.generated_names import counter_name
 from ..state.guards_and_checks import require
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_scalar
 from ..state.symbol_values import ListRef, UnionValue
 from ..state.value_ranges import integer_num
 from .item_types import INT_OR_FLOAT, encode_item, item_types
 from .list_builders import appends_once
 
 __all__ = [
-    "LIST_TO_ARRAY", "VECTOR_STORE_SLACK", "NeedsAppendCounter", "lower_append", "one_append_lists",
+    "VECTOR_STORE_SLACK", "NeedsAppendCounter", "lower_append", "one_append_lists",
 ]
 
-LIST_TO_ARRAY: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
-"""Functions that make an array of a list; elements are converted as item assignment does."""
 VECTOR_STORE_SLACK = 64
 """How many elements a full vector store may write after the last item."""
 

@@ -36,11 +36,11 @@ from ...types.typed_values import FALSE, TRUE, Num, constant
 from ...types.value_types import ArrayType
 from ..arrays.host_expressions import new_array
 from ..scalars.tagged_unions import bind_scalar, cases_with_number, lower_real
-from ..state.dispatch import lower_scalar
 from ..state.generated_names import buffer_names, counter_name
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_scalar
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef, Scalar, UnionValue
 from ..state.value_ranges import integer_num

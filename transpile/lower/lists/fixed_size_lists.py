@@ -30,10 +30,10 @@ from ...types.value_types import ArrayType
 from ..arrays.capacity_bounds import capacity_bound
 from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
 from ..scalars.tagged_unions import lower_real
-from ..state.dispatch import lower_array
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import bind_num, integer_num

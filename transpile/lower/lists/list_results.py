@@ -18,16 +18,16 @@ from loopir.nodes import Param, Store
 from ...call_plan import ResultSlot
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
+from ...numpy.function_table import ARRAY_OF_ITEMS, ARRAY_OF_LIST
 from ...result_spec import ArrayResult, ListResult, ResultSpec, TupleResult, as_tuple
 from ...types.typed_values import Num
 from ...types.value_types import ELEMENTS
-from ..arrays.array_allocators import dtype_argument
+from ..arrays.numpy_allocators import dtype_argument
 from ..state.generated_names import counter_name
 from ..state.list_state import ListBuilder
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import ArrayRef, FinishedList
-from .append_only_lists import LIST_TO_ARRAY
 from .dynamic_lists import returned_dynamic_list
 from .list_builders import appends_once
 from .list_uses import only_consumer
@@ -79,7 +79,7 @@ def array_from_list(ctx: Lowering, call: ast.Call, name: str) -> ResultSpec:
         return list_spec if function is builtins.list else TupleResult((list_spec,), as_tuple)
     built = ctx.lists.builders[name]
     argument = _conversion_dtype(call)
-    if function not in LIST_TO_ARRAY or built.dtype is None or argument is None:
+    if function not in ARRAY_OF_ITEMS or built.dtype is None or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     dtype = dtype_argument(ctx, argument[0], call)
     if built.flags or dtype not in (None, built.dtype):
@@ -110,7 +110,7 @@ def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultS
     other calls, and where elements would be converted in another way.
     """
     function, argument = resolve_guarded(ctx, call.func), _conversion_dtype(call)
-    if function not in LIST_TO_ARRAY[:2] or argument is None:
+    if function not in ARRAY_OF_LIST or argument is None:
         return refuse("LOWER_CALL", f"`{source_text(call)}` is not compiled", call)
     slot = result_slot(ctx, "i64", dynamic_list_length(ctx, name))
     list_spec = returned_dynamic_list(ctx, name, slot)
@@ -136,7 +136,7 @@ def start_list(ctx: Lowering, name: str, buffer: str) -> ListBuilder:
     built = ListBuilder(name, buffer)
     call = only_consumer(ctx.tree, name)
     function = resolve_object(ctx, call.func) if call is not None else None
-    if call is None or function not in LIST_TO_ARRAY:
+    if call is None or function not in ARRAY_OF_ITEMS:
         return built
     argument = _conversion_dtype(call)
     if argument is None or (function is np.fromiter and argument == (None,)):

@@ -52,9 +52,9 @@ from ..lower_if import (
     note_growth,
 )
 from ..scalars.lower_expressions import lower_test
-from ..state.dispatch import lower_block
 from ..state.generated_names import CONTINUE_FLAG
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_block
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, Value
 from ..state.value_ranges import integer_num, interval_of
 

@@ -50,10 +50,10 @@ from ..arrays.alias_states import (
 from ..lists.list_builders import appended_counters
 from ..scalars.lower_expressions import lower_test
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
-from ..state.dispatch import lower_array
 from ..state.generated_names import is_generated
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array
 from ..state.path_conditions import facts_from, in_iteration, in_while_iteration
 from ..state.symbol_values import (
     ArrayRef,

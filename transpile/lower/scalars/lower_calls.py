@@ -32,15 +32,15 @@ from ... import core_functions
 from ...codes.lowering_codes import HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...frontend.core_nodes import source_text
 from ...frontend.macros.macro_index import is_declared_callee
-from ...frontend.name_resolution import is_native
+from ...frontend.name_resolution import is_native, is_numpy_function
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
-from ..state.dispatch import lower_array, lower_scalar
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import CallRule, Lowering
+from ..state.node_dispatch import lower_array, lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import ArrayRef, ListRef, Scalar, Value
@@ -103,8 +103,7 @@ def help_for_call(function: object) -> str | None:
         return _HELP_FOR_CACHED
     if function is print:
         return _HELP_FOR_PRINT
-    library = (getattr(function, "__module__", None) or "").partition(".")[0]
-    return HELP_FOR_NUMPY if library == "numpy" else None
+    return HELP_FOR_NUMPY if is_numpy_function(function) else None
 
 
 def _only_literal(args: list[ast.expr]) -> object:

@@ -35,9 +35,9 @@ from ..complex.complex_arithmetic import (
     complex_magnitude,
     negate,
 )
-from ..state.dispatch import lower_block, lower_scalar, refuse_expression
 from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_block, lower_scalar, refuse_expression
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue

@@ -29,12 +29,12 @@ from ...frontend.refusal import refuse, refuse_no_value
 from ...types.phi import join_values, make_select
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
 from ..complex.complex_arithmetic import complex_truth, select_complex
-from ..state.dispatch import lower_scalar
 from ..state.float_exceptions import note_speculative
 from ..state.generated_names import union_flag_name, union_value_name
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_scalar
 from ..state.path_conditions import simplify_given, used_only_where
 from ..state.symbol_values import (
     Absent,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ...frontend.macros.list_kind import is_list_of_lists
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
+from ...numpy.function_table import ARRAY_OF_ITEMS
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
 from ..call_arguments import numpy_function_name
@@ -176,11 +177,8 @@ def item_types(items: Sequence[ast.expr], cx: Context) -> set[ScalarType]:
 _ZERO_ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": False}
 """By the dtype of items that lists of lists may have: the zero with which they are created."""
 
-_ARRAY_CONSTRUCTORS: tuple[Any, ...] = (np.array, np.asarray, np.fromiter)
-"""Functions that make an array of a comprehension."""
 
-
-@fires_on(ast.Call, calls=_ARRAY_CONSTRUCTORS)
+@fires_on(ast.Call, calls=ARRAY_OF_ITEMS)
 def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array([e for v in x])`` → an array filled by a loop, without a list. The call is
     replayed for an empty one, which is an array of floats.
@@ -210,7 +208,7 @@ def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     by_keyword = {k.arg: k.value for k in node.keywords} | ({"dtype": rest[0]} if rest else {})
     is_fromiter = function is np.fromiter
     is_list = isinstance(comprehension, ast.ListComp)
-    compilable = function in _ARRAY_CONSTRUCTORS and (is_fromiter or is_list)
+    compilable = function in ARRAY_OF_ITEMS and (is_fromiter or is_list)
     compilable = compilable and not is_suspending(comprehension) and not bound_names(comprehension)
     if compilable and not isinstance(comprehension.elt, (ast.ListComp, ast.List, ast.Tuple)):
         compilable = not cx.result_uses()  # a returned array is made of a list: that may be empty

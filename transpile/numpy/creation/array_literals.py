@@ -18,6 +18,7 @@ from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
+from ...numpy.function_table import ARRAY_OF_LIST
 from ..array_nests import allocate_array, loop_nest, store_element
 from ..array_views import View, broadcast_views, is_unit_length, view_of
 from ..call_arguments import numpy_function_name
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=[np.array, np.asarray])
+@fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=ARRAY_OF_LIST)
 def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``x = np.array([a, b])`` → an allocation and a store of each element, after all elements are
     computed.
@@ -127,7 +128,7 @@ def cross_product(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     return None
 
 
-@fires_on(ast.Call, calls=[np.array, np.asarray, np.cross])
+@fires_on(ast.Call, calls=[*ARRAY_OF_LIST, np.cross])
 def array_literal_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
     """An array literal inside of an expression → a fresh name that is bound before.
 

@@ -33,7 +33,7 @@ from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
-from ...types.value_types import ELEMENTS, PARTS, ArrayType
+from ...types.value_types import ELEMENTS, PARTS, ArrayType, is_weak
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
 from ..array_views import (
     View,
@@ -438,7 +438,7 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
         return False
     to = ELEMENTS[ty.dtype]
     for t in types:
-        source, weak = ELEMENTS[t.dtype], getattr(t, "weak", False)
+        source, weak = ELEMENTS[t.dtype], is_weak(t)
         converts = source == to or source.kind == to.kind == "f"
         if op is None:
             real_array = value.array is not None and {t.dtype, ty.dtype}.isdisjoint(PARTS)

@@ -26,7 +26,7 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...types.value_types import ELEMENTS, PARTS, ScalarType
+from ...types.value_types import ELEMENTS, PARTS, ScalarType, is_weak
 from ..array_nests import dtype_expr
 from ..array_views import (
     View,
@@ -283,7 +283,7 @@ def isclose_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
     if len(operands) < 2:
         return None
     types = {t for e in operands for t in cx.fact(e).types}
-    plain = {t.dtype for t in types if not getattr(t, "weak", False)}
+    plain = {t.dtype for t in types if not is_weak(t)}
     in_float64 = all(ELEMENTS[t].kind in "iub" or t == "f64" for t in plain)
     if not in_float64 and plain != {"f32"}:
         return None

@@ -17,7 +17,7 @@ from ...frontend.macros.bind_operands import bind_operand
 from ...frontend.macros.firing_conditions import has_out_argument
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import UFUNC, fires_on, numpy_callees
-from ...types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS, is_weak
 from ..array_views import scalar_view
 from ..call_arguments import bind_arguments, constant_flag, numpy_function_name
 from ..function_table import FUNCTIONS
@@ -187,7 +187,7 @@ def _same_types(x: ast.expr, y: ast.expr, cx: Context) -> bool:
         return False
     kinds = {"b": "b", "i": "bi", "u": "b", "f": "bif"}.get(ELEMENTS[ty.dtype].kind, "")
     return all(
-        t.dtype == ty.dtype or (getattr(t, "weak", False) and ELEMENTS[t.dtype].kind in kinds)
+        t.dtype == ty.dtype or (is_weak(t) and ELEMENTS[t.dtype].kind in kinds)
         for t in types
     )
 

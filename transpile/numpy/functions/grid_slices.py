@@ -20,6 +20,7 @@ from ...frontend.macros.firing_conditions import slices_grid
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
+from ...types.value_types import is_weak
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at
 
@@ -124,7 +125,7 @@ def _is_int64(e: ast.expr, cx: Context) -> bool:
 def _is_number(e: ast.expr, cx: Context) -> bool:
     """Whether `e` is a Python int or float on every path."""
     types = cx.fact(e).types
-    return bool(types) and all(getattr(t, "weak", False) and t.dtype in ("i64", "f64")
+    return bool(types) and all(is_weak(t) and t.dtype in ("i64", "f64")
                                for t in types)
 
 

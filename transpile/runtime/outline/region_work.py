@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ...analysis.type_facts import Fact
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.macros.macro_context import Context
+from ...types.value_types import is_weak
 
 __all__ = ["FEW_OPERATIONS", "most_operations"]
 
@@ -163,4 +164,4 @@ def _weight_of_operand(fact: Fact) -> float:
     """
     if fact.rank != 0 or not fact.types:
         return _UNKNOWN
-    return 1 if all(getattr(t, "weak", False) for t in fact.types) else _NUMPY_WEIGHT
+    return 1 if all(is_weak(t) for t in fact.types) else _NUMPY_WEIGHT

@@ -45,7 +45,7 @@ def test_rules_exist(row: Method) -> None:
         assert callable(statement_rule("list_methods", row.statement))
     if row.table_statement:
         assert row.use is not None
-        assert callable(statement_rule("tables.table_methods", row.table_statement))
+        assert callable(statement_rule("tables.dict_methods", row.table_statement))
 
 
 @each_row

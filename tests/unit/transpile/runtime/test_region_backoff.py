@@ -9,7 +9,7 @@ import pytest
 
 from transpile import fuse
 from transpile.runtime import specialization
-from transpile.runtime.outlined_region import OutlinedRegion
+from transpile.runtime.region_records import OutlinedRegion
 
 
 def in_turn(rows: Any) -> Any:

@@ -26,8 +26,8 @@ from ...types.result_types import ExactSample, Sample
 from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
 from ..scalars.tagged_unions import lower_real
-from ..state.dispatch import lower_array, lower_value
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import lower_array, lower_value
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import integer_num
 

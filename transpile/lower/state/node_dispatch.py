@@ -1,4 +1,4 @@
-"""Dispatch: lower a node of the syntax tree by the rule for its type, from the tables of the state.
+"""Node dispatch: lower a node of the syntax tree by the rule for its type, from the state's tables.
 
 The rules themselves call these functions for the parts of a node. They go through the tables
 (`Lowering.rules`), so that modules of rules need not import each other.

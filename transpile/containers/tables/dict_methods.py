@@ -1,4 +1,4 @@
-"""Table methods: lookups in dicts and sets, and updates of them.
+"""Methods and subscripts of dicts and sets: lookups in hash tables, and updates of them.
 
 `table_lookup` expands expressions (``d[k]``, ``d.get(k)``, ``k in d``, ``len(d)``, ``if d``),
 `table_update` statements (``d[k] = v``, ``d[k] += v``, ``del d[k]``, ``s.add(k)``), for the names
@@ -235,7 +235,7 @@ def table_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             name in tables and has_method(tables[name].kind, method, len(args))
             and (rule := METHODS[method].table_statement)
         ):
-            expand = statement_rule("tables.table_methods", rule)
+            expand = statement_rule("tables.dict_methods", rule)
             return cx.with_before(lambda: expand(tables[name], args, cx))
     return None
 
