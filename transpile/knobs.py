@@ -18,7 +18,12 @@ from collections.abc import Callable, Mapping
 
 from loopir.lazy_dataclass import record
 
-__all__ = ["KNOBS", "Knob", "Knobs", "read"]
+__all__ = ["KNOBS", "Knob", "Knobs", "SettingError", "read"]
+
+
+class SettingError(ValueError):
+    """An environment variable of the compiler that is unknown, or has an unknown value."""
+
 
 DEBUG_WORDS = ("macros", "python", "fuse", "ir", "c", "asm", "time")
 
@@ -97,7 +102,7 @@ def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
     """The words of `value`, a list with commas. Raises ValueError for one that is not `known`."""
     words = _words(value)
     for word in sorted(words - set(known)):
-        raise ValueError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
+        raise SettingError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
     return words
 
 
@@ -109,20 +114,20 @@ def _passes(name: str, value: str) -> frozenset[str]:
     try:
         pass_names(words)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise SettingError(f"{name}: {error}") from None
     return words
 
 
 def _check_threads(name: str, value: str) -> None:
     """Raises ValueError if `value` is not a number of threads."""
     if not (value.isascii() and value.isdecimal() and int(value)):
-        raise ValueError(f"{name}={value}: must be a whole number, at least 1")
+        raise SettingError(f"{name}={value}: must be a whole number, at least 1")
 
 
 def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
     """`value`. Raises ValueError if it is not one of the words `known`."""
     if value not in known:
-        raise ValueError(f"{name}: unknown word {value!r} (known: {', '.join(known)})")
+        raise SettingError(f"{name}: unknown word {value!r} (known: {', '.join(known)})")
     return value
 
 
@@ -155,7 +160,7 @@ def read(environ: Mapping[str, str] | None = None) -> Knobs:
     known = [knob.name for knob in KNOBS]
     for name in env:
         if name.startswith("TRANSPILE_") and name not in known:
-            raise ValueError(f"{name}: no such variable (known: {', '.join(known)})")
+            raise SettingError(f"{name}: no such variable (known: {', '.join(known)})")
     if threads := env.get("TRANSPILE_THREADS"):
         _check_threads("TRANSPILE_THREADS", threads)
     settings = {

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loopir.lazy_dataclass import record
 
+from .knobs import SettingError
+
 if TYPE_CHECKING:
     from targets.isa.target_registry import Target, TargetName
 
@@ -95,7 +97,7 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     if name == "auto":
         return best_target()
     if name not in TARGETS:
-        raise ValueError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
+        raise SettingError(f"TRANSPILE_TARGET: no target {name!r} (known: {', '.join(TARGETS)})")
     return TARGETS[name]
 
 

@@ -1,11 +1,14 @@
 """Faults of the compiler itself: no memory, no files, no stack, a system call that fails.
 
 They say nothing about the function, and may be gone at the next call. So the original runs, nothing
-is remembered, and the next call tries again, up to `_MAX_ATTEMPTS` times in a row.
+is remembered, and the next call tries again, up to `_MAX_ATTEMPTS` times in a row. So it is with a
+bug of the dispatcher, of which a warning tells. (A bug of a compilation is a rejection:
+`compile_call.rejection_of`.)
 """
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from _thread import get_ident
 from collections.abc import Callable
@@ -14,7 +17,8 @@ from typing import Any, TypeVar
 
 from targets.build.build_errors import BuildError, is_from_signal_handler
 
-from ...errors import FuseError, calling_frames, fallback_is_error
+from ...errors import FuseError, FuseWarning, calling_frames, fallback_is_error, warn
+from ...knobs import SettingError
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
 
@@ -49,6 +53,20 @@ def _is_of_caller(error: BaseException) -> bool:
     return not isinstance(error, Exception) or is_from_signal_handler(error)
 
 
+_FOR_CALLER = (FuseError, FuseWarning, SettingError)
+"""What the dispatcher raises for the user: refused though that is an error, the warning of it where
+a filter makes it an error, a wrong environment variable.
+"""
+
+
+def _must_raise(error: Exception) -> bool:
+    """Whether the caller of a fused function gets `error`; else the original runs instead.
+    `AssertionError` is raised by the checks of ``TRANSPILE_CHECK``.
+    """
+    is_check = isinstance(error, AssertionError) and bool(os.environ.get("TRANSPILE_CHECK"))
+    return is_check or isinstance(error, _FOR_CALLER) or is_from_signal_handler(error)
+
+
 _USUAL_LIMIT = 1000
 """The recursion limit that Python starts with, and for which the compiler is made."""
 
@@ -74,6 +92,7 @@ class Faults:
         self._function = function
         self._lock = lock
         self._in_a_row = 0
+        self._has_warned = False
 
     def should_retry(self, error: BaseException) -> bool:
         """Whether the error says nothing about the function, so that the next call is to compile
@@ -104,16 +123,19 @@ class Faults:
         self, choose: Callable[..., Any], otherwise: _Choice
     ) -> Callable[..., _Choice]:
         """`choose`, a function of the dispatcher that decides what serves a call, and may compile,
-        protected from faults of the process: a call of the user's must not fail since there is too
-        little memory or stack for the compiler. The function that is returned gives, in this order:
+        protected from faults of the process, and from bugs in it: a call of the user's must not
+        fail since there is too little memory or stack for the compiler. The function that is
+        returned gives, in this order:
 
         - `otherwise` (what lets the original serve the call), if this process must not compile,
           since it was forked in the middle of an import;
         - what `choose` gives, in a thread with a large stack if that of the caller is small, or if
           `choose` has raised RecursionError, and no compilation is under way here;
-        - `otherwise`, if that raises a fault (`is_fault`). Other exceptions go to the caller.
+        - `otherwise`, if that raises an exception, which is logged. It is a bug if it is no fault
+          (`is_fault`); then a warning says so, once a function.
 
-        Raises FuseError for a fault if running as Python is forbidden.
+        Raises what is meant for the caller (`_must_raise`), and FuseError for any other exception
+        if running as Python is forbidden.
         """
 
         def guarded_choice(*args: Any) -> Any:
@@ -126,14 +148,14 @@ class Faults:
             except RecursionError as error:
                 fault: BaseException = error
             except Exception as error:
-                if not is_fault(error):
+                if _must_raise(error):
                     raise
                 fault = error
             if isinstance(fault, RecursionError) and not self._lock.is_held_here():
                 try:
                     return on_large_stack(choose, *args)
                 except Exception as error:
-                    if not is_fault(error):
+                    if _must_raise(error):
                         raise
                     fault = error
             return self._python_instead(fault, otherwise)
@@ -141,14 +163,23 @@ class Faults:
         return guarded_choice
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
-        """`otherwise`. Raises FuseError if running as Python is forbidden, and what a signal
-        handler has raised, such as an interrupt, if it was taken for an error of a system call.
+        """`otherwise`, after a warning if `fault` is a bug. Raises FuseError if running as Python
+        is forbidden, and what a signal handler has raised, such as an interrupt, if it was taken
+        for an error of a system call.
         """
         if fault.__cause__ is not None and _is_of_caller(fault.__cause__):
             raise fault.__cause__
         if _is_python_forbidden():
             name = self._function.__qualname__
-            message = f"{name} was not compiled: {type(fault).__name__}: {fault}"
+            message = f"`{name}` was not compiled: {type(fault).__name__}: {fault}"
             raise FuseError(message, "BUILD_FAILED") from fault
-        _log.info("%s runs as Python this time: %r", self._function, fault)
+        if is_fault(fault):
+            _log.info("%s runs as Python this time: %r", self._function, fault)
+        elif not self._has_warned:
+            self._has_warned = True
+            _log.warning("transpile failed", exc_info=fault)
+            warn(
+                f"`{self._function.__qualname__}` runs as Python: transpile itself failed: "
+                f"{type(fault).__name__}: {fault}. This is a bug of transpile; please report it"
+            )
         return otherwise

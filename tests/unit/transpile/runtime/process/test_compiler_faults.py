@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -31,9 +33,10 @@ from targets.build import (
 )
 from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
-from transpile import FuseError, fuse
+from transpile import FuseError, FuseWarning, fuse
 from transpile.runtime import compile_call
 from transpile.runtime.cache import disk_cache, recipe_format
+from transpile.runtime.dispatcher import Dispatcher
 from transpile.runtime.process import compile_progress
 from transpile.runtime.process.compiler_faults import is_fault
 from transpile.runtime.process.large_stack import on_large_stack
@@ -399,6 +402,61 @@ def test_an_exception_on_the_large_stack_is_raised_here() -> None:
     assert threading.stack_size() == 0
     assert signal.getsignal(signal.SIGINT) is handler
     assert resource.getrlimit(resource.RLIMIT_STACK)
+
+
+def doubled(x: Any, y: Any) -> Any:
+    for i in range(len(x)):
+        y[i] = x[i] * 2
+    return y
+
+
+BUG = "`doubled` runs as Python: transpile itself failed: KeyError: 'bug'. "
+METHODS = {n for n, f in vars(Dispatcher).items() if callable(f) and not n.startswith("__")}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS - {"_install"}))
+def test_a_bug_of_the_dispatcher_does_not_reach_the_user(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python serves the call, and one warning says so."""
+    real, calls = getattr(Dispatcher, name), list[str]()
+
+    def fails_every_other_time(*args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        if len(calls) % 2:
+            raise KeyError("bug")
+        return real(*args, **kwargs)
+
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    monkeypatch.setattr(Dispatcher, name, fails_every_other_time)
+    fused, z, zeros = fuse(doubled), np.arange(6.0), np.zeros(6)
+    shared = z.copy()
+    calls_of_all_kinds = [(z, zeros)] * 3 + [([1, 2], [0, 0]), (shared[:5], shared[1:])]
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        results = [list(fused(x, y)) for x, y in calls_of_all_kinds]
+        assert fused("ab", [0, 0]) == ["aa", "bb"]
+    assert results == [[0, 2, 4, 6, 8, 10]] * 3 + [[2, 4], [0, 0, 0, 0, 0]]
+    assert sum("transpile itself failed: KeyError: 'bug'" in str(w.message) for w in shown) <= 1
+
+
+def test_a_bug_of_the_dispatcher_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any) -> Any:
+        raise KeyError("bug")
+
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    monkeypatch.setattr(Dispatcher, "_specialization", fails)
+    fused, z = fuse(doubled), np.arange(3.0)
+    with pytest.warns(FuseWarning, match=re.escape(BUG)):
+        fused(z, z.copy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fused(z, z.copy())  # it has been warned of
+        with pytest.raises(FuseWarning, match="KeyError"):
+            fuse(doubled)(z, z.copy())
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    with pytest.raises(FuseError, match="`doubled` was not compiled: KeyError: 'bug'"):
+        fused(z, z.copy())
 
 
 def test_which_errors_are_faults() -> None:
