@@ -485,11 +485,11 @@ def _kernel(f: ast.FunctionDef) -> ir.Kernel:
     while body and (guard := _guard(body[0], env)):
         guards.append(guard)
         del body[0]
-    strict, stops = _heads(f)
+    strict, stops = _strict_and_stops(f)
     return ir.Kernel(f.name, params, read_block(body, env), tuple(guards), strict, stops)
 
 
-def _heads(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
+def _strict_and_stops(f: ast.FunctionDef) -> tuple[tuple[str, ...], bool]:
     """The fields of a kernel that are written as decorators: its ``strict`` flags, as in
     ``@strict("over", "invalid")``, and whether it ``stops`` (``@stops``).
     """

@@ -56,14 +56,14 @@ def verify(kernel: ir.Kernel, stage: Stage) -> None:
     verifier = _Verifier(kernel, stage)
     for guard in kernel.guards:
         verifier.guard(guard)
-    _require(set(kernel.strict) <= set(STATUS), kernel, "strict names no class of STATUS")
+    _require(set(kernel.strict) <= set(STATUS), kernel, "strict has a name that is not in STATUS")
     verifier.block(kernel.body)
 
 
 def _verify_params(kernel: ir.Kernel) -> None:
     """Require consistent parameters: rank, unit axis and strides."""
     names = {p.name for p in kernel.params}
-    _require(len(names) == len(kernel.params), kernel, "parameters differ")
+    _require(len(names) == len(kernel.params), kernel, "two parameters have one name")
     for p in kernel.params:
         _require(p.dtype in DTYPES, p, "no such dtype")
         if p.rank is None:
@@ -72,7 +72,7 @@ def _verify_params(kernel: ir.Kernel) -> None:
             _require(p.rank in range(MAX_RANK + 1), p, f"an array has at most {MAX_RANK} axes")
             _require(p.unit is None or p.unit in range(p.rank), p, "the unit axis is no axis")
             _require(p.written or not p.owned, p, "what is owned may be written")
-            _require(len(p.steps) in (0, p.rank), p, "an axis has a step, or may have")
+            _require(len(p.steps) in (0, p.rank), p, "one step for each axis, or none at all")
             known = [step for step in p.steps if step is not None]
             _require(bool(known) == bool(p.steps) and min(known, default=2) > 1, p,
                  "known steps are larger than one")
@@ -170,9 +170,7 @@ class _Verifier:
         if self.stage == "legal":
             is_storage_only = any(DTYPES[x.dtype].wide for x in (e, *e.args))
             is_conversion = e.op == "cast" and converts_directly(e.args[0].dtype, e.dtype)
-            _require(
-                is_conversion or not is_storage_only, e, "what is merely stored is computed with"
-            )
+            _require(is_conversion or not is_storage_only, e, "the dtype is for storage only")
         common = {x.dtype for x, letter in zip(e.args, op.operands, strict=True) if letter == "a"}
         _require(len(common) <= 1, e, f"operands differ in dtype: {sorted(common)}")
         for x, letter in zip(e.args, op.operands, strict=True):
@@ -282,7 +280,7 @@ class _Verifier:
 
     def scan(self, s: ir.Scan) -> None:
         """Check a scan: scalar, an operation that reduces, and a written array of rank 1."""
-        _require(self.width is None, s, "a scan is not a vector's business")
+        _require(self.width is None, s, "a scan in a vector loop")
         self.range(s.range)
         self.scalar(s.init, s.value.dtype, "a scan's start")
         with self.scope():
@@ -291,7 +289,8 @@ class _Verifier:
             self.call(ir.Call(s.op, (s.value, s.value), s.value.dtype))
             _require(OPS[s.op].reduces, s, "the operation is no reduction")
             p = self.array(s, s.array)
-            _require((p.rank, p.dtype, p.written) == (1, s.value.dtype, True), s, "no array for it")
+            is_result = (p.rank, p.dtype, p.written) == (1, s.value.dtype, True)
+            _require(is_result, s, "a scan writes a mut array of rank 1 and its dtype")
         self.bind(s, s.acc, s.init.dtype)
 
     def vector_loop(self, s: ir.VecLoop | ir.PredLoop) -> None:

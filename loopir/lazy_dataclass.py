@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dataclasses import replace
 else:
     def replace(obj, /, **changes):
-        """``dataclasses.replace``, by a function that is compiled once for each class: passes make
-        most of their nodes so.
+        """As ``dataclasses.replace``, but faster, by a function that is compiled once for each
+        class: most of the nodes that passes make are made here.
         """
         cls = type(obj)
         copier = _COPIERS.get(cls) or _COPIERS.setdefault(cls, _copier(cls))
@@ -107,7 +107,9 @@ _COPIERS: dict[type, Callable[..., Any]] = {}
 
 
 def _copier(cls: Any) -> Callable[..., Any]:
-    """The compiled ``replace`` of a class: the object whose x is ``obj.x if x is KEPT else x``."""
+    """The compiled ``replace`` of a class. It has a keyword for each field, whose default ``KEPT``
+    stands for the value in ``obj``.
+    """
     names = [f.name for f in fields(cls) if f.init]
     given = ", ".join(["obj", "/", *(["*"] if names else []), *(f"{n}=KEPT" for n in names)])
     lines = construction(cls, {n: f"obj.{n} if {n} is KEPT else {n}" for n in names})
@@ -118,17 +120,17 @@ def _copier(cls: Any) -> Callable[..., Any]:
 
 
 def construction(cls: Any, values: Mapping[str, str]) -> list[str]:
-    """The lines of a compiled function that return a new object of `cls`, by the Python expression
-    for the value of each field, all that ``__init__`` takes::
+    """Source lines that make and return an object of `cls`. `values`: the source of the value of
+    each field that ``__init__`` takes::
 
         new = allocate(cls)
         new.op = obj.op if op is KEPT else op
         new._hash = new._kept = None
         return new
 
-    ``__init__`` is not called, which would take three times as long, but where it does more, for a
-    class with ``__post_init__`` or fields that it sets itself. The names ``cls`` and ``allocate``
-    (``object.__new__``) are the function's globals.
+    ``__init__``, which would take three times as long, is called only where it does more: for a
+    class with ``__post_init__`` or with fields that are no parameters of it. The lines read the
+    globals ``cls`` and ``allocate`` (``object.__new__``).
     """
     if hasattr(cls, "__post_init__") or not all(f.init for f in fields(cls)):
         return [f"return cls({', '.join(f'{n}={value}' for n, value in values.items())})"]

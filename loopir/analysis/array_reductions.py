@@ -27,7 +27,7 @@ def added_arrays(loop: Node, kernel: Kernel) -> frozenset[str]:
 
     - The array is contiguous and of rank 1: a table is an array of as many elements.
     - No other array that the loop accesses shares its memory.
-    - The loop has no check: after a failure, additions of later iterations would be to be undone.
+    - The loop has no check: if one failed, additions of later iterations would remain.
 
     `parallel_obstacle` asks this; `c_regions` makes the tables.
     """

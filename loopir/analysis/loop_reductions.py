@@ -41,9 +41,9 @@ class Reduction:
     cond: Expr | None = None  # None: in every iteration
     takes_last: bool = False  # of several equal float zeros the last one wins, else the first
     restarts: bool = False
-    """It is a reduction only if no value is NaN. Python's ``min(value, acc)`` returns a value that
-    is NaN, and in the next iteration the next value, whatever that is. ``op`` keeps NaN, so that
-    its result shows whether there was one."""
+    """It is a reduction only if no value is NaN. In Python ``min(value, acc)`` returns a value that
+    is NaN, and in the next iteration it drops that NaN for the next value: the minimum starts
+    anew. ``op`` propagates NaN, so its result shows whether there was one."""
 
     @property
     def dtype(self) -> str:
@@ -78,9 +78,10 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
         for i in loop(0, n, s=0.0): y[i] = s; s = step(s + x[i])      →    None: each partial sum
                                                                           is read, a scan
 
-    Conditions: nothing else in the loop reads the accumulator, but the overflow checks of its own
-    steps; its step has one of the forms of `match_reduction`; and the value that is added does not
-    depend on it, as in ``s + s * x[i]``. Passes that split, vectorise or distribute loops ask it.
+    Conditions: nothing else in the loop reads the accumulator, except the overflow checks of its
+    own step; its step has one of the forms of `match_reduction`; and the value that is added does
+    not depend on the accumulator, as it does in ``s + s * x[i]``. Passes that split, vectorise or
+    distribute loops ask it.
     """
     name = acc.name
     other_steps = [a.step for a in loop.accs if a is not acc]

@@ -105,9 +105,9 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
 
 
 def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
-    """The arrays of which several iterations of `loop`, for which `parallel_obstacle` found none,
-    may add to one element. So each thread that runs iterations must add to a table of its own,
-    which is added to the array later (`c_regions`).
+    """The arrays to one element of which several iterations of `loop` may add. So each thread must
+    add to a table of its own, which is added to the array later (`c_regions`). Assumes that
+    `parallel_obstacle` has found no obstacle.
     """
     return _memory_conflicts(loop, kernel_header(kernel)).reduced
 
@@ -146,12 +146,14 @@ def _leaves(body: Iterable[Stmt]) -> bool:
 
 @record(frozen=True, slots=True)
 class _Conflicts:
-    """Arrays of which two iterations may touch the same element, one of them writing."""
+    """What is known of arrays of which two iterations may touch the same element, one of them
+    writing.
+    """
 
     obstacle: str | None = None
-    """The first that keeps the iterations from being independent, as a sentence."""
+    """Why the iterations are not independent, by the first such array; None: they are."""
     reduced: frozenset[str] = frozenset()
-    """Those that do not, since the loop only adds to them (`added_arrays`)."""
+    """Such arrays that are no obstacle, since the loop only adds to them (`added_arrays`)."""
 
 
 @memoized_by
@@ -231,8 +233,8 @@ def _exactly(form: Affine) -> _Bounds:
 
 
 def _quotient(bounds: _Bounds, k: int) -> _Bounds:
-    """The bounds of ``a // k``, which is monotone in a, from those of a of which `k` divides each
-    coefficient: such as those that are numbers.
+    """The bounds of ``a // k`` from those of a, as the quotient is monotone in a. Only bounds all
+    of whose coefficients `k` divides are used, numbers among them: their quotients are affine.
     """
     return _Bounds(_quotients(bounds.lows, k), _quotients(bounds.highs, k))
 
@@ -422,7 +424,9 @@ class _ExtentCollector:
         return self.invariant(e)
 
     def extremum(self, op: str, a: _Bounds, b: _Bounds) -> _Bounds:
-        """The bounds of a minimum: it is at most each operand, and at least what both are."""
+        """The bounds of a minimum (or maximum) of two operands. An upper bound of either operand is
+        one of the minimum; a lower bound is the lesser one of two lower bounds, one of each.
+        """
         if op == "max":
             return self.extremum("min", a * -1, b * -1) * -1
         either = (*a.highs, *b.highs)[:_MAX_BOUNDS]
@@ -465,9 +469,10 @@ def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
 
 
 def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: int) -> bool:
-    """Whether all subscripts in `bounds` lie between ``first + lo`` and ``first + hi``, for numbers
-    with ``hi - lo < abs(c) * advance``: by so much `first`, in which `var` has the coefficient c,
-    moves from one iteration to the next, so that their subscripts differ::
+    """Whether there are numbers lo and hi such that all subscripts in `bounds` lie between
+    ``first + lo`` and ``first + hi``, and ``hi - lo`` is less than what `first` moves from one
+    iteration to the next: the coefficient of `var` in it, times `advance`. Then the subscripts of
+    different iterations differ::
 
         x[4*i], x[4*i + j] for j < 4    first = 4*i    lo, hi = 0, 3    3 < 4: they differ
         x[i], x[i + 1]                  first = i      lo, hi = 0, 1    not 1 < 1
@@ -483,5 +488,5 @@ def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: i
 
 
 def _distances(forms: Iterable[Affine], first: Affine) -> Iterator[int]:
-    """How far `forms` are from `first`, of those that are so by a number."""
+    """The differences of `forms` to `first` that are numbers; the others are left out."""
     return (d for f in forms if (d := (f - first).number) is not None)

@@ -85,9 +85,9 @@ def sort_between(
 
     - moves above, if it may be swapped with the first loop and with all statements that have to
       move below (`_order_cause`);
-    - else it moves below, and is an obstacle if it may not be swapped with the second loop. Not
-      counted is an obstacle because of a name that the first loop computes: the condition
-      `fusion_legality.scalar_live` reports that, in better words.
+    - else it moves below, and is an obstacle if it may not be swapped with the second loop. If the
+      cause is a name that the first loop computes, it is no obstacle here: the condition
+      `fusion_legality.scalar_live` reports it, with a better message.
 
     `make_loop_pair` calls it for each pair. `may_alias`: whether two arrays may share memory.
     """

@@ -39,7 +39,7 @@ _LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
 _FIRST_FLEXIBLE = 17  # the number of the first dtype whose number does not tell it: object, str, …
 _METH_FASTCALL = 0x80
 _WORDS_OF_DEFINITION = 4  # of the struct `definition` of values.c
-_MAX_PARAMETERS = 62  # `part` is a bit each in a word
+_MAX_PARAMETERS = 62  # each argument of `CacheRow.part` is a bit of one 64-bit word
 
 
 @record(frozen=True, slots=True)
@@ -143,13 +143,16 @@ class CacheRow:
     counters: np.ndarray = field(default_factory=lambda: np.array([0, -1], np.int64))
     """The number of calls forwarded so far, and how many more to forward; negative: all."""
     part: tuple[int, ...] = ()
-    """The numbers of some arguments, whose size alone is in a range, too; empty: no such range."""
+    """The positions of some arguments: the size of these alone must be in ``part_low`` …
+    ``part_high``, too. Empty: there is no such condition."""
     part_low: int = 0
     part_high: int = SIZE_LIMIT
     checks_arguments: bool = False
-    """Whether the target takes calls that it is not for back to the dispatcher."""
+    """Whether the target checks its arguments itself, and passes a call that it cannot serve back
+    to the dispatcher."""
     is_for_these_sizes: bool = False
-    """Whether the target must not serve calls of other sizes: it has other bits there."""
+    """Whether the target must not serve calls of other sizes, as its results would have other
+    bits there than those of the target that does."""
     shortest: np.ndarray | None = None
     """If given, the calls are timed: the nanoseconds of the shortest one so far."""
 

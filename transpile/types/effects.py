@@ -1,9 +1,9 @@
 """Effect analysis: what a statement does besides computing values.
 
-By the callee of each call and the kind of each node, conservatively: a callee that is not known to
-be pure has the effect UNKNOWN. What NumPy's functions and the methods of containers do, the rows of
-`numpy.function_table` and `containers.method_table` say. For a function that is to be called at
-compile time, ask `type_probe.may_be_probed`.
+The effects follow from the callee of each call and the kind of each node, conservatively: a callee
+that is not known to be pure has the effect UNKNOWN. The rows of `numpy.function_table` and
+`containers.method_table` say which functions of NumPy and which methods of containers are pure.
+Whether a function may be called at compile time, `type_probe.may_be_probed` decides.
 """
 from __future__ import annotations
 

@@ -23,4 +23,4 @@ def numpy_squares_by_products() -> bool:
 
 
 _ROUNDED = np.array([1 + 2**-30 + 1j])
-"""A number with a square of which a fused multiply-add has another real part."""
+"""A complex number whose square has another real part if a fused multiply-add computes it."""

@@ -79,9 +79,12 @@ def make_select(cond: Expr, then: Expr, orelse: Expr) -> Expr:
 
 
 def with_joined_type(value: Expr, cond: Expr, a: Num, b: Num) -> Num:
-    """`value`, which is that of `a` where `cond` holds and else that of `b`, as a Num that may have
-    the types of both: of NumPy's float32 and Python's float, either, Python's where ``not cond``.
-    The interval is the hull of both.
+    """`value`, that of `a` where `cond` holds, else that of `b`, as a Num with the types of both.
+    If one is NumPy's and one Python's, ``is_weak`` tells at run time which type holds:
+
+        a: float32 of NumPy, b: Python float    →    float32 where `cond` holds, else Python float
+
+    The interval is the smallest one that contains those of `a` and `b`.
     """
     strong, weak = a.strong or b.strong, a.weak or b.weak
     is_weak = None

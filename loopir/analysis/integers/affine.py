@@ -161,8 +161,8 @@ class AffineForm(Generic[A]):
 
     @property
     def is_nonnegative(self) -> bool:
-        """Whether the value is certainly >= 0, given that every name is (loop variables are). Of
-        symbols, only lengths are known to be >= 0.
+        """Whether the value is certainly >= 0. Assumes that names, which are loop variables, are
+        >= 0; of symbols only lengths are taken to be.
         """
         return self.constant >= 0 and all(
             c > 0 and isinstance(a, (str, Dim)) for a, c in self.terms.items()

@@ -303,7 +303,9 @@ class IntegerFacts:
             self.ranges[t] = new
 
     def narrow(self, e: Expr, low: int, high: int) -> None:
-        """Intersect the range of `e` with these bounds."""
+        """Intersect the range of `e` with these bounds, if it is a name or a length (of any width);
+        of other expressions no range is kept.
+        """
         if isinstance(e, (Var, Dim)):
             self.ranges.setdefault(_term_of(e), self.range_of(e))
             self.tighten(_term_of(e), low, high)

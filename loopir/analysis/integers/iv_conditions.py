@@ -104,11 +104,13 @@ class _TestFinder:
         return abs(form.constant) < _MAX_BOUND and all(name not in self._forms for name in names)
 
     def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:
-        """The comparisons in the condition of `n`, with the result that is wanted in the interior.
+        """The comparisons in the condition of `n`, each with the result that is wanted in the
+        interior:
 
-        Of a branch or select, that which selects the larger side; of a wrap-around of a negative or
-        too large index, that which needs none; of a remainder, that which avoids it; of a check,
-        that it holds.
+        - of a branch or a select: the result that selects the larger side;
+        - of an index that wraps around if it is negative or too large: the one without that;
+        - of a remainder that is skipped where it is not needed: the one that skips it;
+        - of a check: True.
         """
         match n:
             case If(cond, then, orelse, yields):

@@ -80,7 +80,7 @@ def refused(k: ir.Kernel, says: str, stage: Stage = "vector") -> None:
         ("for i, v in zip(0, n, m):\n    pass", "m is not f64[:]"),
         ("for i in scan(0, n, s=0.0):\n    y[i] = s = s - x[i]", "the operation is no reduction"),
         ("for i in scan(0, n, s=0):\n    y[i] = s = s + x[i]", "a scan's start must be one f64"),
-        ("for i in scan(0, n, s=0.0):\n    x[i] = s = s + y[i]", "no array for it"),
+        ("for i in scan(0, n, s=0.0):\n    x[i] = s = s + y[i]", "a scan writes a mut array"),
         ("for i in scan(0, n, s=0.0):\n    y[i] = s = s + s", "the name is not bound here"),
         # vectors
         ("t = x[n:8]", "8 lanes in a loop of width None"),
@@ -155,11 +155,11 @@ def test_what_the_text_cannot_say_is_named_too(statement: ir.Stmt, says: str) ->
         (ir.Param("p", "f128"), "no such dtype"),
         (ir.Param("p", "f64", 6), "an array has at most 5 axes"),
         (ir.Param("p", "f64", 2, unit=2), "the unit axis is no axis"),
-        (ir.Param("p", "f64", 1, steps=(3, 3)), "an axis has a step, or may have"),
+        (ir.Param("p", "f64", 1, steps=(3, 3)), "one step for each axis"),
         (ir.Param("p", "f64", 2, steps=(1, None)), "known steps are larger than one"),
         (ir.Param("p", "f64", 2, steps=(None, None)), "known steps are larger than one"),
         (ir.Param("p", "f64", None, written=True), "a scalar has no axes and is not written"),
-        (ir.Param("x", "f64"), "parameters differ"),
+        (ir.Param("x", "f64"), "two parameters have one name"),
     ],
 )
 def test_parameters(param: ir.Param, says: str) -> None:
@@ -168,7 +168,7 @@ def test_parameters(param: ir.Param, says: str) -> None:
 
 
 def test_strict_names_classes() -> None:
-    refused(replace(kernel("pass"), strict=("sometimes",)), "strict names no class")
+    refused(replace(kernel("pass"), strict=("sometimes",)), "strict has a name")
 
 
 VECTOR = "for i in vec(0, n, width=W):\n    y[i:W] = x[i:W]"

@@ -197,9 +197,9 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _bind_table(e: ast.expr, cx: Context) -> str:
-    """A fresh name, bound before the statement, for the table that `e` makes of data, recorded as a
-    table; "" where `e` makes none, or a display, an empty table or a ``defaultdict``, or a dict
-    that is not returned.
+    """Binds the table that `e` makes to a fresh name before the statement, records the name as a
+    table, and returns it. Returns "" and does nothing where `e` makes no table, for a dict display,
+    an empty table and a ``defaultdict``, and for a dict that is not returned.
     """
     assert isinstance(cx.at, ast.expr)
     kind = table_kind(e, cx)

@@ -5,8 +5,8 @@
 
 A display of at most 16 items that does not escape, and a repetition whose length does not change,
 are arrays with the items' dtype. Where items are assigned that may be NumPy scalars, or floats
-among ints, the array gets a second array of type flags; that it is needed is raised as
-NeedsItemFlags, and the function is lowered again.
+among ints, a second array has a type flag for each item. An assignment that turns out to need the
+flags raises NeedsItemFlags, and the function is lowered again, with flags from the start.
 """
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def _have_one_type(
     numbers: Sequence[Num], item_type: BufferType | None, has_item_stores: bool
 ) -> bool:
     """Whether the items of a list are of one type, now and after each assignment, so that the array
-    needs no flags. If items are assigned, only Python's numbers are: where a NumPy scalar is
-    assigned, `require_item` asks for flags, and `item_type` is set when lowering starts again.
+    needs no flags. If the function assigns items, their type must be a Python number's and
+    `item_type` None: an assignment that needs flags sets that for the next attempt to lower.
     """
     is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
     if has_item_stores:
@@ -195,8 +195,9 @@ def _has_item_stores(name: str, tree: ast.AST) -> bool:
 
 
 def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
-    """Lowers ``name = value``, if `value` is a repetition such as ``[a] * n`` or ``[[a] * n for _
-    in range(m)]`` and `name` does not escape, and returns whether it is.
+    """Lowers ``name = value`` and returns True, if `value` is a repetition such as ``[a] * n`` or
+    ``[[a] * n for _ in range(m)]`` and `name` does not escape. Else emits nothing and returns
+    False.
 
     Raises NeedsItemFlags where the item is a NumPy scalar, Refused where no array can hold the
     items, or no capacity is known before the kernel.
