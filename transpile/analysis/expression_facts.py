@@ -94,7 +94,7 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
             return fact_of_types(frozenset({ScalarType("bool", weak=True)}))
         case ast.UnaryOp(op=op, operand=operand):
             fact = facts.of(operand)
-            result = _probe_operator(facts, op, fact) or Fact(fact.rank)
+            result = _probe_operator(op, fact) or Fact(fact.rank)
             return with_elementwise_shape(facts, result, [operand])
         case ast.BinOp(left=left, op=op, right=right):
             fact = _power(facts, e) or operator_fact(facts, op, facts.of(left), facts.of(right))
@@ -103,7 +103,7 @@ def infer_fact(facts: Facts, e: ast.expr) -> Fact:
             return with_elementwise_shape(facts, fact, [left, right])
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             sides = facts.of(left), facts.of(right)
-            probed = _probe_operator(facts, op, *sides)
+            probed = _probe_operator(op, *sides)
             fact = probed or broadcast_rank(sides, arrays_allowed=True)
             return with_elementwise_shape(facts, fact, [left, right])
         case ast.Compare(left=left, comparators=rest):
@@ -141,7 +141,7 @@ def operator_fact(facts: Facts, op: ast.operator, left: Fact, right: Fact) -> Fa
     """The fact about ``left op right``."""
     if left.is_int and right.is_int and isinstance(op, ast.Pow):
         return SCALAR  # an int, or a float for a negative exponent
-    probed = _probe_operator(facts, op, left, right)
+    probed = _probe_operator(op, left, right)
     return probed or broadcast_rank([left, right], arrays_allowed=True)
 
 
@@ -149,11 +149,11 @@ def _power(facts: Facts, e: ast.BinOp) -> Fact | None:
     """The fact about a power with a constant exponent that is not negative; None for others."""
     match e:
         case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(value))) if value >= 0:
-            return _probe_operator(facts, e.op, facts.of(e.left), facts.of(e.right))
+            return _probe_operator(e.op, facts.of(e.left), facts.of(e.right))
     return None
 
 
-def _probe_operator(facts: Facts, op: ast.AST, *operands: Fact) -> Fact | None:
+def _probe_operator(op: ast.AST, *operands: Fact) -> Fact | None:
     """The fact about operator `op` on `operands`; None if a type is unknown."""
     function = OPERATORS.get(type(op).__name__)
     return probe_fact(function, [f.types for f in operands]) if function else None

@@ -77,7 +77,7 @@ def hoist_checks(kernel: Kernel) -> Kernel:
                 inside = (at >= 0) & (at < h.shape[0])
                 h[select(True, at, 0)] = h[select(True, at, 0)] + 1.0
     """
-    checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    checking = [k for k, s in enumerate(kernel.body) if may_replay(s)]
     if kernel.stops or kernel.strict or not checking:
         return kernel
     last = checking[-1]
@@ -136,7 +136,7 @@ def checks_before_writing(kernel: Kernel) -> bool:
     match kernel.body:
         case (If(then=then, orelse=orelse),):
             return all(checks_before_writing(replace(kernel, body=b)) for b in (then, orelse))
-    checking = [k for k, s in enumerate(kernel.body) if _checks(s)]
+    checking = [k for k, s in enumerate(kernel.body) if may_replay(s)]
     if not checking and not kernel.strict:
         return True
     private = _private_arrays(kernel)
@@ -144,11 +144,6 @@ def checks_before_writing(kernel: Kernel) -> bool:
         return False
     checked_part = kernel.body[: max(checking, default=-1) + 1]
     return kernel.stops and not arrays_written(checked_part) - private
-
-
-def _checks(s: Stmt) -> bool:
-    """Whether `s` has a check that replays the call."""
-    return may_replay(s)
 
 
 def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
@@ -167,10 +162,10 @@ def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
             case Assign(name=name) if name in names:
                 names |= names_read(s)
                 needed.append(s)
-            case Loop() if _checks(s):
+            case Loop() if may_replay(s):
                 needed.append(replace(s, body=_check_slice(s.body, names), accs=()))
                 names |= names_read(*range_bounds(s.range))
-            case If() if _checks(s):
+            case If() if may_replay(s):
                 then, orelse = _check_slice(s.then, names), _check_slice(s.orelse, names)
                 needed.append(replace(s, then=then, orelse=orelse, yields=()))
                 names |= names_read(s.cond)

@@ -65,7 +65,7 @@ def _array_of_subscript(ctx: Lowering, node: ast.Subscript) -> ArrayRef | None:
     """A field of a record array, or a view such as ``x[i]`` or ``x[1:]``; None for an element."""
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         field = lower_field(ctx, node)
-        return require_field_array(ctx, *field, node) if field and field[0].rank else None
+        return require_field_array(*field, node) if field and field[0].rank else None
     if nested_list_item(ctx, node) is not None:
         return None
     base = lower_array(ctx, node.value)

@@ -119,7 +119,7 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     if field is not None:
         if not field[0].rank:
             return _load_element(ctx, *field, [], node)
-        return require_field_array(ctx, *field, node)
+        return require_field_array(*field, node)
     if (item := nested_list_item(ctx, node)) is not None:
         list_array, list_parts = item
         subscripts = lower_subscripts(ctx, list_parts, list_array, node)
@@ -180,9 +180,7 @@ def _load_component(
     return Num(e, weak=dtype) if array.weak else Num(e, strong=dtype)
 
 
-def require_field_array(
-    ctx: Lowering, array: ArrayRef, in_bounds: Expr | None, node: ast.AST
-) -> ArrayRef:
+def require_field_array(array: ArrayRef, in_bounds: Expr | None, node: ast.AST) -> ArrayRef:
     """`array`, a field of a record that is an array itself. Raises Refused where the record may be
     out of bounds.
     """

@@ -22,7 +22,7 @@ from ...types.typed_values import ComplexPair, Num, bool_op, cast, probe_result
 from ...types.value_types import ScalarType
 from ..scalars.callable_ops import COMPARISONS, OPERATORS, UFUNCS
 from ..scalars.lower_expressions import compare_numbers
-from ..scalars.scalar_operands import result_type, round_to_float
+from ..scalars.scalar_operands import round_to_float, scalar_result_type
 from ..scalars.tagged_unions import lower_number
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -77,7 +77,7 @@ def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node:
         return x.re if name == "real" else x.im
     if name == "real" and x.dtype != "bool":
         return x
-    ty = result_type(ctx, operator.attrgetter(name), (x,), node)
+    ty = scalar_result_type(operator.attrgetter(name), (x,), node)
     if name == "real" or x.either:
         refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     zero = Const(0.0 if ty.dtype[0] == "f" else 0, ty.dtype)

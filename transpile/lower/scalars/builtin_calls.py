@@ -37,7 +37,7 @@ from .lower_expressions import compare_numbers
 from .scalar_arithmetic import as_numpy_if_loops_ran
 from .scalar_operands import (
     convert_operand,
-    result_type,
+    scalar_result_type,
     to_compute_dtype,
     truth_value,
     with_result_type,
@@ -89,7 +89,7 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     source of a warning.
     """
     (x,) = require_argument_count(args, 1, node)
-    ty = result_type(ctx, operator.abs, (x,), node)
+    ty = scalar_result_type(operator.abs, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(x.ir, ty, x)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node))
@@ -153,7 +153,7 @@ def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     that is Python's or NumPy's, depending on the data.
     """
     count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
-    ty = result_type(ctx, round, (x, digits), node)
+    ty = scalar_result_type(round, (x, digits), node)
     if type(count) is not int or not 0 <= count <= _MAX_EXACT_POWER_OF_TEN or x.either:
         return refuse(
             "LOWER_UNSUPPORTED",
@@ -222,7 +222,7 @@ def to_python_int(
     Requires that a float fits 64 bits; NaN and infinities do not. If `function` of an integer is no
     Python int (``round`` of a NumPy integer), that is `x`.
     """
-    ty = result_type(ctx, function, (x,), node)
+    ty = scalar_result_type(function, (x,), node)
     if DTYPES[x.dtype].kind != "f":
         e = _widen_to_int64(x, node)
         return Num(e, weak="i64", linear=x.linear, interval=x.interval) if ty.weak else x

@@ -74,8 +74,8 @@ from .scalar_arithmetic import binary_operation
 from .scalar_operands import (
     as_array_item,
     convert_operand,
-    result_type,
     round_to_float,
+    scalar_result_type,
     truth_value,
     with_result_type,
 )
@@ -264,7 +264,7 @@ def _lower_mask_call(
     Refused for bools.
     """
     require_argument_count(args, len(signature(compose).parameters), node)
-    ty = result_type(ctx, np.bitwise_and, (args[0], args[-1]), node)
+    ty = scalar_result_type(np.bitwise_and, (args[0], args[-1]), node)
     if DTYPES[ty.dtype].kind == "b":
         refuse("LOWER_TYPE", f"`{source_text(node)}` is of bools", node)
     operands = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in args)
@@ -295,7 +295,7 @@ def _lower_ufunc(
         is_xor = op.name == "xor"
         value: Expr = Call("xor", truths, "bool") if is_xor else bool_op(op.name, *truths)
         return Num(value, strong="bool")
-    ty = result_type(ctx, function, tuple(args), node)
+    ty = scalar_result_type(function, tuple(args), node)
     if op.result == "m":
         x = args[0].ir
         if x.dtype in op.excluded:
@@ -328,7 +328,7 @@ def _as_numpy_operands(ctx: Lowering, args: list[Num], node: ast.Call) -> list[N
 def _lower_square(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.square(x)``"""
     (x,) = require_argument_count(args, 1, node)
-    ty = result_type(ctx, np.square, (x,), node)
+    ty = scalar_result_type(np.square, (x,), node)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
     value: Expr = Call("mul", (e, e), ty.dtype)
     if DTYPES[ty.dtype].kind == "f":
@@ -346,7 +346,7 @@ def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     floating-point flags everywhere, as in NumPy.
     """
     cond, x, y = require_argument_count(args, 3, node)
-    ty = result_type(ctx, np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
+    ty = scalar_result_type(np.where, (Num(truth_value(cond), strong="bool"), x, y), node)
     a, c = (
         convert_operand(ctx.b, x, ty.dtype, node),
         convert_operand(ctx.b, y, ty.dtype, node),
@@ -359,7 +359,7 @@ def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     Requires that no bound is NaN.
     """
     x, lo, hi = require_argument_count(args, 3, node)
-    ty = result_type(ctx, np.clip, (x, lo, hi), node)
+    ty = scalar_result_type(np.clip, (x, lo, hi), node)
     value, low, high = (
         ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, lo, hi)
     )

@@ -49,7 +49,7 @@ from .scalar_arithmetic import (
     require_exact_as_float,
     unary_plus,
 )
-from .scalar_operands import result_type, to_operand_dtype, with_result_type
+from .scalar_operands import scalar_result_type, to_operand_dtype, with_result_type
 from .tagged_unions import (
     bind_scalar,
     for_each_case,
@@ -179,7 +179,7 @@ def compare_numbers(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
-    ty = result_type(ctx, function, (x, y), node)
+    ty = scalar_result_type(function, (x, y), node)
     dtype = _comparison_dtype(ctx, x, y, node)
     a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
     return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
@@ -227,7 +227,7 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
         is_exact_in_float64 = DTYPES[integer.dtype].bytes <= 4
         if (x.either or y.either) and is_exact_in_float64:
             return "f64"
-    return result_type(ctx, operator.add, (x, y), node).dtype
+    return scalar_result_type(operator.add, (x, y), node).dtype
 
 
 def _dtype_beside_python_number(n: Num, other: Num) -> str | None:

@@ -30,7 +30,7 @@ from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
 from .integer_arithmetic import SCALAR_PREFIX
-from .scalar_operands import convert_operand, result_type, with_result_type
+from .scalar_operands import convert_operand, scalar_result_type, with_result_type
 
 __all__ = ["Multiply", "power_operation"]
 
@@ -73,7 +73,7 @@ def power_operation(
         refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
     if exponent in (2, 3) and x.dtype != "bool":
         return _square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
-    ty = result_type(ctx, operator.pow, (x, y), node)
+    ty = scalar_result_type(operator.pow, (x, y), node)
     if DTYPES[ty.dtype].kind != "f":
         if is_int_constant and 1 <= int(exponent or 0) <= _MAX_SQUARING_EXPONENT:
             return _constant_integer_power(ctx, x, int(exponent or 0), ty, node, multiply)
@@ -249,7 +249,7 @@ def _square_or_cube(
         n = bind_num(ctx.b, x, "base")
         int_square = multiply(n, n)
         return int_square if exponent == 2 else multiply(int_square, n)
-    ty = result_type(ctx, operator.pow, (x, y), node)
+    ty = scalar_result_type(operator.pow, (x, y), node)
     is_float = DTYPES[ty.dtype].kind == "f"
     is_of_array = not ty.weak and not spelled.startswith(SCALAR_PREFIX)
     # NumPy squares arrays by products, too; of scalars it calls C's `pow`, as Python does

@@ -51,7 +51,7 @@ from .power_operator import power_operation
 from .scalar_operands import (
     convert_operand,
     result_depends_on_case,
-    result_type,
+    scalar_result_type,
     with_result_type,
 )
 
@@ -125,7 +125,7 @@ def binary_operation(
     3. a power: what it is lowered to depends on the exponent (`power_operation`);
     4. a shift of Python ints (`_python_int_shift`), whose exact result may need more than 64 bits;
     5. any other: both operands are converted to the result type, which the operator has for samples
-       of their types (`scalar_operands.result_type`). On bools the operation is another one
+       of their types (`scalar_operands.scalar_result_type`). On bools the operation is another one
        (`_ON_BOOLS`: ``+`` is *or*). Floats and integers: `_float_operation`, `integer_operation`.
 
     Raises Refused if the operator has no result type for these operands, as ``<<`` of floats; if
@@ -149,7 +149,7 @@ def binary_operation(
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
         return power_operation(ctx, x, y, node, spelled, multiply, ufunc=ufunc)
-    ty = result_type(ctx, function, (x, y), node)
+    ty = scalar_result_type(function, (x, y), node)
     if name in ("shl", "shr") and ty.weak:
         return _python_int_shift(ctx, name, x, y, node)
     if ty.dtype == "bool":
@@ -298,7 +298,7 @@ def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
         value = in_both_semantics(ctx.b, (x,), lambda p: negate_real(ctx, p, node))
         if value is not None:
             return value
-    ty = result_type(ctx, operator.neg, (x,), node)
+    ty = scalar_result_type(operator.neg, (x,), node)
     e = convert_operand(ctx.b, x, ty.dtype, node)
     kind = DTYPES[ty.dtype].kind
     if kind in "iu":
@@ -313,7 +313,7 @@ def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | Comp
     """``+x``, which converts a bool to an int."""
     if isinstance(x, ComplexPair):
         return x
-    ty = result_type(ctx, operator.pos, (x,), node)
+    ty = scalar_result_type(operator.pos, (x,), node)
     return with_result_type(convert_operand(ctx.b, x, ty.dtype, node), ty, x)
 
 
@@ -321,7 +321,7 @@ def bitwise_invert(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num:
     """``~x`` of an integer or a bool. Raises Refused for other numbers: Python raises TypeError."""
     if isinstance(x, ComplexPair):
         refuse("LOWER_TYPE", "`~` of a complex number raises TypeError", node)
-    ty = result_type(ctx, operator.invert, (x,), node)
+    ty = scalar_result_type(operator.invert, (x,), node)
     if ty.dtype == "bool":
         return with_result_type(bool_op("not", x.ir), ty, x)
     return with_result_type(

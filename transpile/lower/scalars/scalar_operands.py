@@ -1,7 +1,7 @@
 """Scalar conversions: truth, a common dtype, the type of a result, an array's element dtype.
 
-`result_type` gives the type of an operation, `convert_operand` converts an operand to its dtype,
-and `with_result_type` puts IR and type together. Item assignment converts by other rules
+`scalar_result_type` gives the type of an operation, `convert_operand` converts an operand to its
+dtype, and `with_result_type` puts IR and type together. Item assignment converts by other rules
 (`as_array_item`). Where Python or NumPy raises for a value that does not fit, there is a check;
 where NumPy warns, a source of warnings.
 """
@@ -34,11 +34,10 @@ from ...types.value_types import ScalarType
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder, SilentException
-from ..state.lowering_state import Lowering
 
 __all__ = [
     "as_array_item", "convert_operand", "dual_result_types", "result_depends_on_case",
-    "result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
+    "scalar_result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
     "with_result_type",
 ]
 
@@ -208,8 +207,8 @@ def _convert_int(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     return cast(e, dtype)
 
 
-def result_type(
-    ctx: Lowering, function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
+def scalar_result_type(
+    function: Callable[..., Any], operands: tuple[Num, ...], node: ast.AST
 ) -> ScalarType:
     """The type of ``function(*operands)``. An operand may be Python's or NumPy's, depending on the
     data, as ``s`` after ``s = 0.0; for v in x: s = s + v``, which is a float if ``x`` is empty.
