@@ -239,8 +239,10 @@ def replace_object_reads(
         for node in ast.walk(line):
             copy_location(node, tree.body[0])
     new.body = [*replacer.bindings, *new.body]
-    names = replacer.names.items()
-    stores = {(p[0], str(p[1])): name for p, name in names if p in replacer.promoted}
+    stores = {
+        (owner, str(keys[0])): name for (owner, keys), name in replacer.names.items()
+        if (owner, *keys) in replacer.promoted
+    }
     return new, stores, _replacer_of_inlined(replacer) if passed_on else None
 
 
@@ -348,7 +350,9 @@ class _ReplaceMembers(ast.NodeTransformer):
     def __init__(self, objects: Mapping[str, ObjectType], env: Env, taken: set[str]) -> None:
         self.objects, self.env, self.taken = objects, env, taken
         # access path -> the local name of the member
-        self.names: dict[tuple[Key, ...], str] = {}
+        self.names: dict[AccessPath, str] = {}
+        # access path -> the local name of a whole tuple
+        self.tuple_names: dict[AccessPath, str] = {}
         # the statements that bind these names
         self.bindings: list[ast.stmt] = []
         # attributes whose stores become stores to the local name
@@ -377,7 +381,7 @@ class _ReplaceMembers(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (name, attr) in self.promoted:
                 is_set_before = self._type(node) is not None
                 load = copy_tree(ast.Attribute(node.value, attr, ast.Load()))
-                local = self._local_name(node, (name, attr), load if is_set_before else None)
+                local = self._local_name(node, (name, (attr,)), load if is_set_before else None)
                 assert isinstance(local, ast.Name)
                 local.ctx = node.ctx
                 return local
@@ -395,10 +399,9 @@ class _ReplaceMembers(ast.NodeTransformer):
         if member is not None:
             return member
         items = self._tuple_display(node.value) if isinstance(node, ast.Subscript) else None
-        if items is not None and not self.is_complete:
-            # a key of `names` that is no access path: the last part of one is never ""
-            path = ast.unparse(node.value), "items", ""
-            node.value = self._local_name(node.value, path, items)
+        path = access_path(node.value)
+        if items is not None and path is not None and not self.is_complete:
+            node.value = self._local_name(node.value, path, items, is_tuple=True)
         self.generic_visit(node)
         return node
 
@@ -511,27 +514,29 @@ class _ReplaceMembers(ast.NodeTransformer):
         if ty is None or path is None or isinstance(ty, (ListType, ObjectType, Opaque)):
             return None
         name, keys = self._canonical_path(path)
-        if self.is_complete and (name, *keys) not in self.names:
+        if self.is_complete and (name, keys) not in self.names:
             return None
-        return self._local_name(node, (name, *keys), copy_tree(node))
+        return self._local_name(node, (name, keys), copy_tree(node))
 
     def _local_name(
-        self, node: ast.expr, path: tuple[Key, ...], value: ast.expr | None
+        self, node: ast.expr, path: AccessPath, value: ast.expr | None, *, is_tuple: bool = False
     ) -> ast.expr:
-        """The local name for the member at `path`, to replace `node`. The first time, makes a name
-        such as ``self_grid_0`` and its binding to `value`; None: the function binds it.
+        """The local name for the member at `path`, or if `is_tuple` for the whole tuple there, to
+        replace `node`. The first time, makes a name such as ``self_grid_0`` or ``self_grid_items``,
+        and its binding to `value`; None: the function binds it.
         """
-        if path not in self.names:
-            texts = (p[0] if isinstance(p, tuple) else str(p) for p in path)
-            hint = "_".join(t for t in texts if t)
+        names = self.tuple_names if is_tuple else self.names
+        if path not in names:
+            parts = (path[0], *path[1], *(("items",) if is_tuple else ()))
+            hint = "_".join(p[0] if isinstance(p, tuple) else str(p) for p in parts)
             stem = "".join(c if c.isidentifier() or c.isdigit() else "_" for c in hint)
             name = fresh_name(stem, self.taken)
             self.taken.add(name)
-            self.names[path] = name
+            names[path] = name
             if value is not None:
                 line = ast.Assign([ast.Name(name, ast.Store())], value)
                 self.bindings.append(self.visit(line) if isinstance(value, ast.Tuple) else line)
-        return copy_location(ast.Name(self.names[path], ast.Load()), node)
+        return copy_location(ast.Name(names[path], ast.Load()), node)
 
     def _canonical_path(self, path: AccessPath) -> AccessPath:
         """`path` with canonical keys: -1 → the length - 1; of a named tuple ``p.x`` and ``p[0]``
