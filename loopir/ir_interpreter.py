@@ -376,7 +376,7 @@ class _Interpreter:
                 return assert_never(rng)
 
     def in_any_order(self, iterations: list[Any]) -> list[Any]:
-        """The iterations of a parallel loop, shuffled: whatever the order, the result is one."""
+        """The iterations of a parallel loop, shuffled: their order must not change the result."""
         self.shuffle.shuffle(iterations)
         return iterations
 

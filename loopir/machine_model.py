@@ -35,9 +35,9 @@ DEFAULT_MACHINE = Machine()
 class RegisterTile:
     """A block of results that is computed at once, with its sums in registers.
 
-    `jam` takes ``rows`` from it. The columns of the emitted code are chosen by
-    `vector_cost_model.registers_per_group` by the same formula (`max_tile_columns`), for the loop
-    as it is then; ``columns`` serves the cost, and `block_cache`.
+    `jam` takes ``rows`` from it, `block_cache` also ``columns``. The emitted code may have another
+    number of columns: `vector_cost_model.registers_per_group` computes it after all passes, from
+    the loop as it is then, by the same formula (`max_tile_columns`).
     """
 
     rows: int  # iterations of an outer loop
@@ -49,13 +49,14 @@ class RegisterTile:
 
 
 def max_tile_columns(machine: Machine, rows: int, *, loads: bool = True) -> int:
-    """How many vectors side by side (columns) a loop gets that has `rows` accumulators for each: a
-    power of two.
+    """The number of columns, vectors side by side, of a tile with `rows` accumulators in each
+    column: a power of two.
 
-    At first the largest one up to ``latency``, so that while one addition is waited for, those of
-    the other columns are issued, one a cycle; without loads up to ``latency * pipes``, as many as
-    are issued on all pipes. This is halved until the registers suffice: `rows` and one for the load
-    for each column, and two that all columns share, for a broadcast and for a temporary.
+    It starts as the largest power of two up to ``latency``: while an addition of one column is
+    waited for, those of the others are issued, one a cycle. Without loads all pipes issue
+    additions, so the limit is ``latency * pipes``. It is halved until the registers suffice: each
+    column needs `rows` accumulators and one register for a load; all columns share two, for a
+    broadcast and for a temporary.
 
         16 registers, latency 4, 2 pipes: 4 columns for 2 rows (4 * 3 + 2 = 14 registers); 2 for 6
     """
@@ -70,10 +71,9 @@ def interleave_count(machine: Machine, weight: float) -> int:
     """How many vectors to interleave in a body without sums that costs `weight` additions: enough
     to fill the pipes while an operation waits for another one.
 
-    At first as many as `max_tile_columns` has for no accumulators. Halved until the additions of
-    the group, ``vectors * weight``, are no more than all pipes issue in ``latency**2`` cycles, the
-    time of a chain of ``latency`` dependent additions (a rule of thumb): a longer body has enough
-    work of its own.
+    It starts as `max_tile_columns` of no accumulators, and is halved until all pipes can issue the
+    additions of the group, ``vectors * weight``, in ``latency**2`` cycles (a rule of thumb: the
+    time of a chain of ``latency`` dependent additions). A longer body fills the pipes by itself.
 
         latency 4, 2 pipes: 4 vectors up to weight 8, 2 up to weight 16, else 1
     """
@@ -110,10 +110,10 @@ def best_register_tile(
         loads and a broadcast fit in registers; a step takes (12 additions + 8 loads) / 2 pipes = 10
         cycles for 12 vectors of results
 
-    Each sum waits for itself, so a tile must have enough of them to fill the pipes meanwhile; and
-    a larger tile shares each load among more sums. Counted with it are the rows that remain after
-    full tiles, if `max_row_count` tells how many rows there are. ``sums_per_element``: how many
-    sums the loop has for one element of the result. `jam` takes the rows, `block_cache` both.
+    Each addition to a sum waits for the one before, so a tile must have enough sums to fill the
+    pipes meanwhile; and a larger tile shares each load among more sums. If `max_row_count` tells
+    how many rows there are, the cost includes the rows that remain after full tiles.
+    ``sums_per_element``: how many sums the loop has for one element of the result.
     """
     return register_tiles(machine, sums_per_element, max_row_count)[0]
 
@@ -142,8 +142,8 @@ def _tiles(
 
 
 def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element: int) -> float:
-    """Cycles of one step of a tile's sums: its additions and loads, spread over the pipes; or, if
-    that is less, the latency of the addition for which the next step waits.
+    """Cycles of one step of a tile's sums: those in which the pipes issue its additions and loads,
+    but at least the latency of an addition, for which the next step waits.
     """
     return max(
         (rows * vectors * sums_per_element + rows + vectors) / machine.pipes, machine.latency

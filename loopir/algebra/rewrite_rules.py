@@ -106,7 +106,7 @@ def combine_offsets(e: Call) -> Expr | None:
 
 
 def _offset(e: Expr, dtype: str) -> tuple[Expr, int]:
-    """``(x, c)`` where `e` is ``x + c`` or ``x - -c``; else ``(e, 0)``."""
+    """``(x, c)`` for ``x + c``, ``(x, -c)`` for ``x - c``, with a constant c; else ``(e, 0)``."""
     match e:
         case Call(op="add" | "sub" as op, args=(x, Const(value=c))) if e.dtype == dtype:
             return x, int(c) if op == "add" else -int(c)

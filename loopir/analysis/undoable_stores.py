@@ -23,8 +23,8 @@ def may_stop(loop: Node, kernel: Kernel) -> bool:
 
 
 def stores_to_undo(loop: Splittable, kernel: Kernel) -> tuple[Store, ...]:
-    """The stores of `loop` to parameters of `kernel`; in a vector loop, lane k stores the element
-    of the subscripts for the iteration that is k further.
+    """The stores of `loop` to parameters of `kernel`. The subscripts of a vector store are those of
+    its first lane; lane k stores the element that they have k iterations later.
     """
     parameters = {p.name for p in kernel.params}
     return tuple(n for n in walk(loop) if isinstance(n, Store) and n.array in parameters)
@@ -43,8 +43,8 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if x[i] > 0: out[i] = …             an obstacle: the store may not be made
         h[i // 2] = h[i // 2] + 1           an obstacle: several iterations add to one element
 
-    Nor may the loop end early or run backwards. Assumes that `parallel_obstacle` found none: no two
-    iterations touch one of these elements, but for such additions.
+    Nor may the loop end early or run backwards. Assumes that `parallel_obstacle` has found no
+    obstacle: apart from such additions, no element is touched by two iterations.
     """
     if isinstance(loop, PredLoop):
         return "it may raise, and stores under a condition"

@@ -175,10 +175,9 @@ def _under_same_branches(
     steps: Mapping[str, Expr],
     fresh_name: NameMaker,
 ) -> tuple[StatementTuple, Mapping[str, Expr]]:
-    """`inner` under the branches around `append` in `block`, with the code that it depends on.
-
-    Returns it with the values of accumulators at the end of the block, given their `steps` in
-    `inner`.
+    """`inner` under the branches that stand around `append` in `block`, after the statements of
+    `block` that it depends on; and the values that accumulators have after that code, by name.
+    `steps`: their values after `inner`. Where the branch is not taken they keep their value.
     """
     position, s = next((k, s) for k, s in enumerate(block) if any(n is append for n in walk(s)))
     if isinstance(s, If):

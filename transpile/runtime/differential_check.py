@@ -70,13 +70,13 @@ functions differ in the last bits (ULP). 0 for floats of other sizes, which no k
 
 
 def run_and_compare(function: FunctionType, values: Arguments, chosen: Callable[..., Any]) -> Any:
-    """The result of a call by `chosen`, what would have served it, compared with Python: the
-    original runs first, on copies of the arguments. `Dispatcher._select_verified_callee` calls this
-    for the share of calls that ``verify=`` asks for.
+    """Calls `chosen`, the callee that the dispatcher selected, compares it with Python, and returns
+    its result. The original runs first, on copies of the arguments.
+    `Dispatcher._select_verified_callee` calls this for the share of calls that ``verify=`` selects.
 
     Raises FuseError (VERIFY_MISMATCH) where the results, or the arguments afterwards, differ by
-    more than rounding (`same_results`). Not compared is a call with arrays that overlap, which
-    cannot be copied separately, and one in which the original raises: `chosen` raises the same.
+    more than rounding (`same_results`). A call is not compared if arguments cannot be copied one by
+    one, as arrays that overlap (`copy_arguments`), or if the original raises.
     """
     code, copies = function.__code__, copy_arguments(values)
     if copies is None:

@@ -56,14 +56,14 @@ def total_stats(stats: list[Stats]) -> Stats:
 
 @record(frozen=True, slots=True)
 class RegionRole:
-    """What is known of an outlined region from the function that it is cut out of. Of a function
-    that is no region nothing holds.
+    """What is known of an outlined region from the function that it is cut out of. For a function
+    that is no region all fields are False.
     """
 
     is_in_loop: bool = False
     """A loop that stays Python calls it, or calls a region that it is in."""
     can_be_python: bool = False
-    """Its compiled code has Python's bits, for arguments of any types and sizes."""
+    """Its compiled code gives the same bits as Python, for arguments of any types and sizes."""
     is_selected_with_caller: bool = False
     """A function around it is run either with all its regions or as Python
     (`outlined_selection`), so that no region of it need be dropped.
@@ -120,7 +120,7 @@ class OutlinedRegion:
     fused: FusedRegion
     types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
     loops: tuple[Span, ...]  # the loops in it
-    run: tuple[ast.stmt, ...]  # its statements, in the refused function
+    run: tuple[ast.stmt, ...]  # the consecutive statements of the refused function that it is
 
     @property
     def latest(self) -> tuple[ArgType, ...] | None:
@@ -139,7 +139,7 @@ class OutlinedFunction:
     dropped: frozenset[str] = frozenset()
     """The helpers of regions that Python runs faster: they are part of `function` again."""
     too_short: tuple[ast.stmt, ...] = ()
-    """Loops that would be regions, but do less than a call of compiled code takes time for."""
+    """Loops that would be regions, but take less time as Python than a call of compiled code."""
     calling_tree: ast.FunctionDef | None = None  # of `function`, if that has more than `tree`
     cells: Mapping[str, CellType] = field(default_factory=dict)  # of `function`, by their names
     in_place: frozenset[str] = frozenset()

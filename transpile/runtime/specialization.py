@@ -54,9 +54,9 @@ SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER,
 """Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 MAX_VARIANTS = 8
-"""How many variants of a signature are kept; and how many it gets besides the first, however few
-calls they serve, before it is left to Python. Each `_CALLS_PER_REBUILD` compiled calls allow one
-more, up to `_MAX_REBUILDS`.
+"""Two limits of a signature: the latest so many variants are kept; and so many, besides the first,
+are compiled whether or not they serve many calls. Each `_CALLS_PER_REBUILD` calls of compiled code
+allow one more, up to `_MAX_REBUILDS`; beyond that Python runs the function.
 """
 
 _CALLS_PER_REBUILD = 100
@@ -92,8 +92,8 @@ class Specialization:
 
     types: tuple[ArgType, ...]
     empty_at_first: tuple[int, ...] = ()
-    """The places of the arguments that were empty lists in the first call: their types
-    say that the items are floats."""
+    """The positions of the arguments that were empty lists in the first call: as there was no item,
+    their types say that the items are floats."""
     variants: list[Variant] = field(default_factory=list)
     """The latest last; several if a global name was rebound."""
     rejection: Rejection | None = None

@@ -205,9 +205,9 @@ def _memory_type(dtype: type, count: int) -> tuple[Any, np.dtype]:
 
 @cache
 def _state_offset(name: str) -> int:
-    """The offset of the state in a bit generator of the family `name`. NumPy tells the address of
-    each one's state, but takes 17 µs for a new one; `_layout_verified` tests that the offset is
-    that of others, too.
+    """The offset of the state in the object of a bit generator of the family `name`. It is computed
+    once, from the address that NumPy gives, as asking for that takes 17 µs for each new generator;
+    `_layout_verified` tests that it is valid for other generators, too.
     """
     bit_generator = _bit_generator(_fresh_generator(name))
     address: int = bit_generator.ctypes.state_address

@@ -59,7 +59,7 @@ class Intervals:
         return bounds if bounds and is_within(bounds, (-limit, limit)) else None
 
     def _of(self, e: Expr) -> Bounds:
-        """The interval of `e`: of a name that in ``names``, else by its operation."""
+        """The interval of `e`: that in ``names`` of a name that is there, else by its operation."""
         of_name = self.names.get(e.name) if isinstance(e, Var) else None
         return of_name or expression_bounds(e, self.of)
 
@@ -74,10 +74,10 @@ def expression_bounds(
         a + b    two i64s of which nothing is known →    all i64s, since the sum may wrap around
         x.shape[0]                                  →    0 … 2**47 (`LENGTH`)
 
-    A result that may leave its dtype wraps around, so it may be any number of the dtype. Not for
-    operations in ``unbounded``: their results are Python's integers, of which the caller proves or
-    checks that they fit (lowering). Then the interval is that of the exact result. A float that is
-    converted, a load, and an operation without a row may be any number of the dtype, too.
+    A result that may leave its dtype wraps around, so it may be any number of the dtype; so may a
+    converted float, a load, and the result of an operation without a row. For operations in
+    ``unbounded`` the interval is that of the exact result, which may exceed the dtype: lowering,
+    which passes it, proves or checks afterwards that Python's integers fit.
     """
     limits = dtype_bounds(e.dtype)
     match e:

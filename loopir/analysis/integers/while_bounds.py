@@ -40,12 +40,12 @@ def _join_bounds(*bounds: GrowthBound) -> GrowthBound:
 class WhileBounds:
     """Bounds of the integers in a vector `loop`, and of the trip count of the loop `inner` in it.
 
-    ``outside``: names bound anywhere in `loop`; ``values``: definitions of assigned names;
-    ``bounds``: of accumulators, memoised.
+    ``bound_in_loop``: the names that `loop` binds, so that all others are loop-invariant;
+    ``values``: definitions of assigned names; ``bounds``: of accumulators, memoised.
     """
 
     def __init__(self, loop: VecLoop, inner: While) -> None:
-        self.outside = bound_names(loop)
+        self.bound_in_loop = bound_names(loop)
         self.inner = inner
         self.accs = {a.name: a for a in inner.accs}
         self.values = {n.name: n.value for n in walk(loop) if isinstance(n, Assign)}
@@ -118,7 +118,9 @@ class WhileBounds:
             tests = implied_terms(flag.step, True, self.values.get) if flag else ()
             for test in (t for t, is_true in tests if is_true):
                 match test:
-                    case Call("lt" | "le" as op, (k, end)) if not names_read(end) & self.outside:
+                    case Call("lt" | "le" as op, (k, end)) if (
+                        not names_read(end) & self.bound_in_loop
+                    ):
                         start = self._counted_from(k)
                         if start is not None:
                             limit = index_const(start + trips - (op == "le"))

@@ -64,6 +64,7 @@ _ARITHMETIC_CALLS: tuple[object, ...] = (
 )
 """Functions of numbers that raise ValueError or OverflowError, and nothing else."""
 
+
 class ExceptionRisks:
     """Finds the risks of statements and expressions. Methods raise Unsupported where a risk is not
     known and a handler may catch the exception.
@@ -75,8 +76,8 @@ class ExceptionRisks:
         self.cx, self.is_caught = cx, is_caught
 
     def of_any(self, s: ast.stmt) -> Iterator[Risk]:
-        """As `of_statement`, also for loops, whose range or condition must have no risk that is
-        caught.
+        """As `of_statement`, also for loops. A loop has no risks; but it raises Unsupported if its
+        range or condition has a risk that a handler catches.
         """
         match s:
             case ast.For(iter=ast.Call(func=func, args=args, keywords=[])) if any(

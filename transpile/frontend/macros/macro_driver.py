@@ -30,7 +30,7 @@ _TERMINATORS = ast.Return, ast.Raise, ast.Break, ast.Continue
 class MacroDriver:
     """Applies macros to the statements of one function, in order, to a fixpoint.
 
-    ``cx.facts.known`` always holds before the statement at hand.
+    ``cx.facts.known`` are the facts that hold before the statement that is being expanded.
     """
 
     def __init__(self, macros: Sequence[Macro], cx: Context) -> None:
@@ -40,8 +40,8 @@ class MacroDriver:
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` expanded, up to the first one after which no other runs: type tests that are
-        decided leave such code behind.
+        """`statements` expanded, without those that are unreachable: what stands after a
+        ``return``, ``raise``, ``break`` or ``continue``, as where the types decide a test.
         """
         out: list[ast.stmt] = []
         for s in statements:
@@ -117,7 +117,7 @@ class MacroDriver:
             case ast.For() | ast.AsyncFor() | ast.While():
                 before = dict(facts.known)
                 enter_loop(facts, s)
-                with loop_iteration(facts, ) as at_breaks:
+                with loop_iteration(facts) as at_breaks:
                     s.body = self._nested(s.body)
                 facts.known = join_environments(before, facts.known)
                 s.orelse = self.block(s.orelse)

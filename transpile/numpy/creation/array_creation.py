@@ -32,13 +32,15 @@ _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 """Functions that make an array of a shape: ``np.zeros``, ``np.full_like`` …"""
 
 _EMPTY = functions_where(lambda row: row.fill == "nothing")
-"""Those that leave it uninitialised."""
+"""Those of `_ALLOCATORS` that leave the array uninitialised."""
 
 _BLANK_FUNCTIONS = functions_where(lambda row: row.fill in ("nothing", "zeros"))
-"""Those that need no stores where the memory is new."""
+"""Those of `_ALLOCATORS` that need no stores if the memory is new: it is all zeros, or may be
+anything.
+"""
 
 _LIKE = functions_where(lambda row: row.fill in ALLOCATING and row.rank == "like")
-"""Those whose first argument is an array of the shape."""
+"""Those of `_ALLOCATORS` whose first argument is an array that has the shape."""
 
 _FILL_VALUES: dict[str, float] = {"zeros": 0, "ones": 1}
 """The initial elements by the column ``fill``; for others they are an argument, or undefined."""

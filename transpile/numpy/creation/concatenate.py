@@ -152,7 +152,9 @@ def _with_axis(part: View, axis: int) -> View:
 def _copy_part(
     name: str, part: View, axis: int, start: ast.expr, in_f: bool, cx: Context
 ) -> list[ast.stmt]:
-    """Loops that copy `part` into the array `name`, from position `start` of the axis on."""
+    """Loops that copy `part` into the array `name`, from position `start` of the axis on. ``in_f``:
+    the array is in Fortran order, and so are the loops.
+    """
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place = [add_ints(i, start, cx) if k == axis else i for k, i in enumerate(at)]
         target = element_at(ast.Name(name, ast.Load()), place, cx)

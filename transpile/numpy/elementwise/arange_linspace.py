@@ -75,8 +75,8 @@ def _linspace(arguments: dict[str, ast.expr], cx: Context) -> View:
     """The view of linspace, with the rounding of NumPy: the step is computed first, then
     ``i * step + start``; with the endpoint, the last element is `stop`.
 
-    Checks that there are two points or more (one, without the endpoint) and that the step is not
-    zero, for then NumPy uses another formula.
+    NumPy uses other formulas for fewer than two points (with `endpoint` False: fewer than one), and
+    for a step of zero. Checks leave such calls to Python.
     """
     num, closed = arguments["num"], getattr(arguments["endpoint"], "value", False)
     start, stop = (

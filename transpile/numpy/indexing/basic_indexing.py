@@ -208,9 +208,10 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     - a slice with computed bounds or another step than 1 and -1: computed before the statement;
     - ints, simple slices and new axes: a view of this module.
 
-    An index is out of range in the last case: constants are checked; leading ints are read as a row
-    before the loop, which raises; for other ints the result is checked to have elements, so that
-    the loop reads some and raises.
+    NumPy raises for an index that is out of range, even if no element is read. So in the last case
+    constants are checked by a guard; leading ints are read as a row before the loop, which raises;
+    for other ints a guard requires that the result has elements: then the loop reads one, and
+    raises.
     """
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     items = [ast.Constant(None) if is_new_axis(cx.facts, i) else i for i in items]

@@ -180,7 +180,8 @@ def _imports(code: CodeType) -> bool:
 
 def _identity_of_value(value: object) -> tuple[str, ...]:
     """What of `value` a decision of the compiler may depend on, besides the file in which it is
-    defined: a number or str itself, of an array dtype, rank and layout, of others the name.
+    defined: its class, and the value of a number or str; dtype, rank and layout of an array; the
+    module and the name of anything else.
     """
     kind = type(value).__qualname__
     match value:
