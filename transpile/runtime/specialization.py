@@ -54,9 +54,9 @@ SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER,
 """Codes of rejections that are the same for every call signature that is not compiled yet."""
 
 MAX_VARIANTS = 8
-"""Two limits of a signature: the latest so many variants are kept; and so many, besides the first,
-are compiled whether or not they serve many calls. Each `_CALLS_PER_REBUILD` calls of compiled code
-allow one more, up to `_MAX_REBUILDS`; beyond that Python runs the function.
+"""The number of variants of a signature that are kept, the latest ones; and the number that may be
+compiled besides the first, however few calls they serve. Each `_CALLS_PER_REBUILD` calls of
+compiled code allow one more, up to `_MAX_REBUILDS`; beyond that Python runs the function.
 """
 
 _CALLS_PER_REBUILD = 100
