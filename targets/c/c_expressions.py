@@ -122,8 +122,8 @@ def expr(e: ir.Expr, s: Scope) -> str:
 
 
 def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """Operands that a C compiler need not evaluate if it knows the others, unless their flags
-    matter.
+    """The operands that a C compiler may leave out, since the others may decide the value. It does
+    not know that floating-point flags count; so `expr` forces those of them that may raise one.
     """
     if op == "select":
         return args[:1]

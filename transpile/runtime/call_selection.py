@@ -72,16 +72,17 @@ nanoseconds, whose trial may take some five times as long.
 """
 
 _KERNEL_SHARE_OF_TABLES = 2
-"""As ``_KERNEL_SHARE``, of a call that makes a dict or a set of a hash table, in less than
-``_LONGEST_CALL`` nanoseconds: of what such a kernel does Python takes some ten times as long, not
-hundred; and an object for each item is what takes most of such a call, and of Python's.
+"""As ``_KERNEL_SHARE``, for a call of less than ``_LONGEST_CALL`` nanoseconds that makes a dict or
+a set of a hash table. Python takes some ten times as long as such a kernel, not a hundred times;
+and most of the time both ways is spent on making an object for each item.
 """
 
 _CONVERSION = 10
 """Nanoseconds that the conversion of an item of a list takes at least."""
 
 _SHORT_CALL = 250
-"""Nanoseconds of a compiled call that is short enough for smaller calls too, whatever Python takes.
+"""Nanoseconds: if a compiled call takes no longer, compiled code serves all smaller calls, too, and
+the decision is not looked at again, whatever time Python takes.
 """
 
 _FORWARDING_COST = 60
@@ -98,17 +99,19 @@ its statements stand in place of a call: the arguments, the call and the tuple o
 """
 
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
-"""How many calls are served before another look: at first, and at most."""
+"""How many calls are served before they are timed again (another *look*): at first, and at most."""
 
 _CLEARLY, _ALLOWANCE_OF_CLOSE = 2, 1 << 11
-"""Compiled code that is faster by less than this factor is looked at again while no more calls are
-served in between: other work on the machine may have slowed the few calls of Python's trial.
+"""If compiled code was chosen, but is faster by less than the factor ``_CLEARLY``, the calls are
+timed again, until there are more than ``_ALLOWANCE_OF_CLOSE`` calls between two looks: other work
+on the machine may have slowed the few calls of Python's trial.
 """
 
 _SERIES, _FAR, _LONGEST_IN_SERIES = 10, 4, 200_000
-"""How many calls a series has: Python 3.11 makes the bytecode of a function faster from the eighth
-call on. There is none of a call that takes more than ``_FAR`` times as long as a compiled one, or
-more than ``_LONGEST_IN_SERIES`` nanoseconds.
+"""``_SERIES``: how many calls a series has, more than the eight after which Python 3.11 makes the
+bytecode of a function faster. Calls are not timed in a series if one of them takes more than
+``_LONGEST_IN_SERIES`` nanoseconds; calls of Python also if one takes more than ``_FAR`` times as
+long as a compiled one.
 """
 
 _NEVER = np.iinfo(np.int64).max
