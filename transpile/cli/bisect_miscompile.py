@@ -114,7 +114,8 @@ def find_difference(
 
 
 def _may_differ(form: str, before: Compilation, after: Compilation) -> bool:
-    """Whether the program after a stage is another than before it, and can be run."""
+    """Whether a stage whose result has the form `form` has made another program, which can be run.
+    """
     if form in (pipeline.PYTHON, pipeline.CORE_PYTHON):
         return after.tree is not before.tree
     if form in (pipeline.LOOP_IR, pipeline.VECTOR_IR):
@@ -195,7 +196,9 @@ class _Search:
         return _kernel_function(self.call.function, plan, state.kernel)
 
     def _test_native(self, state: Compilation, name: str) -> Difference | None:
-        """The same of compiled code, which runs in a process of its own."""
+        """How the compiled code of `state` differs from Python. It runs in a process of its own, as
+        it may crash.
+        """
         call = self.call
 
         def work() -> Difference | None:
@@ -281,7 +284,9 @@ class _Search:
         )
 
     def _wrong_code(self, difference: Difference, after: Compilation) -> Finding:
-        """Native code is wrong and the IR that it was made of is not."""
+        """The finding where native code is wrong, and the IR that it was made of is not: the
+        hand-written kernel, the C compiler or else the C printer.
+        """
         assert after.target is not None
         stage, remark = "emit", ""
         forms = pipeline.TARGET_IR, pipeline.C_TEXT

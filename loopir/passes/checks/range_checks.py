@@ -213,8 +213,9 @@ def _known_false(
 def _split_on_least(
     loop: Loop, tests: frozenset[Expr], least: Var, fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """An end that is the loop's if `least` >= 0 and 0 otherwise, the loop up to it without `tests`,
-    and the loop from it on.
+    """`loop` as two loops, which are split at a new name. If `least` >= 0 that is the end of the
+    loop, so that all iterations run in the first loop, which is without `tests`; else it is 0, and
+    they run in the second one, which is `loop` as it was.
     """
     assert isinstance(loop.range, Interval)
     test_free_end = Var(fresh.name("plain"), INDEX)
