@@ -9,6 +9,7 @@ The queries are memoised in each node, since most nodes survive many passes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -53,6 +54,7 @@ from .nodes import (
 __all__ = [
     "FreshNames", "bound_names", "expand_names", "names_read", "multiply_bound_names",
     "own_bindings", "rename_names", "substitute_bounded", "substitute",
+    "values_assigned_once",
 ]
 
 
@@ -169,6 +171,13 @@ def names_read(*code: Node | None) -> frozenset[str]:
     if len(code) == 1 and code[0] is not None:
         return _bound_and_used(code[0])[1]
     return _union_of([], [_bound_and_used(part)[1] for part in code if part is not None])
+
+
+def values_assigned_once(code: Node) -> dict[str, Expr]:
+    """The values of the names that `code` assigns exactly once."""
+    assigns = [n for n in walk(code) if isinstance(n, Assign)]
+    counts = Counter(n.name for n in assigns)
+    return {n.name: n.value for n in assigns if counts[n.name] == 1}
 
 
 def multiply_bound_names(code: Node) -> frozenset[str]:

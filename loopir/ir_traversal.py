@@ -17,6 +17,7 @@ from .nodes import (
     Break,
     Call,
     Expr,
+    If,
     Interval,
     Kernel,
     Loop,
@@ -31,8 +32,8 @@ from .nodes import (
 __all__ = [
     "EXPRESSIONS", "N", "advanced_accums", "bottom_up", "children", "contains", "contains_nest",
     "counted_range", "has_early_exit", "is_innermost", "kernel_header", "map_children",
-    "memoized_by", "memoized_per_node", "ops_within", "range_bounds", "source_line", "tree_depth",
-    "walk", "walk_statements",
+    "memoized_by", "memoized_per_node", "ops_within", "outermost_loops", "range_bounds",
+    "source_line", "tree_depth", "walk", "walk_statements",
 ]
 
 N = TypeVar("N", bound=Node)
@@ -320,3 +321,12 @@ def range_bounds(r: Range) -> tuple[Expr, Expr]:
     match r:
         case Interval(first, last) | RangeDesc(first, last):
             return first, last
+
+
+def outermost_loops(n: Node) -> Iterator[Loop]:
+    """The scalar loops in `n`, also in branches, that are in no other loop in `n`."""
+    for child in children(n):
+        if isinstance(child, Loop):
+            yield child
+        elif isinstance(child, If):
+            yield from outermost_loops(child)

@@ -18,13 +18,13 @@ Upper bounds of trip counts (`constant_max_trips`, `max_trips`) are here, too, f
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from math import prod
 
 from ..dtypes import DTYPES, INDEX
-from ..ir_traversal import children, memoized_per_node, walk
+from ..ir_names import values_assigned_once
+from ..ir_traversal import children, memoized_per_node
 from ..lazy_dataclass import record, replace
 from ..nodes import (
     Append,
@@ -72,10 +72,8 @@ __all__ = [
 @memoized_per_node
 def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
     """The values of the index names that `kernel` assigns exactly once."""
-    assigns = [n for n in walk(kernel) if isinstance(n, Assign)]
-    assignment_counts = Counter(n.name for n in assigns)
-    once = (n for n in assigns if assignment_counts[n.name] == 1)
-    return {n.name: n.value for n in once if n.value.dtype == INDEX}
+    values = values_assigned_once(kernel)
+    return {name: value for name, value in values.items() if value.dtype == INDEX}
 
 
 def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | None:

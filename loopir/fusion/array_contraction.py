@@ -44,7 +44,7 @@ from ..passes.canonical.simplify import simplify
 from ..passes.loops.unroll import unroll
 from .filter_fusion import count_appends
 
-__all__ = ["scalarize_arrays", "contract_arrays", "loaded_arrays"]
+__all__ = ["scalarize_arrays", "contract_arrays"]
 
 MAX_ELEMENTS = 16
 """Limit on the elements of a scalarised array: each may need a vector register."""
@@ -247,11 +247,6 @@ class _Scalarizer:
         return value
 
 
-def loaded_arrays(kernel: Kernel) -> frozenset[str]:
-    """The arrays that `kernel` loads from."""
-    return arrays_read((kernel,))
-
-
 def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
     """Remove stores to those `temporaries` that nothing loads any more. Returns the kernel, and the
     names of the arrays that it no longer takes: an array whose length is still read stays a
@@ -266,7 +261,7 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
             t[i] = t_here             →        out[i] = t_here + 1.0
             out[i] = t_here + 1.0
     """
-    loaded = loaded_arrays(kernel)
+    loaded = arrays_read((kernel,))
     # of an append that nobody loads, the count may still be needed: the length of the list
     kernel = count_appends(kernel, frozenset(temporaries) - loaded)
     statements = walk_statements(kernel)

@@ -23,13 +23,14 @@ from typing import Any
 
 from ..analysis.access import accesses
 from ..analysis.dependence import may_alias
+from ..analysis.mod_ref import arrays_read
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import bottom_up, contains, contains_nest, walk_statements
 from ..lazy_dataclass import record, replace
 from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, Stmt, Var, While
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
-from .array_contraction import contract_arrays, loaded_arrays
+from .array_contraction import contract_arrays
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
 from .fusion_legality import (
@@ -96,7 +97,7 @@ def fuse_kernel(
     if body == kernel.body:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
     fused = replace(fuser.kernel, body=body)
-    no_longer_loaded = (temporaries & loaded_arrays(kernel)) - loaded_arrays(fused)
+    no_longer_loaded = (temporaries & arrays_read((kernel,))) - arrays_read((fused,))
     fused, contracted = contract_arrays(fused, no_longer_loaded)
     return Fusion(
         kernel=fused,

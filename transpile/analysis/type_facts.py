@@ -113,6 +113,11 @@ class Fact(NamedTuple):
         return self.types == INT_TYPES
 
     @property
+    def is_bool(self) -> bool:
+        """Whether it is a bool or an array of bools on every path."""
+        return {t.dtype for t in self.types} == {"bool"}
+
+    @property
     def is_integral(self) -> bool:
         """Whether it is on every path an integer of Python or NumPy, or an array of integers, as
         an index may be; bools are none.

@@ -11,9 +11,9 @@ from ...analysis.integers.affine import affine_form
 from ...analysis.loop_reductions import reduction_of
 from ...dtypes import INDEX
 from ...ir_names import FreshNames
-from ...ir_traversal import children, is_innermost, range_bounds, walk_statements
+from ...ir_traversal import is_innermost, outermost_loops, range_bounds, walk_statements
 from ...lazy_dataclass import replace
-from ...nodes import Call, Expr, If, Interval, Kernel, Loop, Node, Stmt
+from ...nodes import Call, Expr, Interval, Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
 from ..vector.vectorize_legality import vectorization_obstacle
 
@@ -78,7 +78,7 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
     """The folds directly in `loop` that read elements which its other iterations store."""
-    folds = [n for n in _outermost_loops(loop) if _is_float_sum_loop(n, kernel)]
+    folds = [n for n in outermost_loops(loop) if _is_float_sum_loop(n, kernel)]
     if not folds:
         return
     carried = [d for d in dependences(loop, kernel) if d.distance != 0]
@@ -87,15 +87,6 @@ def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
         pairs = [(a, b) if a.is_write else (b, a) for a, b in ends]
         if any(fold.var in read.loops and fold.var not in store.loops for store, read in pairs):
             yield fold
-
-
-def _outermost_loops(n: Node) -> Iterator[Loop]:
-    """The loops in `n` that are in no other loop in `n`."""
-    for child in children(n):
-        if isinstance(child, Loop):
-            yield child
-        elif isinstance(child, If):
-            yield from _outermost_loops(child)
 
 
 def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:

@@ -6,13 +6,13 @@ kernel with neither always has Python's bits, so that Python may serve any of it
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from ...analysis.integers.affine import affine_form
 from ...dtypes import DTYPES, INDEX
+from ...ir_names import values_assigned_once
 from ...ir_traversal import children, walk
-from ...nodes import Assign, Call, Const, Dim, Expr, HReduce, If, Kernel, Loop, Node, Prefix, Var
+from ...nodes import Call, Const, Dim, Expr, HReduce, If, Kernel, Loop, Node, Prefix, Var
 from ...op_table import OPS
 from .vectorize import is_short_fold
 
@@ -35,17 +35,10 @@ def exact_up_to(
         return None
     if any(_is_inexact(n, libm) for n in _without_long_folds(kernel)):
         return -1
-    definitions = _definitions(kernel)
+    definitions = values_assigned_once(kernel)
     conditions = [n.cond for n in walk(kernel) if isinstance(n, If) and _is_fold_version(n)]
     size = min(_largest_size(c, counted, definitions) for c in conditions)
     return size if size < _ALL else None
-
-
-def _definitions(kernel: Kernel) -> Mapping[str, Expr]:
-    """The values of the names that `kernel` assigns exactly once."""
-    assigns = [n for n in walk(kernel) if isinstance(n, Assign)]
-    counts = Counter(n.name for n in assigns)
-    return {n.name: n.value for n in assigns if counts[n.name] == 1}
 
 
 _ALL = 1 << 62

@@ -26,7 +26,14 @@ from ...analysis.signed_zeros import zero_sign_unobserved
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES
 from ...ir_names import FreshNames, expand_names
-from ...ir_traversal import advanced_accums, contains, counted_range, is_innermost, walk
+from ...ir_traversal import (
+    advanced_accums,
+    contains,
+    counted_range,
+    is_innermost,
+    outermost_loops,
+    walk,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -39,7 +46,6 @@ from ...nodes import (
     Dim,
     Expr,
     HReduce,
-    If,
     Kernel,
     Load,
     Loop,
@@ -206,17 +212,6 @@ def reorders_floats(loop: Loop) -> bool:
     )
 
 
-def _loops_alone(kernel: Kernel) -> Iterator[Loop]:
-    """The loops of `kernel` that are in no other loop."""
-    blocks = [kernel.body]
-    for block in blocks:
-        for s in block:
-            if isinstance(s, Loop):
-                yield s
-            elif isinstance(s, If):
-                blocks += [s.then, s.orelse]
-
-
 GROUP_BYTES = 256
 """Bytes of a group, the partial results of one reduction. It has this many bytes divided by the
 size of the widest value in the body of the loop as lanes (not of the accumulator: all accumulators
@@ -268,7 +263,7 @@ def vectorize(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         zero_sign_unobserved(kernel) if contains(kernel, Accum) else frozenset(),
     )
     memory = AliasInfo(kernel)
-    short = {id(s) for s in _loops_alone(kernel) if reassociate and is_short_fold(s)}
+    short = {id(s) for s in outermost_loops(kernel) if reassociate and is_short_fold(s)}
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` as a vector loop if it is legal; else `s`."""
@@ -304,7 +299,7 @@ def loops_left_scalar(
     loops = [n for n in walk(kernel) if isinstance(n, Loop) and id(n) not in inside_vectors]
     scalar = [n for n in loops if is_innermost(n) and search_condition(n) is None]
     flattened = ((n, flatten_loop(n, kernel, fresh) or n) for n in scalar)
-    short = {id(n) for n in _loops_alone(kernel) if reassociate and is_short_fold(n)}
+    short = {id(n) for n in outermost_loops(kernel) if reassociate and is_short_fold(n)}
     obstacles = (
         (n, vectorization_obstacle(flat, kernel, reassociate=reassociate)
          or (_short_fold_obstacle(n) if id(n) in short else None))

@@ -275,7 +275,7 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
             cx.mark_steps()  # NumPy takes reciprocals
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
         name = _power(operands[0], operands[1].value, cx)
-    if name == "invert" and _all_bool(operands[0], cx):
+    if name == "invert" and cx.fact(operands[0]).is_bool:
         name = "logical_not"
     return cx.expr(f"NP.{name}", NP=cx.numpy)
 
@@ -310,7 +310,7 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
     signature.
     """
     match e:
-        case ast.BinOp(left=left, op=ast.Pow()) if _all_bool(left, cx):
+        case ast.BinOp(left=left, op=ast.Pow()) if cx.fact(left).is_bool:
             return None  # the result's dtype depends on the exponent
         case ast.BinOp(left=left, op=ast.Pow(), right=right) if _is_unknown_power(left, right, cx):
             return None  # NumPy replaces some powers of complex numbers
@@ -355,9 +355,3 @@ def _all_complex(e: ast.expr, cx: Context) -> bool:
     """Whether `e` is surely complex, or an array of complex numbers."""
     types = cx.fact(e).types
     return bool(types) and all(t.dtype in PARTS for t in types)
-
-
-def _all_bool(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is surely a bool or an array of bools."""
-    types = cx.fact(e).types
-    return bool(types) and all(t.dtype == "bool" for t in types)

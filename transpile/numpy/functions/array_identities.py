@@ -388,17 +388,12 @@ def _diff_of_order(node: ast.Call, x: ast.expr, cx: Context) -> ast.expr | None:
     if not -rank <= axis < rank:
         return None
     for _ in range(order):
-        function = "not_equal" if _is_bool(x, cx) else "subtract"
+        function = "not_equal" if cx.fact(x).is_bool else "subtract"
         x = bind_operand(x, cx)
         leading = ":, " * (axis % rank)
         text = f"NP.{function}(X[{leading}1:], X[{leading}:-1])"
         x = cx.expr(text, NP=cx.numpy, X=x)
     return x
-
-
-def _is_bool(x: ast.expr, cx: Context) -> bool:
-    """Whether `x` is surely a bool or an array of bools."""
-    return {t.dtype for t in cx.fact(x).types} == {"bool"}
 
 
 def _trace(node: ast.expr, x: ast.expr, cx: Context) -> ast.expr | None:
