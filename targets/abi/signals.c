@@ -2,7 +2,7 @@
 /* The clock of a loop that polls. `read`: the ticks at its last look, 0 before the first; `asked`: those when Python was asked last;
  * `turns`: how many iterations the loop makes before its next look. */
 typedef struct { int64_t read, asked, turns; } tp_clock;
-enum { MOST_TURNS = 4096 };
+enum { MOST_TURNS = 1024 };
 
 /* Functions of Python's C API, whose addresses `tp_bind_signals` stores. */
 static struct {
@@ -52,24 +52,47 @@ void tp_bind_signals(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof signals / sizeof *addresses; i++) ((uintptr_t *)&signals)[i] = addresses[i];
 }
 
+/* When each thread has last asked Python, or looked first since long; threads with the same slot forget each other's time. */
+static struct { int64_t thread, asked; } recent[16];
+#define PEEK(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define POKE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+/* A number of this thread; 0: unknown. */
+GENERAL static int64_t this_thread(void)
+{
+    int64_t number = 0;
+#if defined(__x86_64__) && defined(__linux__)
+    __asm__("movq %%fs:0, %0" : "=r"(number));
+#elif defined(__aarch64__) && defined(__linux__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(number));
+#endif
+    return number;
+}
+
+/* Notes in `c` when Python was asked last. A clock that looks first may be a new one of a loop that is run again and again, as those
+ * of the functions of parallel loops are: so it goes on from the time of the thread, unless that is long ago. */
+GENERAL static void set_asked(tp_clock *c, int64_t now, int is_first)
+{
+    int64_t thread = this_thread(), slot = thread >> 12 & 15;
+    int is_recent = is_first && thread && PEEK(&recent[slot].thread) == thread && now - PEEK(&recent[slot].asked) < TICKS(200);
+    c->asked = is_recent ? PEEK(&recent[slot].asked) : now;
+    POKE(&recent[slot].thread, thread), POKE(&recent[slot].asked, c->asked);
+}
+
 /* Whether Python need not be asked now: to ask takes the GIL, so it is done at most every 50 ms. A loop calls this (by `tp_goes_on`)
  * after each `turns` of its iterations; this is a look at the clock, which should come every 4 to 16 ms. So it sets how many
  * iterations the loop makes before the next look: eight times as many if the last ones took less than a quarter of a millisecond,
- * twice as many if less than 4 ms, half as many if more than 16 ms, a sixteenth if more than 160 ms. The first look cannot tell the
- * time: where it came after few iterations, since each may take long, the next one comes after one more. */
+ * twice as many if less than 4 ms, half as many if more than 16 ms, a sixteenth if more than 160 ms. */
 GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
     int64_t now = ticks(), since = c->read ? now - c->read : 0;
-    if (!c->read) {
-        c->asked = now;
-        if (c->turns < 8) c->turns = 1;
-    }
+    if (!c->read) set_asked(c, now, 1);
     c->read = now;
     if (since && since < TICKS(4) && c->turns < MOST_TURNS) c->turns *= since < TICKS(1) / 4 && c->turns < MOST_TURNS / 8 ? 8 : 2;
     if (since > TICKS(16) && c->turns > 1) c->turns = since > TICKS(160) && c->turns > 16 ? c->turns / 16 : c->turns / 2;
     if (now - c->asked < TICKS(50)) return 1;
-    c->asked = now;
+    set_asked(c, now, 0);
     return 0;
 }
 

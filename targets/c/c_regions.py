@@ -42,7 +42,7 @@ from ..region_costs import FIRST_RATE
 from .c_expressions import element, expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
-from .interrupt_polls import declarations, polls_in
+from .interrupt_polls import declarations
 
 __all__ = ["can_emit_region", "emit_region"]
 
@@ -307,7 +307,7 @@ def _definitions(
         *([f"struct tp_captured_{number} {{", *fields, "};"] if fields else ()),
         f"static __attribute__((noinline)) int64_t tp_part_{number}({given})", "{",
         *heads,
-        "int64_t status = 0;", *declarations(polls_in(inner.polls, body), s.params),
+        "int64_t status = 0;", *declarations(inner.polls, body),
         *lines,
         *([f"if (TP_PEEK({_HIT}) != INT64_MAX) status |= TP_FOUND;"] * (_HIT in used)),
         "return status;", "}",
@@ -338,6 +338,7 @@ def _part_lines(
     none if `n` is never put back; and the scope in which the loop was printed.
     """
     inner = s.inner()
+    inner.end_chunk = ""  # that chunk is of another function
     ends = (ir.Var(_FIRST, INDEX), ir.Var(_LAST, INDEX))
     inner.names.update({
         _FIRST: "tp_first", _LAST: "tp_last",

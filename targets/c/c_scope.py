@@ -9,7 +9,7 @@ from loopir.lazy_dataclass import record, replace
 from loopir.op_table import check_status
 
 from ..isa.target import Target
-from .interrupt_polls import Polls
+from .interrupt_polls import Polls, Tallies
 
 __all__ = ["VectorRegister", "AccumulatorRegisters", "ScanState", "Scope"]
 
@@ -83,6 +83,9 @@ class Scope:
     is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that look for signals
+    tallies: Tallies = field(default_factory=dict)  # loops whose iterations are added up for that
+    end_chunk: str = ""
+    """The C statement that ends the chunk of the loop around; none where that does not poll."""
     leave: str = "break"  # the C statement that leaves the loop around
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
     vector: VectorRegister | None = None  # the register being emitted; None: scalar code

@@ -31,7 +31,14 @@ from .c_text import (
 )
 from .c_vector_loops import vector_loop
 from .fp_exceptions import final_value_accumulators
-from .interrupt_polls import chunk_end, chunk_start, copies_of_body, count_down
+from .interrupt_polls import (
+    Tally,
+    chunk_end,
+    chunk_start,
+    copies_of_body,
+    count_down,
+    look_if_long,
+)
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
 
 __all__ = [
@@ -62,12 +69,13 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
             assert_never(rng)
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
-    inner.leave = "break"
+    inner.leave, inner.end_chunk = "break", ""
     poll = s.polls.get(n)
     if poll is None:
         yield f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
         return
     stop = inner.fresh(f"{var}_stop")
+    inner.end_chunk = f"{stop} = {i};"
     inner.names[f"{var}.end"] = end
     yield "{"
     if _is_left(n):
@@ -264,6 +272,8 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
         yield from line_comment(statement, scopes[0])
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):
             _forget_loads(scopes)
+        if (tally := scopes[0].tallies.get(statement)) and not isinstance(statement, ir.While):
+            yield _count_run(statement, tally, scopes[0])
         match statement:
             case ir.Store() if remaining and are_interleaved_stores(
                 statement, remaining[0], scopes[0].arrays
@@ -284,6 +294,22 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
                     yield from _statement(statement, s)
         if not isinstance(statement, (ir.Assign, ir.Check, ir.Prefix)):
             _forget_loads(scopes)
+
+
+def _count_run(n: ir.Stmt, tally: Tally, s: Scope) -> str:
+    """The statement before a counted loop that adds up its iterations (`look_if_long`)."""
+    assert isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan)
+    match n.range:
+        case ir.Interval(lo, hi):
+            pass
+        case ir.RangeDesc(lo, hi, step):
+            lo, hi = (lo, hi) if step > 0 else (hi, lo)
+        case _:
+            assert_never(n.range)
+    length, first = parenthesized(expr(hi, s)), tally.start or lo
+    if not (isinstance(first, ir.Const) and first.value == 0):
+        length = f"(int64_t)((uint64_t){length} - (uint64_t){parenthesized(expr(first, s))})"
+    return look_if_long(length, tally, "" if s.stops else s.end_chunk)
 
 
 def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
@@ -457,8 +483,10 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
-    if (poll := scopes[0].polls.get(n)) is not None:
-        yield f"int64_t {poll.countdown} = {poll.turns};"
+    poll, tally = scopes[0].polls.get(n), scopes[0].tallies.get(n)
+    if tally is not None:
+        counter, before = scopes[0].names[tally.counter], scopes[0].fresh("before")
+        yield f"const int64_t {before} = {counter};"
     yield f"while ({condition}) {{"
     for copy in range(1 if poll is None else copies_of_body(n, len(scopes))):
         if copy:
@@ -466,6 +494,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
         inner = _inner_scopes(scopes)
         for s in inner:
             s.leave, s.in_loop = "break", True
+            s.end_chunk = f"{poll.countdown} = 1;" if poll is not None else ""
         yield "{"
         yield from emit_block(n.body, *inner)
         yield from loop_latch(n, *inner)
@@ -473,6 +502,9 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     if poll is not None:
         yield from count_down(poll)
     yield "}"
+    if tally is not None:
+        change = f"__builtin_llabs({counter} - {before})"
+        yield look_if_long(change, tally, "")  # in a kernel with a `while`, checks are exits, too
     for s in scopes:
         yield from force_unread(n.accs, s)
 

@@ -288,6 +288,7 @@ class _VectorLoop:
         lo, hi = (strip_parens(expr(x, self.s)) for x in (self.n.range.lo, self.n.range.hi))
         yield from self._accumulators()
         inner = self.s.inner()
+        inner.end_chunk = ""
         self.i, self.end = inner.fresh(self.n.var), inner.fresh(f"{self.n.var}_end")
         yield "{"
         yield f"int64_t {self.i} = {lo};"

@@ -27,7 +27,7 @@ from .c_statements import emit_block, line_comment
 from .c_text import indented
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
-from .interrupt_polls import declarations, polls_in, polls_of
+from .interrupt_polls import declarations, polls_of, tallies_of
 from .vector_math import vector_math_source
 from .vector_ops import define_vector_op, parse_vector_type
 
@@ -166,8 +166,7 @@ def emit_body(
         "return status;",
     ]
     head = f"static __attribute__((noinline)) int64_t tp_body{_PARAMETERS}"
-    polls = polls_in(frame.scope.polls, "\n".join(statements))
-    clocks = declarations(polls, kernel.params)
+    clocks = declarations(frame.scope.polls, "\n".join(statements))
     lines = [*frame.locals(), "int64_t status = 0;", *clocks, *statements]
     return "\n".join([*frame.scope.functions, _c_function(head, lines)])
 
@@ -291,9 +290,11 @@ class _Frame:
         flagging = unread_raising_names(kernel)
         stops = kernel.stops or contains(kernel, ir.While)
         overwriting = frozenset(overwritten_stores(kernel.body))
+        polls = polls_of(kernel.body)
         self.scope = Scope(
             target, arrays, {}, set(), set(), read, flagging, overwriting, stops, marked=marked,
-            polls=polls_of(kernel.body), is_large=sum(1 for _ in walk(kernel)) > _LARGE,
+            polls=polls, tallies=tallies_of(kernel.body, polls),
+            is_large=sum(1 for _ in walk(kernel)) > _LARGE,
         )
         self._values = self.scope.parameters
         numbers = [0, 0]

@@ -21,15 +21,27 @@
 
 - one that does little work in every call;
 - one of few iterations around other loops, which poll;
+- an inner loop over large blocks: the loops in it are counted (below);
 - an inner loop that has at most as many iterations as an array that it goes through has elements
-  (`_bounding_arrays`). The loop around it polls, and does so after its first iteration already if
-  the array is large.
+  (`_is_bounded`). The loop around it polls.
 
-The length of a chunk: of an innermost loop, `INNERMOST` iterations, which take a few milliseconds
-at most. A loop around others starts with chunks of `NEST` iterations, or of fewer if each iteration
-may take long: loops in it poll, or go through arrays of unknown sizes. From then on its clock
-(`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some milliseconds (`is_early` of
-``signals.c``, which also asks Python at most every 50 ms).
+The length of a chunk: of an innermost loop, `INNERMOST` iterations, or fewer if each does much,
+which take a few milliseconds at most. A loop around others starts with chunks of `NEST` iterations.
+From then on its clock (`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some
+milliseconds (`is_early` of ``signals.c``, which also asks Python at most every 50 ms).
+
+A chunk is set for iterations as short as the last ones were, but the next ones may take a thousand
+times as long: a loop in them may have few iterations now and a million then. So the work of long
+runs of the loops in it is added up, before each of them, and a look is due when the sum is large
+(`Tally`): the chunk ends with this iteration. A run of few iterations costs one comparison::
+
+    if (__builtin_expect(n > 1024, 0) && TP_IS_DUE(tp_tally.turns += n * 1, tp_tally)) i_stop = i;
+    for (int64_t j = 0, j_end = n; j < j_end; j += 1) { … }
+
+Inside a loop that does not poll, or has other exits already, the kernel looks there: the first exit
+of a loop makes it slower.
+A ``while``, whose iterations are not known before, is counted after it if it goes through an array;
+else it polls, and goes on to count down where the run before has ended.
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
 it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
@@ -38,10 +50,12 @@ handler (`targets/abi/signal_checks.py`).
 """
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import TypeAlias
 
 from loopir import nodes as ir
@@ -53,8 +67,8 @@ from loopir.lazy_dataclass import record, replace
 from loopir.op_table import OPS, STATUS
 
 __all__ = [
-    "Poll", "Polls", "chunk_end", "chunk_start", "copies_of_body", "declarations",
-    "count_down", "polls_in", "polls_of",
+    "Poll", "Polls", "Tallies", "Tally", "chunk_end", "chunk_start", "copies_of_body",
+    "count_down", "declarations", "look_if_long", "polls_of", "tallies_of",
 ]
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
@@ -73,8 +87,6 @@ class Poll:
     """How many iterations (groups of lanes in a vector loop) it makes before the first look."""
     is_timed: bool
     """Whether the clock sets how many it makes before further looks (else always ``chunk``)."""
-    arrays: tuple[str, ...] = ()
-    """The arrays whose sizes bound the loops in it that do not poll."""
 
     @property
     def countdown(self) -> str:
@@ -90,9 +102,33 @@ class Poll:
 Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 """The loops that poll."""
 
-INNERMOST, NEST, OUTER = 1 << 16, 1 << 6, 1 << 2
-"""Iterations before the first poll: of an innermost loop, of a loop around others that do not poll,
-and of one around loops that do. A call with shorter loops never polls, which would take 20 ns."""
+
+@record(frozen=True, slots=True)
+class Tally:
+    """How the iterations of a loop inside one that polls are added up."""
+
+    work: int
+    """The work of an iteration; 1: a few cheap operations."""
+    least: int
+    """A run of at most so many iterations is not counted."""
+    step: int = 1
+    """The distance of two of them in the range of the loop; 1 of a loop over blocks of elements: it
+    counts elements."""
+    once: int = 0
+    """The work of the loop besides."""
+    start: ir.Expr | None = None
+    """Where the first of consecutive loops starts that are counted together, before the last."""
+    counter: str = ""
+    """Of a ``while``: the accumulator whose change is the number of iterations, times its step."""
+
+
+Tallies: TypeAlias = "Mapping[ir.Stmt, Tally]"
+"""The loops whose iterations are added up."""
+
+
+INNERMOST, NEST = 1 << 16, 1 << 6
+"""Iterations before the first poll: of an innermost loop, and of a loop around others. A call with
+shorter loops never polls, which would take 20 ns."""
 
 _FEW_ITERATIONS = 1 << 4
 """A loop around others that surely has at most so many iterations does not poll: those in it do."""
@@ -107,8 +143,18 @@ _HEAVY_BODY = 16
 _CHEAP_WEIGHT = 2
 """The weight (`Op.weight`) up to which a core completes several such operations in a cycle."""
 
-_LARGE_LOG2 = 17
-"""Arrays of 2 to this power elements are large: an iteration over one takes up to a millisecond."""
+_LARGE_BLOCK = 1 << 16
+"""Elements of a large block."""
+
+_SHORT_RUN, _SHORT_NEST, _NEST_WORK = 1 << 10, 1 << 5, 1 << 6
+"""A run of a loop with at most so much work is not counted: to count takes 1 ns. Of a loop around
+others: the iterations that are not counted, and the work that each of more stands for."""
+
+_REGION_WORK = 1 << 14
+"""The work that a run of a parallel loop stands for besides: the sum in it is one of its own."""
+
+_TALLY = "tp_tally"
+"""The clock of the loops that are counted, in C. Its ``turns`` is the sum."""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
@@ -116,28 +162,22 @@ _BODY_COPIES, _SMALL_BODY = 4, 64
 """How often a short body of a ``while`` loop is repeated, and how many nodes it has at most."""
 
 
-def declarations(polls: Polls, params: Sequence[ir.Param]) -> list[str]:
-    """The lines of C that declare the clocks of a kernel with these polls and parameters. Only the
-    fields that are read before they are set are initialised: others would slow down short calls.
+def declarations(polls: Polls, text: str) -> list[str]:
+    """The lines of C that declare the clocks of a function with this `text`, of a kernel with these
+    polls. Only the fields that are read before they are set are initialised: others would slow down
+    short calls.
     """
-    described = [p for p in params if p.rank is not None]
-    sizes = {
-        p.name: " * ".join(f"arrays[{k}].dims[{axis}]" for axis in range(p.rank or 0))
-        for k, p in enumerate(described)
-    }
-    lines = []
-    for poll in polls.values():
+    lines = [f"tp_clock {_TALLY};", f"{_TALLY}.read = {_TALLY}.turns = 0;"] * (_TALLY in text)
+    for loop, poll in _polls_in(polls, text).items():
         lines += [f"tp_clock {poll.clock};", f"{poll.clock}.read = 0;"]
         if poll.is_timed:
-            large = " | ".join(size for a in poll.arrays if (size := sizes.get(a)))
-            first = f"({large}) >> {_LARGE_LOG2} ? 1 : {poll.chunk}" if large else str(poll.chunk)
-            if any(a not in sizes for a in poll.arrays):
-                first = "1"
-            lines.append(f"{poll.clock}.turns = {first};")
+            lines.append(f"{poll.clock}.turns = {poll.chunk};")
+        if isinstance(loop, ir.While):
+            lines.append(f"int64_t {poll.countdown} = {poll.turns};")
     return lines
 
 
-def polls_in(polls: Polls, text: str) -> Polls:
+def _polls_in(polls: Polls, text: str) -> Polls:
     """Those of `polls` whose clocks the C code `text` names, each clock once."""
     by_clock = {poll.clock: (loop, poll) for loop, poll in polls.items()}
     named = set(re.findall(r"tp_clock_\d+", text))
@@ -148,19 +188,101 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
     """The loops of a kernel that poll, and how (`_add_polls` decides)."""
     found: dict[ir.Stmt, Poll] = {}
     body = tuple(body)
+    _add_polls_of_body(body, found, _values(body), inside=False)
+    return found
+
+
+def tallies_of(body: Iterable[ir.Stmt], polls: Polls) -> Tallies:
+    """The loops of a kernel whose iterations are added up: those inside the loops that poll, but
+    for those that surely do little.
+    """
+    found: dict[ir.Stmt, Tally] = {}
+    values = _values(body) if polls else {}
+    for outer in polls:
+        if outer not in found:
+            for n in _loops_directly_in(outer):
+                _add_tallies(n, found, polls, values)
+            _join(outer, found)
+    return found
+
+
+def _add_tallies(
+    n: _Loop, found: dict[ir.Stmt, Tally], polls: Polls, values: _Values
+) -> None:
+    """Add a loop inside one that polls, and those in it, to `found`; not those in a parallel loop
+    whose iterations surely do little: it counts them all.
+    """
+    if tally := _tally(n, values, n in polls):
+        found[n] = tally
+    if not getattr(n, "parallel", False) or _max_work_inside(n, values) == math.inf:
+        for inner in _loops_directly_in(n):
+            _add_tallies(inner, found, polls, values)
+
+
+def _max_work_inside(n: _Loop, values: _Values) -> float:
+    """The time that the loops in an iteration take at most, in additions; infinite if unknown."""
+    return sum(_max_work(loop, values) or math.inf for loop in _loops_directly_in(n))
+
+
+def _join(outer: ir.Stmt, tallies: dict[ir.Stmt, Tally]) -> None:
+    """Count loops in `outer` together that go on where the one before has ended::
+
+        for j in range(0, m): …         is not counted
+        for j in range(m, n): …         counts n - 0 iterations
+    """
+    for around in walk(outer):
+        loops = [
+            n for n in getattr(around, "body", ())
+            if isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop) and n in tallies
+        ]
+        for n, then in pairwise(loops):
+            first, last = n.range, then.range
+            if isinstance(first, ir.Interval) and isinstance(last, ir.Interval):
+                before, tally = tallies[n], tallies[then]
+                if first.hi == last.lo and (before.work, before.once) == (tally.work, tally.once):
+                    tallies[then] = replace(tally, start=before.start or first.lo)
+                    del tallies[n]
+
+
+def _values(body: Iterable[ir.Stmt]) -> _Values:
+    """The values of names that are bound once."""
     assigns = [n for s in body for n in walk(s) if isinstance(n, ir.Assign)]
     counts = Counter(n.name for n in assigns)
-    values = {n.name: n.value for n in assigns if counts[n.name] == 1}
-    _add_polls_of_body(body, found, values, inside=False)
-    return found
+    return {n.name: n.value for n in assigns if counts[n.name] == 1}
+
+
+def _tally(n: _Loop, values: _Values, polls: bool) -> Tally | None:
+    """How the iterations of a loop inside one that polls are added up; ``polls``: it polls, too."""
+    work = _work(n)
+    least = max(_SHORT_NEST, _SHORT_RUN // work)
+    if isinstance(n, ir.While):
+        counter = None if polls else next(_counters(n), None)
+        return Tally(work, least, counter=counter) if counter else None
+    total = _max_work(n, values)
+    if total is not None and total <= _SHORT_RUN:
+        return None
+    if _is_over_blocks(n):
+        return Tally(work, least)
+    has_loops = any(contains(part, _Loop) for part in getattr(n, "body", ()))
+    if getattr(n, "parallel", False):
+        each = _max_work_inside(n, values)
+        least = max(int(_REGION_WORK // (each or work)), each < math.inf)
+        return Tally(_NEST_WORK if has_loops else work, least, _step(n.range), _REGION_WORK)
+    if has_loops:
+        return Tally(_NEST_WORK, _SHORT_NEST, _step(n.range))
+    return Tally(work, least, _step(n.range))
+
+
+def _work(loop: _Loop) -> int:
+    """The work of an iteration of a loop without loops in it, in a `Tally`."""
+    return max(1, int(sum(_cost(n) for n in walk(loop) if isinstance(n, ir.Call))) // 4)
 
 
 def _add_polls(
     s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool, registers: int
-) -> tuple[str, ...]:
+) -> None:
     """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop; ``registers``: how
-    many an iteration of the vector loops around it computes side by side. Returns the arrays whose
-    sizes bound the loops that do not poll: the loop around them polls early if one is large.
+    many an iteration of the vector loops around it computes side by side.
 
     This is where it is decided whether a loop polls: it must be able to take long, and the loop
     around it must not poll often enough by itself.
@@ -175,34 +297,37 @@ def _add_polls(
             has_loops = any(contains(part, _Loop) for part in parts)
             work = _max_work(s, values)
             if work is not None and work <= _LITTLE_WORK:
-                return ()  # with the loops in it, it surely ends within a millisecond
-            if has_loops and _has_few_iterations(s, values):
-                each = registers * _registers(s)
-                return _add_polls_of_body(parts, found, values, inside=inside, registers=each)
-            if inside and (arrays := _bounding_arrays(s, values, registers)):
-                return arrays  # it takes no longer than one pass over an array
-            poll = Poll(f"tp_clock_{len(found)}", NEST if has_loops else INNERMOST, has_loops)
-            if s not in found:
-                found[s] = poll  # before its body: clocks are numbered from outside to inside
-                before, each = len(found), registers * _registers(s)
-                arrays = _add_polls_of_body(parts, found, values, registers=each)
-                chunk = poll.chunk if len(found) == before else OUTER
-                found[s] = replace(poll, arrays=arrays, chunk=chunk)
-            return ()
+                return  # with the loops in it, it surely ends within a millisecond
+            each = registers * _registers(s)
+            if has_loops and (_has_few_iterations(s, values) or (inside and _is_over_blocks(s))):
+                _add_polls_of_body(parts, found, values, inside=inside, registers=each)
+            elif not (inside and _is_bounded(s, values, registers)) and s not in found:
+                work = _work(s) * registers * (_BODY_COPIES if isinstance(s, ir.While) else 1)
+                chunk = NEST if has_loops else max(1, INNERMOST // work)
+                # before its body: clocks are numbered from outside to inside
+                found[s] = Poll(f"tp_clock_{len(found)}", chunk, has_loops)
+                _add_polls_of_body(parts, found, values, registers=each)
         case ir.If(then=then, orelse=orelse):
             parts = *then, *orelse
-            return _add_polls_of_body(parts, found, values, inside=inside, registers=registers)
-        case _:
-            return ()
+            _add_polls_of_body(parts, found, values, inside=inside, registers=registers)
 
 
 def _add_polls_of_body(
     body: Iterable[ir.Node], found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool = True,
     registers: int = 1,
-) -> tuple[str, ...]:
+) -> None:
     """As `_add_polls`, for the statements of a body."""
-    arrays = (_add_polls(s, found, values, inside=inside, registers=registers) for s in body)
-    return tuple(dict.fromkeys(name for names in arrays for name in names))
+    for s in body:
+        _add_polls(s, found, values, inside=inside, registers=registers)
+
+
+def _is_over_blocks(loop: _Loop) -> bool:
+    """Whether a loop is over large blocks of elements: the loops in it are then so long that each
+    iteration, but the last, adds to the sum (`Tally`).
+    """
+    return not isinstance(loop, ir.While) and _step(loop.range) >= _LARGE_BLOCK and any(
+        isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop) for n in getattr(loop, "body", ())
+    )
 
 
 def _registers(loop: _Loop) -> int:
@@ -216,15 +341,15 @@ def _registers(loop: _Loop) -> int:
             return 1
 
 
-def _bounding_arrays(loop: _Loop, values: _Values, registers: int) -> tuple[str, ...]:
-    """The arrays that bound the number of iterations of `loop`, or of the nest that it is: each
+def _is_bounded(loop: _Loop, values: _Values, registers: int) -> bool:
+    """Whether an array bounds the number of iterations of `loop`, or of the nest that it is: each
     iteration accesses an element that no other one accesses, so that there are no more iterations
-    than elements. Empty if there is no such array, or if an iteration takes long, since the loops
-    around it run it for each of their `registers`.
+    than elements. False if an iteration takes long, since the loops around it run it for each of
+    their `registers`.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
     is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
-    return () if is_heavy else _traversed_arrays(loop, {}, values)
+    return not is_heavy and bool(_traversed_arrays(loop, {}, values))
 
 
 def _cost(n: ir.Call) -> float:
@@ -237,7 +362,7 @@ def _traversed_arrays(
     loop: _Loop, around: Mapping[str, _Counted], values: _Values,
     blocks: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
-    """The arrays of `_bounding_arrays`, for a loop inside of those over the variables `around`.
+    """The arrays of `_is_bounded`, for a loop inside of those over the variables `around`.
 
     Each of these variables and that of the loop must have a dimension of the array for itself
     (`_traversed_array`). Left out are variables of loops with few iterations, and of a loop over
@@ -432,6 +557,19 @@ def count_down(poll: Poll) -> Iterator[str]:
     yield "}"
 
 
+def look_if_long(length: str, tally: Tally, end_chunk: str) -> str:
+    """The statement beside a loop over a range of this `length`, in C: it adds up the iterations,
+    and has the loop around look after its iteration (``end_chunk``), or looks where that is empty.
+    """
+    trips = length if tally.step == 1 else f"{length} / {tally.step}"
+    work = f"{trips} * {tally.work}" + (f" + {tally.once}" if tally.once else "")
+    is_long = f"__builtin_expect({length} > {tally.least * tally.step}, 0)"
+    is_due = f"{is_long} && TP_IS_DUE({_TALLY}.turns += {work}, {_TALLY})"
+    return f"if ({is_due}) {end_chunk}" if end_chunk else (
+        f"if ({is_due} && TP_STOPPED(&{_TALLY})) {_STOPPED}"
+    )
+
+
 def chunk_start(
     i: str, end: str, stop: str, step: int, poll: Poll, *, whole: bool = False
 ) -> Iterator[str]:
@@ -442,7 +580,7 @@ def chunk_start(
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
     further = f"{i} {'+' if step > 0 else '-'} {size}"
     last = f"{i} + (int64_t)(({left}) / {step} * {step})" if whole else end
-    yield f"const int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {last};"
+    yield f"int64_t {stop} = {left} > (uint64_t)({size}) ? {further} : {last};"
 
 
 def chunk_end(more: str, poll: Poll) -> Iterator[str]:

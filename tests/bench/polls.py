@@ -299,6 +299,43 @@ def floyd_warshall(d: Any) -> None:
                     d[i, j] = d[i, k] + d[k, j]
 
 
+def short_rows(x: Any, counts: Any) -> float:
+    s = 0.0
+    for i in range(len(counts)):
+        for j in range(counts[i]):
+            s = s * 0.5 + x[j]
+    return s
+
+
+def short_nests(counts: Any) -> int:
+    s = 0
+    for t in range(len(counts)):
+        for i in range(counts[t]):
+            for j in range(counts[t]):
+                s ^= i * j + t
+    return s
+
+
+def small_products(a: Any, b: Any, c: Any) -> None:
+    for t in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(a.shape[1]):
+                s = 0.0
+                for k in range(a.shape[1]):
+                    s += a[t, i, k] * b[t, k, j]
+                c[t, i, j] = s
+
+
+def short_chains(following: Any, starts: Any) -> int:
+    n = 0
+    for i in range(len(starts)):
+        k = starts[i]
+        while k >= 0:
+            k = following[k]
+            n += 1
+    return n
+
+
 def floats(*shape: int) -> Any:
     return np.random.default_rng(1).random(shape)
 
@@ -320,6 +357,11 @@ def _sparse(n: int) -> tuple[Any, ...]:
 
 def _integers(most: int, n: int, seed: int = 1) -> Any:
     return np.random.default_rng(seed).integers(0, most, n)
+
+
+def _chains(n: int) -> tuple[Any, ...]:
+    following = np.arange(-1, n - 1)
+    return following, _integers(min(n, 30), n)
 
 
 KERNELS: dict[Kernel, tuple[Callable[[int], tuple[Any, ...]], tuple[int, ...]]] = {
@@ -358,6 +400,12 @@ KERNELS: dict[Kernel, tuple[Callable[[int], tuple[Any, ...]], tuple[int, ...]]] 
     newton_roots: (lambda n: (floats(n), np.zeros(n)), (30, 3000)),
     sparse_product: (_sparse, (30, 10_000)),
     triangular: (lambda n: (floats(n, n),), (10, 300)),
+    short_rows: (lambda n: (floats(30), _integers(30, n) + 1), (10, 10_000)),
+    short_nests: (lambda n: (_integers(6, n),), (10, 10_000)),
+    small_products: (
+        lambda n: (floats(n, 3, 3), floats(n, 3, 3), np.zeros((n, 3, 3))), (3, 3000)
+    ),
+    short_chains: (_chains, (30, 3000)),
     floyd_warshall: (lambda n: (floats(n, n),), (4, 60)),
 }
 """The kernels, with what makes their arguments from a size, and the sizes."""

@@ -16,6 +16,8 @@ __asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\
 #else
 #define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
+/* Whether a look is due: the work of long runs of loops inside others, `sum` (in clock.turns), is about a millisecond. Begins anew. */
+#define TP_IS_DUE(sum, clock) (__builtin_expect((sum) > 1 << 18, 0) && ((clock).turns = 1024))
 
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_u __attribute__((vector_size(32), may_alias, aligned(4)));
@@ -73,7 +75,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
         int64_t i = (int64_t)0;
         const int64_t i_end = x_n0;
         if (i_end - i >= 64) for (;;) {
-            const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 64 * 64);
+            int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 64) ? i + 65536 * 64 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 64 * 64);
             for (; i < i_stop; i += 64) {
                 {
                     f32x8 x_i = *(const f32x8_u *)(x + i);

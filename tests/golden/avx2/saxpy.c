@@ -16,6 +16,8 @@ __asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\
 #else
 #define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
+/* Whether a look is due: the work of long runs of loops inside others, `sum` (in clock.turns), is about a millisecond. Begins anew. */
+#define TP_IS_DUE(sum, clock) (__builtin_expect((sum) > 1 << 18, 0) && ((clock).turns = 1024))
 
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_u __attribute__((vector_size(32), may_alias, aligned(4)));
@@ -61,7 +63,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
             if (stop == i_end) break;
             i = stop;
             if (i_end - i >= 32) for (;;) {
-                const int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 32) ? i + 65536 * 32 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 32 * 32);
+                int64_t i_stop = (uint64_t)i_end - (uint64_t)i > (uint64_t)(65536 * 32) ? i + 65536 * 32 : i + (int64_t)(((uint64_t)i_end - (uint64_t)i) / 32 * 32);
                 for (; i < i_stop; i += 32) {
                     *(f32x8_u *)(y + i) = (tp_splat_f32x8(a) * *(const f32x8_u *)(x + i)) + *(const f32x8_u *)(y + i);
                     {

@@ -19,10 +19,11 @@ from targets.c import interrupt_polls
 from targets.c.interrupt_polls import (
     INNERMOST,
     NEST,
-    OUTER,
     copies_of_body,
     declarations,
+    look_if_long,
     polls_of,
+    tallies_of,
 )
 from targets.isa.target_registry import runnable_targets
 from transpile import fuse
@@ -203,6 +204,92 @@ def test_a_signal_is_noticed(
     assert fused(x.copy(), 3) is not None, "the kernel can be called again"
 
 
+def rarely_long(x, counts):
+    s = 0
+    for i in range(len(counts)):
+        if counts[i] > 1:
+            for j in range(100_000):
+                s = (s * 31 + j) % 1000003
+        s += i
+    return s
+
+
+def long_rows(x, counts):
+    s = 0.0
+    for i in range(len(counts)):
+        for j in range(counts[i]):
+            s = s * 0.5 + x[j % 8]
+    return s
+
+
+def long_rows_of_much(x, counts):
+    s = 0.0
+    for i in range(len(counts)):
+        for j in range(counts[i]):
+            s += math.exp(math.sin(s + j * 0.001))
+    return s
+
+
+def long_maps(x, counts):
+    for i in range(len(counts)):
+        for j in range(counts[i]):
+            x[j] = math.exp(x[j] * 0.5) - 1.0
+    return x[0]
+
+
+def long_nests(x, counts):
+    s = 0
+    for c in range(len(counts)):
+        for i in range(counts[c] // 64 + 1):
+            for j in range(counts[c] // 64 + 1):
+                s = (s * 31 + i * j) % 1000003
+    return s
+
+
+def long_whiles(x, counts):
+    s = 0
+    for i in range(len(counts)):
+        v, c = i, 0
+        while v != -1 and c < counts[i]:
+            v = (v * 31 + 7) % 1000003
+            c += 1
+        s += v
+    return s
+
+
+def long_shifts(x, counts):
+    for i in range(len(counts)):
+        j = counts[i] - 1
+        while j >= 0 and x[j] < 5.0:
+            x[j] = x[j] * 0.5 + 1.0
+            j -= 1
+    return x[0]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    "function",
+    [rarely_long, long_rows, long_rows_of_much, long_maps, long_nests, long_whiles, long_shifts],
+    ids=lambda f: f.__name__,
+)
+def test_a_signal_is_noticed_where_iterations_take_long_suddenly(
+    function: Callable[..., Any], alarm: Callable[[], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million short iterations, so that there are many between two looks, then long ones."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    counts = np.full(1_100_000, 60_000)
+    counts[:1_000_000] = 1
+    fused, x = fuse(function), np.linspace(0.0, 1e-3, 60_000)
+    assert fused(x.copy(), counts[:3]) == function(x.copy(), counts[:3])
+    late = []
+    for _ in range(3):  # a busy machine may be late once
+        at = alarm()
+        with pytest.raises(Stop):
+            fused(x.copy(), counts)
+        late.append(time.monotonic() - at)
+    assert min(late) < 0.2
+
+
 @pytest.mark.parametrize("native", [True, False])
 def test_on_both_call_paths(
     native: bool, alarm: Callable[[], float], monkeypatch: pytest.MonkeyPatch
@@ -378,8 +465,8 @@ def test_which_loops_poll() -> None:
     assert {loop: (p.chunk, p.is_timed) for loop, p in polls.items()} == {
         single: (INNERMOST, False),
         outer: (NEST, True),
-        heavy: (OUTER, True),
-        heavy.body[0]: (INNERMOST, False),
+        heavy: (NEST, True),
+        heavy.body[0]: (INNERMOST // 8, False),
     }
     assert not {short, bounded} & polls.keys()
 
@@ -457,36 +544,70 @@ def test_a_loop_of_few_iterations_leaves_the_polls_to_those_in_it() -> None:
     assert [loop.var for loop in polls_of(kernel.body)] == ["i"]
 
 
-def test_the_first_look_is_early_where_arrays_are_large() -> None:
-    kernel = parse(
-        "def k(x: f64[:], s: f64, a: f64[:, :], n: i64):\n"
-        "    for t in loop(0, n):\n"
-        "        for i in loop(0, n):\n            x[i] = 1.0\n"
-        "        for i in loop(0, n):\n            for j in loop(0, n):\n"
-        "                a[i, j] = s\n"
-    )
-    polls = polls_of(kernel.body)
-    assert [poll.arrays for poll in polls.values()] == [("x", "a")]
-    large = "arrays[0].dims[0] | arrays[1].dims[0] * arrays[1].dims[1]"
-    assert f"({large}) >> 17 ? 1 : {NEST};" in declarations(polls, kernel.params)[-1]
-
-
-def test_the_first_look_is_early_where_each_iteration_may_take_long() -> None:
-    """Where loops in it poll, whose clocks may be new ones each time (in a parallel loop), or go
-    through an array of the kernel, whose size is not known where the clock is declared.
-    """
+def test_long_runs_of_loops_inside_are_added_up() -> None:
+    """But for those that surely do little, those that count down, and the outermost ones."""
     kernel = parse(
         "def k(x: f64[:], s: f64, n: i64):\n"
-        "    made = local(f64, 4096)\n"
-        "    for t in loop(0, n):\n"
-        "        for i in loop(0, n):\n            made[i] = s\n"
-        "    for t in loop(0, n):\n"
-        "        for i in loop(0, n):\n            x[i] = exp(sin(x[i]) + cos(x[i])) + exp(s)\n"
+        "    for i in loop(0, n):\n"
+        "        for j in loop(0, n):\n            x[j] = 1.0\n"
+        "        for j in loop(0, 100):\n            x[j] = 2.0\n"
+        "        for j in loop(0, 100000):\n            x[0] = f64(j)\n"
+        "        for j in loop(0, n):\n"
+        "            for h in loop(0, n):\n                x[h] = exp(sin(x[j]) + cos(x[h]))\n"
+        "        while loop(x[0] > s, k=0):\n            x[k] = s\n            k = step(k + 1)\n"
+        "        while loop(x[0] > s, k=1):\n            x[k] = s\n            k = step(k * 2)\n"
+        "    for i in loop(0, n):\n        x[i] = 3.0\n"
+    )
+    outer = kernel.body[0]
+    plain, _short, constant, nest, through_x, _any = outer.body
+    found = tallies_of(kernel.body, polls_of(kernel.body))
+    assert {n: (t.work, t.least, t.counter) for n, t in found.items()} == {
+        plain: (1, 1024, ""),
+        constant: (1, 1024, ""),
+        nest: (64, 32, ""),
+        nest.body[0]: (6, 170, ""),
+        through_x: (1, 1024, "k"),
+    }
+    assert not tallies_of(kernel.body, {})
+
+
+def test_consecutive_loops_are_counted_together_and_blocks_by_elements() -> None:
+    kernel = parse(
+        "def k(x: f64[:], m: i64, n: i64):\n"
+        "    for i in loop(0, n):\n"
+        "        for j in loop(0, m):\n            x[j] = 1.0\n"
+        "        for j in loop(m, n):\n            x[j] = 2.0\n"
+        "        for b in loop(range(0, n, 262144)):\n"
+        "            for j in loop(b, min(b + 262144, n)):\n                x[j] = 3.0\n"
+    )
+    outer = kernel.body[0]
+    _first, last, blocks = outer.body
+    polls = polls_of(kernel.body)
+    found = tallies_of(kernel.body, polls)
+    assert set(found) == {last, blocks, blocks.body[0]}
+    assert found[last].start == ir.Const(0, "i64")
+    assert found[blocks].step == 1
+    count = "if (__builtin_expect(n > 1024, 0) && TP_IS_DUE(tp_tally.turns += n * 1, tp_tally)"
+    assert look_if_long("n", found[blocks], "i_stop = i;") == f"{count}) i_stop = i;"
+    assert look_if_long("n", found[blocks], "").startswith(f"{count} && TP_STOPPED(&tp_tally)) ret")
+
+
+def test_only_the_clocks_of_a_text_are_declared() -> None:
+    kernel = parse(
+        "def k(x: f64[:], n: i64):\n"
+        "    for i in loop(0, n):\n"
+        "        while loop(x[0] > 1.0, k=1):\n"
+        "            x[k] = 2.0\n            k = step(k * 2)\n"
     )
     polls = polls_of(kernel.body)
-    firsts = [line for line in declarations(polls, kernel.params) if "turns" in line]
-    assert [poll.is_timed for poll in polls.values()] == [True, True, False]
-    assert [line.partition(" = ")[2] for line in firsts] == ["1;", f"{OUTER};"]
+    first, second = (poll.clock for poll in polls.values())
+    assert declarations(polls, first) == [
+        f"tp_clock {first};", f"{first}.read = 0;", f"{first}.turns = {NEST};",
+    ]
+    assert declarations(polls, f"tp_tally {second}") == [
+        "tp_clock tp_tally;", "tp_tally.read = tp_tally.turns = 0;",
+        f"tp_clock {second};", f"{second}.read = 0;", f"int64_t {second}_left = {INNERMOST // 4};",
+    ]
 
 
 @pytest.mark.parametrize(
