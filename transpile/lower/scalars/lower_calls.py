@@ -356,7 +356,7 @@ def _lower_where(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     """``np.clip(x, lo, hi)``: a NaN stays, and a value equal to a bound stays itself (0.0, -0.0).
-    Requires that no bound is NaN.
+    NaN if a bound is the constant NaN; requires that no other bound is NaN.
     """
     x, lo, hi = require_argument_count(args, 3, node)
     ty = scalar_result_type(np.clip, (x, lo, hi), node)
@@ -365,6 +365,8 @@ def _lower_clip(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     )
     if DTYPES[ty.dtype].kind == "f":
         for bound in (low, high):
+            if isinstance(bound, Const) and bound.value != bound.value:
+                return with_result_type(bound, ty, x)
             if not isinstance(bound, Const):
                 require(ctx.b, Call("eq", (bound, bound), "bool"), "GUARD_RAISES", node)
     at_least_low = Call("max", (value, low), ty.dtype)

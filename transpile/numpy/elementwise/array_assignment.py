@@ -264,12 +264,12 @@ def store_elements(
         read = ast.Subscript(target.value, target.slice, ast.Load())
     # The places to store to, the values and the mask are views; they are combined by broadcasting.
     stored = view_of(read, cx)
-    values = None if stored is None else _stored_operand(value, stored, target_fact.owner, cx)
+    values = None if stored is None else _stored_operand(value, stored, target, cx)
     if stored is None or values is None:
         return None
     mask: View | None = scalar_view(ast.Constant(True), cx)
     if where is not None:
-        mask = _stored_operand(where, stored, target_fact.owner, cx)
+        mask = _stored_operand(where, stored, target, cx)
     if mask is None:
         return None
     cx.mark_atomic()
@@ -335,15 +335,15 @@ def _stores_to_copy(target: ast.expr, is_one_value: bool, cx: Context) -> bool:
     return not (is_gathered(target, cx) and stores_in_order(target, cx, is_one_value))
 
 
-def _stored_operand(e: ast.expr, stored: View, owner: str | None, cx: Context) -> View | None:
-    """The view of the value or mask `e` of a store to `stored`, elements of the array of `owner`;
-    that of a copy of `e` if the store could overwrite what is still to be read. None if `e` has no
-    view or a higher rank.
+def _stored_operand(e: ast.expr, stored: View, target: ast.expr, cx: Context) -> View | None:
+    """The view of the value or mask `e` of a store to `stored`, the elements of `target`; that of a
+    copy of `e` if the store could overwrite what is still to be read. None if `e` has no view or a
+    higher rank.
     """
     view = view_of(e, cx)
     if view is None or len(view.shape) > len(stored.shape):
         return None
-    if _reads_other_elements(stored, view, owner, cx):
+    if _reads_other_elements(stored, view, target, cx):
         return materialized_view(cx.expr("NP.copy(E)", NP=cx.numpy, E=e), cx)
     return view
 
@@ -383,24 +383,31 @@ def _constant_lengths(stored: View, values: View) -> list[ast.expr]:
     return [n if k else m for n, m, k in zip(shape, stored.shape, known, strict=True)]
 
 
-def _reads_other_elements(stored: View, values: View, owner: str | None, cx: Context) -> bool:
-    """Whether a loop that stores `values` to `stored`, element by element, may read an element
-    after it was overwritten: then `_stored_operand` copies the values first, as NumPy does.
+def _reads_other_elements(stored: View, values: View, target: ast.expr, cx: Context) -> bool:
+    """Whether a loop that stores `values` to `stored`, the elements of `target`, one by one, may
+    read an element after it was overwritten: then `_stored_operand` copies the values first, as
+    NumPy does.
 
         x[1:] = x[:-1]       # stores x[_0 + 1], reads x[_0]      → True
         x[1:] = x[1:] * 2    # stores x[_0 + 1], reads x[_0 + 1]  → False: read, and then stored
+        x[k] = x[k] * 2      # an index may occur twice in k      → True
 
     Both expressions are made at subscripts ``_0``, ``_1``, … that stand for any element. A read of
-    an array that shares memory with the target, the array of `owner`, must have the same text as
-    the store. An array of unknown owner may share it, unless the target has no other reference.
+    an array that shares memory with the target must have the same text as the store, which through
+    index arrays is not enough. An array of unknown owner may share it, unless the target has no
+    other reference.
     """
+    scatters = isinstance(target, ast.Subscript) and is_gathered(target, cx)
+    owner = cx.fact(target).owner
+    if isinstance(target, ast.Subscript) and scatters:  # the value of ``x[k]`` is a copy
+        owner = cx.fact(target.value).owner
     unaliased = owner is not None and cx.facts.is_sole_reference(owner)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
     place = tree_key(stored.at(probe))
     value = values.at(probe[len(probe) - len(values.shape) :])
     for n in ast.walk(value):
         match n:
-            case ast.Subscript(value=array) if tree_key(n) != place:
+            case ast.Subscript(value=array) if scatters or tree_key(n) != place:
                 read_owner = cx.fact(array).owner
                 if owners_may_alias(owner, read_owner) and not (read_owner is None and unaliased):
                     return True

@@ -247,12 +247,18 @@ def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula
 
 
 def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
-    """``np.clip(a, low, high)``; with one bound, maximum or minimum. None without a bound."""
+    """``np.clip(a, low, high)``; with one bound, maximum or minimum. None without a bound.
+
+    NumPy clips floats to scalar bounds by comparisons, as `_lower_clip`; where a bound is an array,
+    by maximum and minimum: a zero that equals a bound of the other sign then becomes that bound.
+    """
     low, high = (bound.get(n) or bound.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
     if not bound.only("a", "a_min", "a_max", "min", "max"):
         return None
     if low is not None and high is not None:
-        return ElementFormula("NP.clip(A, B, C)", [bound["a"], low, high])
+        of_arrays = ELEMENTS[dtype].kind == "f" and any(cx.fact(b).rank != 0 for b in (low, high))
+        text = "NP.minimum(NP.maximum(A, B), C)" if of_arrays else "NP.clip(A, B, C)"
+        return ElementFormula(text, [bound["a"], low, high])
     limit, text = (low, "NP.maximum(A, B)") if low is not None else (high, "NP.minimum(A, B)")
     return None if limit is None else ElementFormula(text, [bound["a"], limit])
 

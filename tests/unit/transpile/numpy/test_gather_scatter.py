@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from for_each import for_each
 from macro_programs import expanded, runnable
 from written import written
 
@@ -37,7 +38,8 @@ def sources(count: int, seed: int) -> list[str]:
     for _ in range(count):
         rank = rng.randrange(1, 4)
         read, write = (subscripts(rng, rank, ARRAYS) for _ in range(2))
-        change = rng.choice(("= 7", "+= 2", "*= X.sum()"))
+        own = "= X[{0}] * 2", "= X[{0}][::-1]", "= Y", "= X"
+        change = rng.choice(("= 7", "+= 2", "*= X.sum()", *own)).format(write)
         out.append(f"def f(X, i, j, I, k):\n    Y = X[{read}]\n    s = X[{read}].sum()\n"
                    f"    X[{write}] {change}\n    return Y, s, X, Y + 1\n# {rank}")
     return out
@@ -137,6 +139,64 @@ def test_an_array_without_axes_is_left_to_python() -> None:
 
     report = fuse(f, on_reject="silent").report()
     assert [r.code for r in report.rejections] == ["LOWER_UNSUPPORTED"]
+
+
+def own_elements(x, y, k):
+    x[k] = x - y
+
+
+def elements_by_the_same_indices(x, y, k):
+    x[k] = x[k] * 2 + y
+
+
+def chosen_elements(x, y, k):
+    x[k] = np.where(x < y, x, x[::-1])
+
+
+def other_indices(x, y, k):
+    x[k] = x[k[::-1]]
+
+
+def one_element(x, y, k):
+    x[k] = x[0] + y
+
+
+def a_view(x, y, k):
+    z = x[:]
+    x[k] = z + 1
+
+
+def exchanged(x, y, k):
+    x[k], y[k] = y[k], x[k]
+
+
+def updated(x, y, k):
+    x[k] -= x[::-1]
+
+
+def rows(x, y, k):
+    X = np.zeros((len(x), 3))
+    X[:, 0], X[:, 1] = x, y
+    X[k] = X * 2
+    X[:, [2, 0, 1]] = X
+    X[k, 1] = X[:, 0]
+    x[:] = X[:, 1] - X[:, 2]
+
+
+OWN = (own_elements, elements_by_the_same_indices, chosen_elements, other_indices, one_element,
+       a_view, exchanged, updated, rows)
+
+
+@for_each(OWN)
+def test_values_are_read_before_a_scatter_overwrites_them(f: Any) -> None:
+    rng = np.random.default_rng(0)
+    fused = fuse(f, on_reject="raise")
+    for n in (1, 4, 17):
+        for k in (rng.permutation(n), rng.integers(0, n, n)):
+            args = rng.integers(0, 5, n) * 1.0, rng.integers(0, 9, n) * 1.0, k
+            assert_same(outcome(fused, args), outcome(f, args), f"{f.__name__} of {args}")
+    assert fused.stats.compiled
+    assert not fused.stats.replays
 
 
 MASKS = ("m", "x > 0", "x > y", "~m", "m & (x < 2)", "y != 0")

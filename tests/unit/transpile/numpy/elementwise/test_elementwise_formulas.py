@@ -37,3 +37,29 @@ def test_operands_of_two_kinds(part: int, tmp_path: Path) -> None:
             expected, value = plain(a, b), compiled(a, b)
         assert same(value, expected), (a, b, value, expected)
     assert compiled.stats.compiled > 9
+
+
+def whole(x, low, high):
+    return np.clip(x, low, high), np.clip(x, -1.0, high), x.clip(low, 1.0), np.clip(x, -0.0, 0.0)
+
+
+def not_a_number(x, low, high):
+    return np.clip(x, float("nan"), 1.0), x.clip(0.0, np.nan)
+
+
+def of_numbers(x, low, high):
+    out = np.zeros_like(x)
+    for i in range(len(x)):
+        out[i] = np.clip(x[i], np.nan, 1.0) if i % 2 else np.clip(x[i], 0.0, -0.0)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("f", [whole, not_a_number, of_numbers])
+def test_zeros_and_nans_are_clipped_as_numpy_does(f: Any, dtype: type) -> None:
+    values = [0.0, -0.0, 1.0, -1.0, np.nan]
+    x, low, high = np.array([*product(values, values, values)], dtype).T.copy()
+    compiled = fuse(f, on_reject="raise")
+    assert same(compiled(x, low, high), f(x, low, high))
+    assert compiled.stats.compiled
+    assert not compiled.stats.replays
