@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
@@ -345,12 +346,23 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
 
 
 def _has_ambiguous_dtype(n: Num, other: Num) -> bool:
-    """Whether it depends on the data in which dtype `n` is compared with `other`: `n` is a Python
-    float or a NumPy float of a narrower dtype, and `other` is Python's, so that it takes that
-    dtype.
+    """Whether it depends on the data in which dtype `n` is compared with `other`, and the dtype may
+    decide: `n` is a Python float or a NumPy float, `other` is Python's, so that it takes the dtype
+    of a NumPy float, and one of the two is of a wider dtype than that.
+
+        max(x[i], 0.0) < 1e-50    x of float32: 1e-50 is 0.0 beside x[i], but not beside 0.0
     """
-    is_numpy_float = n.strong is not None and DTYPES[n.strong].kind == "f"
-    return n.either and n.dtype != n.strong and is_numpy_float and other.strong is None
+    if not n.either or n.strong is None or DTYPES[n.strong].kind != "f" or other.strong is not None:
+        return False
+    return n.dtype != n.strong or not _is_exact_in(other.ir, n.strong)
+
+
+def _is_exact_in(e: Expr, dtype: str) -> bool:
+    """Whether the float `dtype` has the value of `e`, as far as its dtype or a constant tells."""
+    converted = fold_constants("cast", (e,), dtype)
+    if converted is None:
+        return is_lossless_cast(e.dtype, dtype)
+    return fold_constants("cast", (converted,), e.dtype) == e
 
 
 def _is_cheap_comparison(cond: Expr) -> bool:
