@@ -90,13 +90,15 @@ def fold_negation(e: Call) -> Expr | None:
 
 
 def combine_offsets(e: Call) -> Expr | None:
-    """Integer ``(x + 3) - 1`` → ``x + 2``; a constant operand moves to the right."""
+    """Integer ``(x + 3) - 1`` → ``x + 2`` and ``x - x`` → ``0``; a constant operand moves to the
+    right.
+    """
     if not _is_int(e.dtype):
         return None
     a, b = e.args
     if e.op == "add" and isinstance(a, Const) and not isinstance(b, Const):
         return Call("add", (b, a), e.dtype)
-    if e.op == "sub" and a == b:
+    if e.op == "sub" and a == b and not may_raise_flags(a):
         return Const(0, e.dtype)
     base, offset = _offset(a, e.dtype)
     if not isinstance(b, Const) or (base is a and b.value > 0):
@@ -155,7 +157,9 @@ def divide_by_one(e: Call) -> Expr | None:
     """``x / 1``, and integer ``x // 1`` → ``x``, ``x % 1`` → ``0``."""
     if not is_constant(e.args[1], 1) or (e.op != "div" and not _is_int(e.dtype)):
         return None
-    return Const(0, e.dtype) if e.op == "mod" else e.args[0]
+    if e.op == "mod":
+        return None if may_raise_flags(e.args[0]) else Const(0, e.dtype)
+    return e.args[0]
 
 
 def expand_power(e: Call) -> Expr | None:
@@ -273,12 +277,13 @@ _STRICT = {"le": "lt", "ge": "gt"}  # for integers a tie makes no difference
 def simplify_select(e: Call) -> Expr | None:
     """A select on a constant, with equal arms, with a negated condition, or of bools.
 
-    ``select(True, a, b)`` → ``a``, ``select(not c, a, b)`` → ``select(c, b, a)``, ``select(c, True,
-    b)`` → ``c | b``.
+    ``select(True, a, b)`` → ``a`` if b raises no flag, ``select(not c, a, b)`` → ``select(c, b,
+    a)``, ``select(c, True, b)`` → ``c | b``.
     """
     c, a, b = e.args
     if isinstance(c, Const):
-        return a if c.value else b
+        chosen, dropped = (a, b) if c.value else (b, a)
+        return None if may_raise_flags(dropped) else chosen
     if a == b and not may_raise_flags(c):
         return a
     if isinstance(c, Call) and c.op == "not":
@@ -302,16 +307,16 @@ def _select_to_logic(c: Expr, a: Expr, b: Expr) -> Expr | None:
 
 
 def merge_nested_selects(e: Call) -> Expr | None:
-    """``select(c, select(c, a, x), b)`` → ``select(c, a, b)``; ``select(c, select(d, a, b), b)`` →
-    ``select(c & d, a, b)``.
+    """``select(c, select(c, a, x), b)`` → ``select(c, a, b)``, if x raises no flag, and the same
+    for the other arm; ``select(c, select(d, a, b), b)`` → ``select(c & d, a, b)``.
     """
     c, a, b = e.args
-    if isinstance(a, Call) and a.op == "select" and a.args[0] == c:
-        return Call("select", (c, a.args[1], b), e.dtype)
-    if isinstance(b, Call) and b.op == "select" and b.args[0] == c:
-        return Call("select", (c, a, b.args[2]), e.dtype)
-    if isinstance(a, Call) and a.op == "select" and a.args[2] == b:
-        return Call("select", (Call("and", (c, a.args[0]), "bool"), a.args[1], b), e.dtype)
+    if _calls(a, "select") and _args(a)[0] == c and not may_raise_flags(_args(a)[2]):
+        return Call("select", (c, _args(a)[1], b), e.dtype)
+    if _calls(b, "select") and _args(b)[0] == c and not may_raise_flags(_args(b)[1]):
+        return Call("select", (c, a, _args(b)[2]), e.dtype)
+    if _calls(a, "select") and _args(a)[2] == b:
+        return Call("select", (Call("and", (c, _args(a)[0]), "bool"), _args(a)[1], b), e.dtype)
     return None
 
 

@@ -291,11 +291,8 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
         return _vector_cast(args[0], operand, e.dtype, e.lanes, s)
     if operand == "bool":
         return mask_op(e.op, _forced_masks(e, args, s), e.lanes, s.target)
-    if e.op == "select" and s.target.masks == "bits":  # gcc would evaluate them under the mask only
-        raises = [_may_raise_where_unselected(a, e.args[0]) for a in e.args[1:]]
-        pairs = zip(args[1:], raises, strict=True)
-        forced = (f"TP_EVERYWHERE({strip_parens(a)})" if f else a for a, f in pairs)
-        args = (args[0], *forced)
+    if e.op == "select":
+        args = _forced_operands_of_select(e, args, s)
     v = Vec(operand, e.lanes)
     if divisor := _constant_divisor(e):
         return f"tp_{e.op}by{divisor}_{v.name}({args[0]})"
@@ -308,6 +305,35 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
     return mask_from_width(text, e.lanes, bits, s.target) if OPS[e.op].result == "m" else text
 
 
+def _forced_operands_of_select(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...]:
+    """`args`, the operands of the select `e`, as C. What may raise a flag is forced where gcc would
+    not compute it: an arm in the lanes that the mask does not select, or at all, if that is known;
+    the mask, if both arms have the same operands, and so may be the same for gcc.
+
+        select(x[i:8] > 0.0, 1.0 / x[i:8], x[i:8])
+        →   tp_select_f64x8(TP_EVERYWHERE(…), tp_load_f64x8(…), tp_gt_f64x8(…))
+    """
+    mask, *arms = e.args
+    pairs = zip(args[1:], arms, strict=True)
+    forced = (
+        f"TP_EVERYWHERE({strip_parens(text)})" if _may_raise_where_unselected(a, mask) else text
+        for text, a in pairs
+    )
+    are_maybe_same = may_raise_flags(mask) and _leaves(arms[0]) == _leaves(arms[1])
+    return (_force_mask(args[0], s) if are_maybe_same else args[0], *forced)
+
+
+def _leaves(e: ir.Expr) -> frozenset[ir.Node]:
+    """The names and loads in `e`, without constants."""
+    return frozenset(n for n in walk(e) if isinstance(n, (ir.Var, ir.Load)))
+
+
+def _force_mask(text: str, s: Scope) -> str:
+    """The mask `text` in C, computed even if its value is not needed."""
+    macro = "TP_ASKED" if s.target.masks == "bits" else "TP_EVERYWHERE"
+    return f"{macro}({strip_parens(text)})"
+
+
 def _forced_masks(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...]:
     """`args`, the operands of the operation `e` on masks, as C. Beside a constant, which may decide
     the result alone, gcc would not compute an operand: one that may raise a flag is forced.
@@ -317,9 +343,8 @@ def _forced_masks(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...
     """
     if not any(isinstance(a, ir.Broadcast) and isinstance(a.value, ir.Const) for a in e.args):
         return args
-    macro = "TP_ASKED" if s.target.masks == "bits" else "TP_EVERYWHERE"
     pairs = zip(args, map(may_raise_flags, e.args), strict=True)
-    return tuple(f"{macro}({strip_parens(a)})" if forced else a for a, forced in pairs)
+    return tuple(_force_mask(a, s) if forced else a for a, forced in pairs)
 
 
 def _constant_divisor(e: ir.Call) -> int | None:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import same
+from example_counts import examples
 
 from loopir import nodes as ir
 from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
@@ -112,6 +114,12 @@ def simplest(e: ir.Expr) -> ir.Expr:
         ("select(c, d, True)", "~c | d"),
         ("select(c, select(c, a, b), 1.0)", "select(c, a, 1.0)"),
         ("select(c, 1.0, select(c, a, b))", "select(c, 1.0, b)"),
+        ("select(c, select(c, a, 1.0 / b), 1.0)", "select(c, select(c, a, 1.0 / b), 1.0)"),
+        ("select(c, 1.0, select(c, 1.0 / a, b))", "select(c, 1.0, select(c, 1.0 / a, b))"),
+        ("select(True, a, 1.0 / b)", "select(True, a, 1.0 / b)"),
+        ("select(1.0 / a < b, a, a)", "select(1.0 / a < b, a, a)"),
+        ("i64(f32(a)) - i64(f32(a))", "i64(f32(a)) - i64(f32(a))"),
+        ("i64(f32(a)) % 1", "i64(f32(a)) % 1"),
         ("select(a < b, a, b)", "min(b, a)"),
         ("select(b > a, a, b)", "min(b, a)"),
         ("select(a > b, a, b)", "max(b, a)"),
@@ -149,15 +157,62 @@ def test_rewrite(text: str, wanted: str) -> None:
     assert_same_everywhere(before, after)
 
 
-def assert_same_everywhere(before: ir.Expr, after: ir.Expr) -> None:
-    """The same value and flags, whatever the names stand for."""
+def test_random_expressions() -> None:
+    """Many of their parts are equal, or constants, so that rules apply."""
+    rewritten = 0
+    for seed in range(examples(150)):
+        r = random.Random(seed)
+        before = random_expression(r, 3, r.choice(("f64", "f64", "i64", "bool")), {})
+        after = simplest(before)
+        if before != after:
+            rewritten += 1
+            assert_same_everywhere(before, after, r)
+    assert rewritten > 50
+
+
+OPERATIONS = {
+    "f64": ("add", "sub", "mul", "div", "min", "max", "neg", "abs", "sqrt", "select", "select"),
+    "i64": ("add", "sub", "mul", "mod", "min", "neg", "bitand", "select", "select"),
+    "bool": ("lt", "le", "eq", "ne", "and", "or", "not", "select"),
+}
+
+
+def random_expression(
+    r: random.Random, depth: int, dtype: str, made: dict[str, list[ir.Expr]]
+) -> ir.Expr:
+    """An expression of at most so many operations below each other; at times one of those `made`
+    for others.
+    """
+    known = made.setdefault(dtype, [])
+    if known and r.random() < 0.3:
+        return r.choice(known)
+    if depth == 0 or r.random() < 0.15:
+        names = {"f64": "ab", "i64": "mn", "bool": "cd"}[dtype]
+        constants = {"f64": (0.0, -0.0, 1.0, 2.0), "i64": (0, 1, 2), "bool": (False, True)}[dtype]
+        leaves = [ir.Var(name, dtype) for name in names]
+        return r.choice((*leaves, *(ir.Const(c, dtype) for c in constants)))
+    op = r.choice(OPERATIONS[dtype])
+    of = r.choice(("f64", "i64")) if op in ("lt", "le", "eq", "ne") else dtype
+    dtypes = ("bool", dtype, dtype) if op == "select" else (of,) * len(OPS[op].operands)
+    args = tuple(random_expression(r, depth - 1, d, made) for d in dtypes)
+    known.append(ir.Call(op, args, dtype))
+    return known[-1]
+
+
+def assert_same_everywhere(
+    before: ir.Expr, after: ir.Expr, r: random.Random | None = None
+) -> None:
+    """The same value and flags, whatever the names stand for; with `r`, of 20 values that it draws.
+    """
     grid: dict[str, list[Any]] = {
         "a": FLOATS, "b": FLOATS, "m": INTS, "n": INTS, "h": FLOATS, "u": [0, 7, 30, 44, 255],
         "c": [False, True], "d": [False, True],
     }
     read = {n.name for e in (before, after) for n in walk(e) if isinstance(n, ir.Var)}
     names = sorted(read)
-    for values in itertools.product(*(grid[n] for n in names)):
+    every = itertools.product(*(grid[n] for n in names))
+    drawn = (tuple(r.choice(grid[n]) for n in names) for _ in range(20)) if r else every
+    for values in drawn:
         env = dict(zip(names, values, strict=True))
         got, wanted = (value(e, env) for e in (after, before))
         assert same(got[1], wanted[1]), (env, got, wanted)

@@ -367,6 +367,34 @@ def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) 
             assert {*told} == {*wanted}, (dtype, n, place)
 
 
+UNSELECTED = (
+    "np.where(x > 0, np.where(x > 0, x, 1 / y), 0)", "np.where(True, x, 1 / y)",
+    "np.where(x > 0, 1, np.where(x > 0, 1 / y, x))", "np.where(False, np.sqrt(y - 1), x)",
+    "np.where(1 / y > 0, x, x)",
+    "np.where(1 / y > 0, x + 1, 1 + x)", "np.where(1 / y > 0, 2, 2)",
+    "np.where(1 / y > 0, x + x, x * 2)", "np.where(x > 0, np.where(x <= 0, 1 / y, x), x)",
+    "np.where(1 / y > 0, np.where(1 / y > 0, x, -x), -x)",
+    "np.where((x > 0) | (1 / y > 5), np.where(x > 0, x, 1 / y), x)",
+)
+
+
+@pytest.mark.share(22)
+@pytest.mark.parametrize("target", [t.name for t in runnable_targets()])
+@pytest.mark.parametrize("form", UNSELECTED)
+def test_what_nothing_selects_is_computed(form: str, target: str, tmp_path: Path) -> None:
+    """NumPy computes the condition and both arms."""
+    text = f"import numpy as np\ndef unselected(x, y):\n    return {form}\n"
+    plain = written(tmp_path, text).unselected
+    fused = fuse(plain, target=target, on_reject="silent")
+    for dtype, n in itertools.product((np.float32, np.float64), (3, 40)):
+        for place in (None, 0, n - 1):
+            x, y = np.ones(n, dtype), np.full(n, 2, dtype)
+            if place is not None:
+                y[place] = 0
+            assert {*messages(fused, x, y)} == {*messages(plain, x, y)}, (dtype, n, place)
+    assert fused.stats.compiled
+
+
 # -- where the result is not used
 
 MAY_RAISE = [op for op in OPS.values() if "f" in op.kinds and op.raises]
