@@ -143,7 +143,8 @@ FORMS = (
     r"\bm\.T\b", r"\[0\] \* n", r"append\(", r"is None", r"\bassert\b", r"^    def ", r"lambda",
     r"total\(", r"scaled\(", r"= ends\(", r"PAIR\.low", r"rows, columns", r" for v\d+ in .* if ",
     r"any\(", r"np\.where\(", r"elif ", r"zip\(", r"enumerate\(", r"range\(n - 1, -1, -1\)",
-    r"flag", r"m\[i\d+, j\d+\]", r"x\[1:\]",
+    r"flag", r"m\[i\d+, j\d+\]", r"x\[1:\]", r"x\[p\d+\] = x\[p\d+\]", r"np\.clip\(",
+    r"1\.0 / np\.sqrt\(", r"max\(.*, 0\.0\)", r"< 1e-50",
 )
 """Each kind of statement that functions may have, as it looks in their text."""
 

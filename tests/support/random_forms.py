@@ -76,7 +76,10 @@ class Forms(Choices):
         """By an array of places."""
         x, at, name = self.vector(), self.new("p"), self.new("z")
         made = self.one_of("np.arange(n) // 2", "np.array([0, -1, 1])", "np.flatnonzero(y > 0)")
-        use = self.one_of(f"{x}[{at}] += {self.number(0)}", f"{x}[{at}] = 0", "")
+        a, read = self.vector(), self.one_of("", " * 2", "[::-1]")
+        use = self.one_of(
+            f"{x}[{at}] += {self.number(0)}", f"{x}[{at}] = 0", f"{x}[{at}] = {a}[{at}]{read}", "",
+        )
         if use:
             return [f"{at} = {made}", use]
         self.vectors.append(name)

@@ -232,7 +232,9 @@ class _Maker(Forms):
             x = self.one_of(*self.vectors)
             return self.one_of(x, x, x, f"{x}[::-1]", f"{x}.copy()", f"{x}[:]")
         a, b = self.array(depth - 1), self.array(depth - 1)
-        match self.one_of(0, 0, 1, 2, 3, 4, 5, 6):
+        match self.one_of(0, 0, 1, 2, 3, 4, 5, 6, 7):
+            case 7:
+                return f"np.clip({a}, {self.one_of('-1.0', '-0.0', b)}, {self.one_of('0.0', b)})"
             case 0:
                 return f"({a} {self.one_of('+', '-', '*')} {b})"
             case 1:
@@ -309,7 +311,9 @@ class _Maker(Forms):
         if depth <= 0 or self.chance(4):
             return self.atom()
         a, b = self.number(depth - 1), self.number(depth - 1)
-        match self.one_of(0, 0, 0, 1, 2, 3, 4, 5, 6, 7):
+        match self.one_of(0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8):
+            case 8:
+                return self.one_of(f"np.sqrt({a})", f"(1.0 / np.sqrt({a}))", f"max({a}, 0.0)")
             case 0:
                 return self.one_of(f"({a} + {b})", f"({a} - {b})", f"({a} * {self.factor()})")
             case 1:
@@ -341,7 +345,9 @@ class _Maker(Forms):
     def condition(self) -> str:
         a, b = self.number(1), self.number(1)
         plain = f"{a} {self.one_of('<', '>', '<=', '>=', '==', '!=')} {b}"
-        match self.one_of(0, 0, 0, 0, 1, 2, 3, 4, 5):
+        match self.one_of(0, 0, 0, 0, 1, 2, 3, 4, 5, 6):
+            case 6:
+                return f"{a} {self.one_of('<', '<=', '>', '==')} {self.one_of('0.0', '1e-50')}"
             case 1:
                 return f"{plain} {self.one_of('and', 'or')} {self.number(0)} < {self.number(0)}"
             case 2:
