@@ -358,7 +358,7 @@ MACROS: tuple[Macro, ...] = (
     list_pop,                   # a.pop(i), del a[i]
     list_sort,                  # a.sort(), sorted(x)
     list_method,                # a.reverse(), a.insert(0, s), a.remove(s)
-    # before unpacking_assignment, which would read i too late in n, x[n] = i, (i := 2) + 1
+    # before unpacking_assignment, which would read i after the walrus in: n, m = i, (i := 2)
     named_expression,           # (t := e)
     annotated_assignment,       # s: float = 0.0
     chained_assignment,         # a = b = e

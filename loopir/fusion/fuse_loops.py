@@ -34,7 +34,7 @@ from .array_contraction import contract_arrays
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
 from .fusion_legality import (
-    ORDER_DEPENDENT_CODES,
+    ALIGNMENT_DEPENDENT_CODES,
     can_fuse,
     judge_fusion,
     uncounted_rejections,
@@ -202,7 +202,7 @@ class _LoopFuser:
 
         With `in_order` (first round) only their original iteration order is tried, and nothing is
         reported. In the second round `judge_fusion` gives the reasons against that order; where
-        only the order is the reason, other alignments are tried; else the reasons are reported.
+        all of them depend on the alignment, others are tried; else the reasons are reported.
         Nothing is tried once the budget is spent: each attempt costs as many units as the joined
         loop has pairs of accesses. `counted`: the joined loop counts in `Fusion.fused`; inner
         levels of a nest do not.
@@ -276,9 +276,10 @@ class _LoopFuser:
             for i: y[i] = t[i + 1]    →    delayed by 1: t[i + 1] is then written before it is read
 
         `reasons`: why the loops cannot be joined in the `original` alignment. Another one helps
-        only if all of them are about the order of accesses (`ORDER_DEPENDENT_CODES`).
+        only if all of them are about the order of accesses, or about ranges that differ
+        (`ALIGNMENT_DEPENDENT_CODES`).
         """
-        if not {r.code for r in reasons} <= ORDER_DEPENDENT_CODES:
+        if not {r.code for r in reasons} <= ALIGNMENT_DEPENDENT_CODES:
             return None
         proposals = alignments(self.kernel, original.first, original.second, outer, self.bindings)
         for alignment in proposals:

@@ -17,8 +17,8 @@ which runs the pass pipeline and is therefore tried only where all others hold.
 
 A new condition is a function here, its name in `CONDITIONS` and its code in
 `transpile/codes/fusion_codes.py`. If it may hold once a loop is reversed or shifted, its code also
-stands in `ORDER_DEPENDENT_CODES`: the driver tries to realign a pair only if no other code is among
-its rejections.
+stands in `ALIGNMENT_DEPENDENT_CODES`: the driver tries to realign a pair only if no other code is
+among its rejections.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from .loop_pairs import (
 
 __all__ = [
     "is_broadcast", "control_flow_obstruction", "repeated_loads", "CONDITIONS",
-    "ORDER_DEPENDENT_CODES", "access_pattern", "broadcast", "can_fuse", "control_flow",
+    "ALIGNMENT_DEPENDENT_CODES", "access_pattern", "broadcast", "can_fuse", "control_flow",
     "dependence", "domain_match", "effects_rng", "effects_unknown", "guard_policy", "judge_fusion",
     "may_raise", "no_alias", "scalar_live", "sequential", "uncounted_rejections", "worthwhile",
 ]
@@ -165,7 +165,7 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
     """Both loops must have the same iterations, since one loop has one range::
 
         for i in range(n): …                  FUSE_REJECT_DOMAIN_MISMATCH, for which other
-        for i in range(1, n - 1): …           alignments are tried (`ORDER_DEPENDENT_CODES`)
+        for i in range(1, n - 1): …           alignments are tried (`ALIGNMENT_DEPENDENT_CODES`)
 
     Of a pair that is shifted (``may_peel``) only the same depth of nesting is required: the
     iterations that one loop alone has are peeled (`shift_and_peel`).
@@ -283,7 +283,7 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
     The conflicts of a pair are accesses whose order joining would reverse
     (`fusion_dependences.fusion_conflicts`): their distance is negative, or not known. The condition
     fails for those whose distance is known. Such a pair may still be joined shifted or reversed
-    (`ORDER_DEPENDENT_CODES`).
+    (`ALIGNMENT_DEPENDENT_CODES`).
     """
     for c in p.same_array:
         if isinstance(c.distance, int):
@@ -346,7 +346,7 @@ CONDITIONS: tuple[Condition, ...] = (
 """The conditions of fusion, each a function that yields a rejection where it fails. A report shows
 the rejections in this order: whether the loops fit each other, then what stands in the way."""
 
-ORDER_DEPENDENT_CODES = frozenset((
+ALIGNMENT_DEPENDENT_CODES = frozenset((
     "FUSE_REJECT_DOMAIN_MISMATCH",        # domain_match
     "FUSE_REJECT_INDEXMAP_NOT_IDENTITY",  # access_pattern
     "FUSE_REJECT_NOALIAS_MISSING",        # no_alias

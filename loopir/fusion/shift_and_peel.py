@@ -55,9 +55,9 @@ class Shift:
 
     delay: int
     earlier: int  # iterations of the first loop before the common ones, >= 0
-    longer: int | None
-    """Iterations of the second loop after the last one of the first; negative: of the first loop
-    after the last one of the second; None if unknown.
+    ends_later_by: int | None
+    """By how many iterations the delayed second loop ends later than the first; negative: earlier;
+    None if unknown.
     """
 
     def lead(self, first: Loop, second: Loop) -> Interval | None:
@@ -77,14 +77,14 @@ class Shift:
     def _common_end(self, first: Loop, second: Loop) -> Expr:
         """The end of the common iterations, counted as in the first loop."""
         hi, delayed = _loop_ends(first)[1], index_add(_loop_ends(second)[1], self.delay)
-        if self.longer is None:
+        if self.ends_later_by is None:
             return index_min(hi, delayed)
-        return hi if self.longer >= 0 else delayed
+        return hi if self.ends_later_by >= 0 else delayed
 
     def first_alone(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the first loop after the common ones."""
         lo, hi = _loop_ends(first)
-        if self.longer is not None and self.longer >= 0:
+        if self.ends_later_by is not None and self.ends_later_by >= 0:
             return None
         return Interval(
             index_max(index_min(index_add(_loop_ends(second)[1], self.delay), hi), lo), hi
@@ -92,9 +92,10 @@ class Shift:
 
     def second_alone(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the second loop after the common ones, counted as in the second loop."""
-        if self.longer is not None and self.longer <= 0:
+        if self.ends_later_by is not None and self.ends_later_by <= 0:
             return None
-        end = self._common_end(first, second) if self.longer is None else _loop_ends(first)[1]
+        is_unknown = self.ends_later_by is None
+        end = self._common_end(first, second) if is_unknown else _loop_ends(first)[1]
         lo, hi = _loop_ends(second)
         return Interval(index_max(index_sub(end, self.delay), lo), hi)
 
@@ -134,8 +135,8 @@ def alignments(
         # Without a trip count: the delay changes which iterations are joined, so no distance may be
         # left out for being longer than the original loops.
         conflicts = fusion_conflicts(kernel, a, b, outer, bindings, trips=None)
-        # Reversing costs nothing, but a shift peels iterations: of rows it would peel some in each
-        # iteration of the outer loops.
+        # Reversing costs nothing, but a shift peels iterations: in a loop along rows it would do so
+        # in every iteration of the outer loops.
         is_rows = _are_rows_of_nest(a, b, outer)
         shift = None if is_rows else _shift(kernel, a, b, conflicts, bindings)
         if shift:
@@ -183,14 +184,14 @@ def _shift(
         return None
     trips_more = trip_count_difference(kernel, second.range, first.range, bindings)
     if trips_more is None:
-        # the ends are then compared at run time, and the number of peeled iterations has no bound:
-        # not for nests, each of whose iterations is a whole loop
+        # The ends are then compared at run time, and the number of peeled iterations has no bound.
+        # So only innermost loops are shifted: an iteration of a nest is too much to leave apart.
         return Shift(delay, earlier, None) if is_innermost(first) and is_innermost(second) else None
     # iterations of the delayed second loop after the first one has ended; negative: the other way
-    longer = trips_more + earlier
-    if abs(longer) > _MAX_PEELED:
+    later = trips_more + earlier
+    if abs(later) > _MAX_PEELED:
         return None
-    return Shift(delay, earlier, longer) if delay or earlier or longer else None  # else: no change
+    return Shift(delay, earlier, later) if delay or earlier or later else None  # else: no change
 
 
 def shift_and_peel(

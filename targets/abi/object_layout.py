@@ -1,8 +1,9 @@
-"""Layout check: whether Python's and NumPy's objects have the fields that `entry.c` declares.
+"""Layout check: whether Python's and NumPy's objects are as `entry.c` and `values.c` declare.
 
 The native call path reads object memory without the headers of Python and NumPy. Before its first
 use, `layout_matches` compares the declared fields with live objects: arrays, dtypes, scalars,
-floats and lists, and calls the functions of NumPy's C API.
+floats and lists, and calls the functions of NumPy's C API. What differs between versions of Python
+has a function each: ints (`int_layout`), tuples, versions of dicts, the code of functions.
 """
 from __future__ import annotations
 
@@ -85,10 +86,11 @@ def code_offset() -> int:
 
 @functools.cache
 def int_layout() -> int:
-    """How an int below 2**30 is stored, as live ones show: its only digit of 30 bits, behind a word
-    that is 1: the number of digits, negative for a negative int (up to Python 3.11); 2: eight times
-    that number, and 0 for a positive int, 1 for zero, 2 for a negative one (from Python 3.12 on).
-    0: in another way.
+    """How an int below 2**30 is stored, as live ones show: one word, then its digit of 30 bits.
+
+    1: the word is the number of digits, negative for a negative int (up to Python 3.11);
+    2: it is ``count << 3 | sign``, with the sign 0 for +, 1 for zero, 2 for - (from Python 3.12);
+    0: unknown.
     """
     if sys.int_info.bits_per_digit != 30 or sys.int_info.sizeof_digit != 4:
         return 0
@@ -128,8 +130,8 @@ def _tag_and_digit(n: int) -> tuple[int, int]:
 
 @functools.cache
 def tuple_items_offset() -> int:
-    """Where a tuple has the addresses of its items, in bytes; 0 if live ones do not have them where
-    the size of an empty one ends, or their number where lists have it.
+    """The offset of the addresses of its items in a tuple, in bytes, as live ones show; 0 unless it
+    is ``tuple.__basicsize__``, and the number of items is where lists have it.
     """
     import ctypes
 

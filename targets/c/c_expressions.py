@@ -46,7 +46,9 @@ def c_literal(c: ir.Const) -> str:
 
 
 def _float_literal(c: ir.Const) -> str:
-    """A float constant as an exact decimal or hexadecimal literal, with its sign."""
+    """A float constant as an exact decimal or hexadecimal literal; infinity and NaN by a builtin.
+    Also -0.0 and a negative NaN keep their sign.
+    """
     is_single = c.dtype == "f32"
     with np.errstate(all="ignore"):
         value = float(np.float32(c.value)) if is_single else float(c.value)

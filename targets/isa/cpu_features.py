@@ -7,7 +7,7 @@ from functools import cache
 
 __all__ = ["features", "machine"]
 
-_ALIASES = {"abm": "lzcnt"}  # Linux's name for it
+_ALIASES = {"abm": "lzcnt"}  # Linux says abm, GCC lzcnt
 
 
 @cache
@@ -19,8 +19,8 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``): those that
-    each CPU of the architecture has, and those that the system reports. A feature that is not
+    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``), but for
+    `_ALIASES`: those that each CPU of the architecture has, and those that the system reports. A feature that is not
     reported is not used: other systems than Linux get the baseline alone.
     """
     baseline = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())

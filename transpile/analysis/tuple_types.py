@@ -18,21 +18,21 @@ from ..frontend.integer_constants import integer_constant
 from .type_facts import Facts
 
 __all__ = [
-    "MOST", "appended_items", "appended_by", "constant_slice", "is_repeatable",
+    "MAX_TUPLE_ITEMS", "appended_items", "appended_by", "constant_slice", "is_repeatable",
     "is_scalarized_value", "item_names", "item_of_tuple", "items_of_tuple", "scalarized_tuples",
     "tuple_display", "tuple_lists", "unscalarizable_names", "tuple_width",
 ]
 
-MOST = 16
+MAX_TUPLE_ITEMS = 16
 """The maximal number of items of a tuple that is scalarized."""
 
 
 def items_of_tuple(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
     """An expression for each item of the tuple `e`, in the order of their evaluation. None if
-    `e` is no tuple of known items, or has none, or more than `MOST`.
+    `e` is no tuple of known items, or has none, or more than `MAX_TUPLE_ITEMS`.
     """
     items = _all_items(facts, e)
-    return items if items is not None and 0 < len(items) <= MOST else None
+    return items if items is not None and 0 < len(items) <= MAX_TUPLE_ITEMS else None
 
 
 def item_of_tuple(facts: Facts, e: ast.expr, index: ast.expr) -> ast.expr | None:
@@ -76,9 +76,9 @@ def is_scalarized_value(facts: Facts, name: str, value: ast.expr) -> bool:
 
 
 def _all_items(facts: Facts, e: ast.expr) -> list[ast.expr] | None:
-    """As `items`, of any length. By the form of `e`: a display (also with ``*t``), a scalarized
-    name, ``x.shape``, ``x.strides``, an item of a list of tuples, a constant slice of a tuple,
-    ``tuple(E for v in t)``, and the concatenation of two tuples.
+    """As `items_of_tuple`, of any length. By the form of `e`: a display (also with ``*t``), a
+    scalarized name, ``x.shape``, ``x.strides``, an item of a list of tuples, a constant slice of a
+    tuple, ``tuple(E for v in t)``, and the concatenation of two tuples.
     """
     match e:
         case ast.Tuple(elts=elts):
@@ -237,7 +237,7 @@ def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, in
         items += (e for to, e in item_stores.items() if getattr(to.value, "id", "") == name)
         widths = {tuple_width(e) for e in (*items, *appended_items(tree, name))}
         is_list = bindings[name] == len(values) and name not in excluded
-        if is_list and len(widths) == 1 and 0 < (width := widths.pop()) <= MOST:
+        if is_list and len(widths) == 1 and 0 < (width := widths.pop()) <= MAX_TUPLE_ITEMS:
             widths_of_lists[name] = width
     return widths_of_lists
 

@@ -14,7 +14,8 @@ BUDGET = (
             "budget neighbouring loops are not tried for fusion, and the C compiler optimises "
             "less. A function is left to Python if it would be compiled in too many versions, for "
             "instance one for each order of arrays that are swapped inside a deep nest, or if the "
-            "functions that it calls, which are inlined, have more than a few thousand lines.",
+            "functions that it calls, which are inlined, have more than 8,000 nodes of syntax "
+            "(some hundred lines).",
         help="split the function into several, each with a `@fuse` and a budget of its own, "
              "and swap arrays outside of nested loops over a few constants",
         bad="""\

@@ -27,12 +27,18 @@ __all__ = [
 ]
 
 TableUse: TypeAlias = Literal[
-    "bind", "lookup", "store", "remove", "clear", "iterate", "order", "count", "return",
+    "bind",  # to a name
+    "lookup",  # of a key
+    "store",  # inserts or updates a key
+    "remove",  # of a key
+    "clear",  # removes all keys
+    "iterate",  # over keys or values, in insertion order
+    "any_order",  # over all of them, in an order that does not matter: ``sum(d.values())``
+    "count",  # asks for their number
+    "return",
 ]
-"""What an expression or statement does with a table (a dict or set whose keys are data): bind it to
-a name, look up a key, insert or update one, remove one, remove all, iterate over keys or values in
-insertion order, reduce them by a function that ignores the order, ask for their number, return it.
-After a removal the entries are not in Python's insertion order, so that a method that depends on it
+"""What an expression or statement does with a table (a dict or set whose keys are data). After a
+removal the entries are not in Python's insertion order, so that a method that depends on it
 (``popitem``) is no "remove".
 """
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..analysis.tuple_types import MOST, appended_items, is_repeatable
+from ..analysis.tuple_types import MAX_TUPLE_ITEMS, appended_items, is_repeatable
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import copy_tree, tree_key, walk_nodes
 from ..frontend.core_nodes import copy_location
@@ -290,12 +290,14 @@ class _Tuples(ast.NodeTransformer):
 
 
 def _are_short_displays(rows: Collection[ast.expr]) -> bool:
-    """Whether all rows are displays of lists of the same length, at least 1 and at most `MOST`."""
+    """Whether all rows are displays of lists of the same length, at least 1 and at most
+    `MAX_TUPLE_ITEMS`.
+    """
     displays = [e.elts for e in rows if isinstance(e, ast.List)]
     no_starred = not any(isinstance(e, ast.Starred) for elts in displays for e in elts)
     lengths = set(map(len, displays))
     one_length = len(displays) == len(rows) and len(lengths) == 1
-    return no_starred and one_length and 0 < lengths.pop() <= MOST
+    return no_starred and one_length and 0 < lengths.pop() <= MAX_TUPLE_ITEMS
 
 
 def _rows_given(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:

@@ -51,8 +51,8 @@ class Origin:
     way than the loop; with ``reassociate=False`` it is refused (`lower_function`).
     """
     search: bool | None = None
-    """For a loop that evaluates nothing more once the bool that it carries has this value; None:
-    it is no such loop.
+    """Of a search: once the only name that it carries, a bool, has this value, the loop ends. None:
+    it is no search.
     """
     internal: bool = False
     """For a loop: whether it implements one operation of the source, such as the lookup of a key,
@@ -172,20 +172,21 @@ def mark_fold(node: ast.AST) -> None:
 
 
 def is_fold(node: ast.AST) -> bool:
-    """Whether NumPy evaluates the reduction `node` in another order than the loop."""
+    """Whether NumPy, or Python's ``sum``, evaluates the reduction `node` in another way (`Origin`).
+    """
     return _origin(node).fold
 
 
 def mark_search(node: ast.AST, end: bool) -> None:
-    """Marks loops that copy the location of `node` from now on: nothing more is evaluated once the
-    bool that they carry is `end`.
+    """Marks loops that copy the location of `node` from now on as searches: they end once the only
+    name that they carry, a bool, is `end`.
     """
     _set_origin(node, replace(_origin(node), search=end))
 
 
 def search_end(node: ast.AST) -> bool | None:
-    """The value of the bool that the search `node`, a loop, carries, from which on it evaluates
-    nothing more; None if `node` is no search.
+    """The value of its only carried name, a bool, with which the loop `node` ends
+    (`Origin.search`); None if `node` is no search.
     """
     return _origin(node).search
 

@@ -88,7 +88,8 @@ _KEYWORDS: dict[type[ast.stmt], str] = {
 
 
 def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str]) -> None:
-    """Lowers the statements of `block`; `live` are the names that are live after it.
+    """Lowers the statements of `block`; `live`: all names that are read later, which are those
+    that are live after it and perhaps more.
 
     A statement goes to its rule in `STATEMENTS`, unless it begins one of these forms, which consist
     of several statements. They are tried in this order:

@@ -240,7 +240,7 @@ def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
         np.add.at(x, k, y)
     →
-        if k.shape[0] != y.shape[0]:
+        if k.shape[0] != y.shape[0]:    # a replay guard: Python runs the call then
             "Python's to answer"
             np.add.at(x, k, y)
         else:
@@ -263,8 +263,8 @@ def _scatter_loop(
     """The loop nest for the statement `s`, which is ``ufunc.at(x, items, value)``.
 
     A `value` that may share memory with `x` is copied first. None where an index is neither an int
-    nor a vector of ints, or may share memory with `x`; where no index is a vector; where the result
-    of `ufunc` is not stored without a conversion that NumPy does in another way.
+    nor a vector of ints, or may share memory with `x`; where no index is a vector; where storing
+    the result of `ufunc` needs a conversion, other than between floats.
     """
     target = cx.fact(x)
     valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)

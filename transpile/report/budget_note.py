@@ -12,7 +12,7 @@ from targets.isa.target_registry import Target
 from ..diagnostics import Rejection
 from ..pipeline import Compilation
 
-__all__ = ["budget_is_felt", "budget_note"]
+__all__ = ["is_noticeably_slower", "budget_note"]
 
 _SPLIT = "split the function into several, each with a `@fuse` and a budget of its own"
 _FLAGS = "TRANSPILE_CFLAGS=-O2 asks for all optimisations of the C compiler"
@@ -43,13 +43,13 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
         )
 
 
-def budget_is_felt(stages: Compilation, target: Target) -> bool:
-    """Whether what was left out makes calls noticeably slower: more than `_FELT` times."""
+def is_noticeably_slower(stages: Compilation, target: Target) -> bool:
+    """Whether what was left out makes calls noticeably slower: more than `_NOTICEABLE` times."""
     effort = _effort(stages, target)
-    return bool(stages.fusion.left_out) or effort.slower > _FELT
+    return bool(stages.fusion.left_out) or effort.slower > _NOTICEABLE
 
 
-_FELT = 1.1
+_NOTICEABLE = 1.1
 
 
 def _effort(stages: Compilation, target: Target) -> Effort:

@@ -53,7 +53,9 @@ _OF_INT_ARGUMENTS = (
     "{} is no int of more than 61 bits",
     "{} is so large that ints computed from it might not fit 64 bits",
 )
-"""The same for an argument, whose limits leave room for sums of a few (`guard_int_params`)."""
+"""The same for an argument: it has at most 61 bits, so that a sum of a few of them fits 64
+(`guard_int_params`).
+"""
 
 
 def guard_sentences(kernel: Kernel, terms: UserTerms) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ def failed_guard_rejections(
     for raised, count in failures.raised.items():
         unexplained[raised.code] -= count
     for raised, count in failures.raised.items():
-        if raised.reason in failures.always_raised:  # so they have in calls that were not observed
+        if raised.reason in failures.always_raised:  # calls that were not observed count, too
             count += unexplained.pop(raised.reason, 0)
         span = raised.span
         if span is not None and span.end_col == 0:
@@ -110,12 +112,13 @@ def failed_guard_rejections(
             yield _failed(code, found.message, (place,), count, terms, found.help)
     for code, count in unexplained.items():
         checks = (n for n in walk(kernel) if isinstance(n, Check) and n.code == "replay")
-        spans = [c.span for c in checks if (c.cause if c.cause in CHECK_CAUSES else _OTHER) == code]
+        causes = ((c, c.cause if c.cause in CHECK_CAUSES else _UNKNOWN_CAUSE) for c in checks)
+        spans = [c.span for c, cause in causes if cause == code]
         if code in _OF_FLOATS:
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
         if count > 0 and code.startswith("GUARD_"):
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
-            if code in failures.never_raised and code == _OTHER and not spans:
+            if code in failures.never_raised and code == _UNKNOWN_CAUSE and not spans:
                 message = _NOTHING_RAISED
             yield _failed(code, message, spans, count, terms)
 
@@ -135,14 +138,14 @@ def _line_span(line: int, terms: UserTerms) -> Span | None:
     return Span(line, start, line, len(text.encode())) if text else None
 
 
-_OTHER = "GUARD_RAISES"
+_UNKNOWN_CAUSE = "GUARD_RAISES"
 """The code for a check whose cause its status does not tell."""
 
 _CHECKED = {
     "GUARD_INT_RANGE": "an int here did not fit 64 bits",
     "GUARD_BOUNDS": "a subscript here was outside of its array",
     "GUARD_DIVISION": "a divisor here was zero",
-    _OTHER: "Python may raise an exception here",
+    _UNKNOWN_CAUSE: "Python may raise an exception here",
     "GUARD_FLOAT_STATUS": "an operation here overflowed, divided by zero or was invalid, of which "
                           "Python has to warn",
     "GUARD_ERRSTATE": "an operation here overflowed, divided by zero or was invalid, and NumPy's "
@@ -154,8 +157,9 @@ _NOTHING_RAISED = "compiled code could not answer the call, and Python then rais
 """The message where it is not known which check has failed."""
 
 _HELP_FOR_EXCEPTIONS = {
-    _OTHER: "nothing needs to be done if the exception is meant; else test for such values before "
-            "the loop",
+    _UNKNOWN_CAUSE:
+        "nothing needs to be done if the exception is meant; else test for such values before "
+        "the loop",
     "GUARD_BOUNDS": "test the length before, or let the loop end earlier: the last subscript is "
                     "`len(...) - 1`",
     "GUARD_SHAPE": "pass arrays whose shapes fit: of two lengths that differ, NumPy repeats only a "

@@ -40,8 +40,8 @@ class ReplayException:
     text: str
     """The start of what the exception says; empty if that is not known."""
     holds_for_all_values: bool
-    """Whether it is raised for all arguments of these types: a name or an attribute that there is
-    not, an operation on objects that do not have it."""
+    """Whether it is raised for all arguments of these types: a name or an attribute does not exist,
+    or objects do not have an operation."""
 
     def is_like(self, other: ReplayException) -> bool:
         """Whether both are of one kind and place, whatever values the text names."""

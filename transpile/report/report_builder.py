@@ -41,7 +41,7 @@ from ..frontend.source import Source, is_within, read_source, span_of
 from ..pipeline import Compilation
 from ..random_numbers import is_draw_function
 from ..types.value_types import ArgType
-from .budget_note import budget_is_felt, budget_note
+from .budget_note import budget_note, is_noticeably_slower
 from .fusion_blockers import effect_rejections
 from .guard_sentences import GuardFailures, failed_guard_rejections, guard_sentences
 from .loop_report import LoopInfo, Report
@@ -398,7 +398,7 @@ def report_compiled(
         loops_as_python = _outermost(written)
         failed.append(faster_as_python_rejection(faster, loops_as_python, is_region=is_region))
     budget = tuple(budget_note(stages, target))
-    felt, unfelt = (budget, ()) if budget_is_felt(stages, target) else ((), budget)
+    felt, unfelt = (budget, ()) if is_noticeably_slower(stages, target) else ((), budget)
     names = _name_types(stages)
     return Report(
         function=source.qualname,

@@ -202,6 +202,9 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         self: Fused[Concatenate[_Self, _Q], _R_co], instance: _Self, owner: type | None = None
     ) -> Callable[_Q, _R_co]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Binds as a method: the instance is the first argument, of which the signature has the
+        exact class, so that subclasses have specializations of their own.
+        """
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:

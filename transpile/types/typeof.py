@@ -229,7 +229,7 @@ def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgTy
 
 def _array(a: np.ndarray) -> ArgType:
     """The type of an ndarray; Opaque, with a code, for an unknown dtype or byte order, and too
-    many axes.
+    many axes. An array that is not aligned has no axis of unit stride.
     """
     if a.dtype.names and 0 < a.ndim <= MAX_RANK:
         return _record_type(a, _unit_stride_axis(a), a.itemsize)
@@ -265,7 +265,8 @@ def _field_type(
     field: np.ndarray, records: np.ndarray, unit: int | None, size: int
 ) -> ArgType:
     """The type of ``records["field"]``: its stride along `unit` is the size of a record, which
-    `ArrayType.steps` gives in elements.
+    `ArrayType.steps` gives in elements; no step is known if that is no multiple of an element's
+    size. A field that is not aligned, as in a packed record, has neither step nor unit stride.
     """
     if field.dtype.names and field.ndim == records.ndim:
         return _record_type(field, unit, size)

@@ -336,7 +336,7 @@ def _uses_in_known_order(
 
     Not those during which the table grows. ``use_of``: all uses of the name.
     """
-    ordered: set[TableUse] = {"order"}
+    ordered: set[TableUse] = {"any_order"}
     if "remove" not in use_of.values():
         if kind != "set":
             ordered.add("iterate")

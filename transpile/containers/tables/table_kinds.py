@@ -139,7 +139,7 @@ _SUBSCRIPT_USES: dict[type[ast.expr_context], TableUse] = {
 def _uses_in_builtin_call(call: ast.Call, builtin: str) -> Iterator[tuple[ast.expr, TableUse]]:
     """`table_uses` of a call of the builtin of that name, such as ``len(d)``; "" gives none.
 
-    ``max(d)``, ``min(d)`` and ``sorted(d)`` give the same in any order of the items ("order");
+    ``max(d)``, ``min(d)`` and ``sorted(d)`` give the same in any order of the items ("any_order");
     with a ``key``, the first of equal items wins, so that the order matters ("iterate").
     """
     args, keywords = call.args, call.keywords
@@ -149,7 +149,7 @@ def _uses_in_builtin_call(call: ast.Call, builtin: str) -> Iterator[tuple[ast.ex
         elif builtin in _ORDERING and len(args) == 1 and (
             not keywords or (builtin == "sorted" and keywords[0].arg == "reverse")
         ):
-            yield _table_of_view(a, "keys", "values"), "order"
+            yield _table_of_view(a, "keys", "values"), "any_order"
         elif builtin in ("enumerate", "zip"):
             yield _table_of_view(a, *_VIEWS), "iterate"
         elif builtin in _ITERATING:
@@ -168,7 +168,7 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
         d[k] = v             (d, "store")
         if k in d:           (d, "lookup")
         for k in d.items():  (d, "iterate")
-        len(d), max(d)       (d, "count"), (d, "order"): the result does not depend on the order
+        len(d), max(d)       (d, "count"), (d, "any_order"): the result does not depend on the order
 
     `table_inference` visits all nodes of the function: a name that occurs in a place which is not
     among these, such as ``g(d)``, escapes, and is no hash table.

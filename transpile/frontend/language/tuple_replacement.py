@@ -14,7 +14,7 @@ from typing import Any
 
 from ...analysis.liveness import upward_exposed
 from ...analysis.tuple_types import (
-    MOST,
+    MAX_TUPLE_ITEMS,
     is_repeatable,
     is_scalarized_value,
     item_names,
@@ -50,17 +50,17 @@ __all__ = [
 def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A tuple that is assigned to a name is bound item by item (scalar replacement).
 
-        t = (i, s)
-        t = (t[0] + 1, t[1])
-        s = t[1] + t[0]
+        p = (i, s)
+        p = (p[0] + 1, p[1])
+        s = p[1] + p[0]
     →
-        _t_0 = i
-        _t_1 = s
-        _t = _t_0 + 1
-        _t_2 = _t_1
-        _t_0 = _t
-        _t_1 = _t_2
-        s = _t_1 + _t_0
+        _p_0 = i
+        _p_1 = s
+        _t = _p_0 + 1
+        _t_2 = _p_1
+        _p_0 = _t
+        _p_1 = _t_2
+        s = _p_1 + _p_0
 
     The items must be known (`items_of_tuple`: how many, and an expression for each), and the name
     one that `tuple_types.unscalarizable_names` does not exclude. All values are computed before any
@@ -267,7 +267,7 @@ def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
 def _is_numbers(value: object) -> bool:
     """Whether `value` is an int, a bool, a finite float, or a short tuple of such values."""
     if type(value) is tuple:
-        return 0 < len(value) <= MOST and all(map(_is_numbers, value))
+        return 0 < len(value) <= MAX_TUPLE_ITEMS and all(map(_is_numbers, value))
     return type(value) in (int, bool) or (type(value) is float and value - value == 0)
 
 

@@ -44,8 +44,8 @@ __all__ = ["flags_of_extrema", "make_accumulators", "search_stop_condition", "va
 def search_stop_condition(
     frame: LoopFrame, carries: dict[str, LoopCarried], accs: list[Accum]
 ) -> Expr | None:
-    """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: the one bool
-    that it carries is decided. None for every other loop.
+    """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: its only
+    accumulator, a bool, has the value that ends it (`search_end`). None for every other loop.
     """
     end = search_end(frame.node)
     if len(accs) != 1 or end is None:

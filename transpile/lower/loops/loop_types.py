@@ -212,8 +212,8 @@ _SettledTypes: TypeAlias = "tuple[Mapping[str, LoopCarried], _LoweredIteration |
 
 
 def lower_loop_body(ctx: Lowering, frame: LoopFrame, live: frozenset[str]) -> None:
-    """Lowers the loop of `frame` and emits it; `live` are the names that are live after it. Called
-    by `lower_loops` for each ``for`` and ``while``, when the trip count is lowered.
+    """Lowers the loop of `frame` and emits it; `live`: all names that are read later. Called by
+    `lower_loops` for each ``for`` and ``while``, when the trip count is lowered.
 
         for i in range(n):
             t = x[i]             # t: assigned before it is read, and dead after the loop

@@ -97,7 +97,7 @@ _HELP_FOR_ITEM = {
 
 
 def lower_loop(ctx: Lowering, node: ast.For | ast.While, live: frozenset[str]) -> None:
-    """Lowers the loop `node`; `live` are the names that are live after it. Raises Refused for an
+    """Lowers the loop `node`; `live`: all names that are read later. Raises Refused for an
     ``else``, which macros remove where they can, and for a ``for`` over anything but a range.
     """
     if node.orelse:

@@ -321,7 +321,8 @@ def python_int_operation(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST
     `binary_operation`; the products of powers come here, too.
 
         i + 1    (i in 0 … n - 1)      →    the linear form i + 1; no check, for it is at most n
-        a * b    (two arguments)       →    check(~mul_over(a, b), "replay"); a * b
+        a * b    (two arguments)       →    guard(~mul_over(a, b)), before the kernel starts; a * b
+        v * w    (items of lists)      →    check(~mul_over(v, w), "replay"); v * w
 
     A Python int has any size, the kernel's has 64 bits. The interval of the exact result decides
     (`_exact_result`): if it fits 64 bits, no check is needed; else it is required that this result

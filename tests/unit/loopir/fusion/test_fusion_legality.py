@@ -420,7 +420,7 @@ def case_of(code: str) -> Kernel:
     return case(next(text for c, text in MUST_REJECT.values() if c == code))
 
 
-@pytest.mark.parametrize("code", sorted(fusion_legality.ORDER_DEPENDENT_CODES))
+@pytest.mark.parametrize("code", sorted(fusion_legality.ALIGNMENT_DEPENDENT_CODES))
 def test_a_pair_with_another_code_is_not_realigned(
     code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,8 +430,8 @@ def test_a_pair_with_another_code_is_not_realigned(
     k = case_of(code.removeprefix("FUSE_REJECT_"))
     fuse_kernel(k)
     assert tried
-    others = fusion_legality.ORDER_DEPENDENT_CODES - {code}
-    monkeypatch.setattr(fuse_loops, "ORDER_DEPENDENT_CODES", others)
+    others = fusion_legality.ALIGNMENT_DEPENDENT_CODES - {code}
+    monkeypatch.setattr(fuse_loops, "ALIGNMENT_DEPENDENT_CODES", others)
     tried.clear()
     fuse_kernel(k)
     assert tried == []

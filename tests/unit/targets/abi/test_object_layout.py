@@ -1,4 +1,7 @@
-"""Versions of dicts, by which C sees that no name has been rebound since it looked last."""
+"""Versions of dicts, by which C sees that no name has been rebound since it looked last.
+
+The check of all declared fields is tested in `test_load_kernel`.
+"""
 from __future__ import annotations
 
 import random
