@@ -118,8 +118,8 @@ class Op:
     exact: bool = False  # a float result is never rounded
     ulps: float = 0
     """How far a float result may be from the correctly rounded one, in units of the last place; 0:
-    it has the same bits as NumPy's. The tests of each target and README.md's list of functions use
-    it; no pass reads it."""
+    it has the same bits as NumPy's. The tests of each target and the list of functions in
+    ``transpile/README.md`` use it; no pass reads it."""
     weight: float = 1.0
     """The cost model: its time in vector code, in float additions. A rough number, the same on every
     machine, since decisions that fix the order of a sum (and so its bits) are made by it, such as

@@ -60,7 +60,7 @@ from .array_reductions import added_arrays, adds_floats
 from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
 
-__all__ = ["Splittable", "array_reductions", "parallel_loops", "parallel_obstacle"]
+__all__ = ["Splittable", "arrays_reduced_by", "parallel_loops", "parallel_obstacle"]
 
 Splittable = Loop | VecLoop | PredLoop
 """The kinds of loops whose iterations may be distributed."""
@@ -83,7 +83,7 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if x[i] < 0.0: break                 it may end before its last iteration
         s = step(s + x[i])                   `s` is carried from iteration to iteration
         x[i + 1] = x[i]                      iterations may touch the same element of `x`
-        h[b[i]] = h[b[i]] + 1                None, if `h` has integers: `array_reductions` has `h`
+        h[b[i]] = h[b[i]] + 1                None for integers; `arrays_reduced_by` then gives {h}
         h[b[i]] = h[b[i]] + x[i]             the order in which floats are added to elements of …
 
     Those who ask: `parallelize`, which marks loops as parallel; `split_search`, of the loop over
@@ -104,7 +104,7 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     return _memory_conflicts(loop, kernel_header(kernel)).obstacle
 
 
-def array_reductions(loop: Splittable, kernel: Kernel) -> frozenset[str]:
+def arrays_reduced_by(loop: Splittable, kernel: Kernel) -> frozenset[str]:
     """The arrays to one element of which several iterations of `loop` may add. So each thread must
     add to a table of its own, which is added to the array later (`c_regions`). Assumes that
     `parallel_obstacle` has found no obstacle.

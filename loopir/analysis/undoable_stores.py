@@ -12,7 +12,7 @@ from ..algebra.may_raise import may_replay
 from ..ir_names import bound_names, names_read
 from ..ir_traversal import contains, walk
 from ..nodes import Kernel, Load, Loop, Node, PredLoop, RangeDesc, Store
-from .parallelism import Splittable, array_reductions
+from .parallelism import Splittable, arrays_reduced_by
 
 __all__ = ["may_stop", "stores_to_undo", "undo_obstacle"]
 
@@ -52,7 +52,7 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         return "it may raise, and end before its last iteration"
     if isinstance(loop.range, RangeDesc) and loop.range.step < 0:
         return "it may raise, and runs backwards"
-    if reduced := array_reductions(loop, kernel):
+    if reduced := arrays_reduced_by(loop, kernel):
         # an element to which several iterations add: its old value is not one of an iteration
         return f"it may raise, and adds to elements of `{min(reduced)}`"
     computed_in_body = bound_names(loop) - {loop.var}

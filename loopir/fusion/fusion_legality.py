@@ -278,7 +278,8 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:
-    """No iteration of the second loop may access an element before the first loop has.
+    """The second loop may access no element before the access of the first loop that conflicts with
+    it: one of the two writes.
 
     The conflicts of a pair are accesses whose order joining would reverse
     (`fusion_dependences.fusion_conflicts`): their distance is negative, or not known. The condition

@@ -179,7 +179,7 @@ class Pass:
     reorders: bool = False  # takes `reassociate`, since it may change the order of folds
     takes_machine: bool = False  # takes `machine`: registers and caches determine its tile sizes
     vectorizes: bool = False  # its result may have vector loops
-    takes_private: bool = False  # takes `private`, the arrays that only a finished call shows
+    takes_private: bool = False  # takes `private`: the call's own arrays, unseen if it replays
     needs: tuple[Any, ...] = ()
     """Node types that must all occur in a kernel for the pass to change it; of a union, one of the
     types. The pass is not called for other kernels."""

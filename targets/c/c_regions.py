@@ -29,7 +29,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
-from loopir.analysis.parallelism import Splittable, array_reductions
+from loopir.analysis.parallelism import Splittable, arrays_reduced_by
 from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
 from loopir.analysis.work_estimate import InnerWork, Work, advance, work_of
 from loopir.dtypes import DTYPES, INDEX
@@ -212,7 +212,7 @@ _Table = tuple[str, str]
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
     """The arrays of which several iterations may add to the same element, by their C names."""
     assert s.kernel is not None
-    reduced = array_reductions(n, s.kernel)
+    reduced = arrays_reduced_by(n, s.kernel)
     return {
         s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
         for p in s.params if p.name in reduced

@@ -30,16 +30,19 @@ which take a few milliseconds at most. A loop around others starts with chunks o
 From then on its clock (`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some
 milliseconds (`is_early` of ``signals.c``, which also asks Python at most every 50 ms).
 
-A chunk is set for iterations as short as the last ones were, but the next ones may take a thousand
-times as long: a loop in them may have few iterations now and a million then. So the work of long
-runs of the loops in it is added up, before each of them, and a look is due when the sum is large
-(`Tally`): the chunk ends with this iteration. A run of few iterations costs one comparison::
+The length of a chunk assumes that iterations stay as short as the last ones, but the next ones may
+take a thousand times as long: a loop in them may have few iterations now and a million then. So the
+work of long runs of the loops in it is added up, before each of them, and a poll is due when the
+sum is large (`Tally`): the chunk ends with this iteration. A run of few iterations costs one
+comparison::
 
     if (__builtin_expect(n > 1024, 0) && TP_IS_DUE(tp_tally.turns += n * 1, tp_tally)) i_stop = i;
     for (int64_t j = 0, j_end = n; j < j_end; j += 1) { … }
 
-Inside a loop that does not poll, or has other exits already, the kernel looks there: the first exit
-of a loop makes it slower.
+Where the outer loop has no chunk that could end, as it does not poll itself, or where it has other
+exits already, the kernel polls at the inner loop. Elsewhere it does not, since the first exit of a
+loop makes it slower.
+
 A ``while``, whose iterations are not known before, is counted after it if it goes through an array;
 else it polls, and goes on to count down where the run before has ended.
 
@@ -281,8 +284,8 @@ def _work(loop: _Loop) -> int:
 def _add_polls(
     s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool, registers: int
 ) -> None:
-    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop; ``registers``: how
-    many an iteration of the vector loops around it computes side by side.
+    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop; ``registers``: the
+    product of the unroll factors of the vector loops around it.
 
     This is where it is decided whether a loop polls: it must be able to take long, and the loop
     around it must not poll often enough by itself.

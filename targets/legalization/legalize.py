@@ -9,8 +9,8 @@ of the group.
 
 A predicated loop acts only in the lanes where its mask is true, the active ones. Its mask form says
 how the others are switched off: by a branch per lane, a mask register, or a blend (`_mask_form` has
-a table). A loop that names the branch per lane also gets the width 1. For every other loop the
-target decides, whatever form the loop names.
+a table). A loop whose form is `BranchPerLane` (in the text of a test) also gets the width 1.
+For every other loop the target decides, whatever form the loop names.
 
 A predicated loop branches around an expensive body where no lane is active. Time of ``exp(x) +
 log(x)`` in ns for each element, with GCC. The active elements are a random share of all, or stand

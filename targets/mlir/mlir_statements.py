@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from loopir import nodes as ir
 from loopir.analysis.loop_reductions import Reduction, reduction_of
-from loopir.analysis.parallelism import array_reductions, parallel_obstacle
+from loopir.analysis.parallelism import arrays_reduced_by, parallel_obstacle
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
@@ -397,7 +397,7 @@ def parallel_reductions(
     - each accumulator is a reduction that may take its terms in any order, and that no iteration
       reads (`_reduction_of`): an ``scf.parallel`` has no other accumulators;
     - else iterations are independent (`parallel_obstacle`), also without adding to elements of one
-      array (`array_reductions`), which would have to be atomic.
+      array (`arrays_reduced_by`), which would have to be atomic.
     """
     if not isinstance(loop.range, ir.Interval) or loop.until is not None:
         return None
@@ -410,7 +410,7 @@ def parallel_reductions(
     without_accs = replace(loop, body=(*loop.body, *terms), accs=())
     if parallel_obstacle(without_accs, kernel) is not None:
         return None
-    return None if array_reductions(without_accs, kernel) else reductions
+    return None if arrays_reduced_by(without_accs, kernel) else reductions
 
 
 def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:

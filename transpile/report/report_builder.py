@@ -261,10 +261,8 @@ def _loop_info(
     Its place is the first of them. A scalar loop with the search of a dict in it, or draws of
     random numbers, has a note on that in place of numbers, which would count the search.
 
-    ``lines``: those of the file, to cite the operation from;
-
     ``unfused_bytes``: what the loops at `origins` move per iteration without fusion; ``drawn``: the
-    arrays with the states of random generators.
+    arrays with the states of random generators; ``lines``: those of the file, to cite from.
     """
     lanes = loop.width if isinstance(loop, (VecLoop, PredLoop)) else 1
     is_vector = isinstance(lanes, int) and lanes > 1

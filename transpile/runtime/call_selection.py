@@ -130,8 +130,9 @@ def next_allowance(allowance: int) -> int:
 
 @record(frozen=True, slots=True)
 class SizeRange:
-    """What serves calls of the sizes from ``low`` to ``high``, both included. The part of the size
-    that bits depend on is from ``exact_low`` to ``exact_high``.
+    """What serves calls of the sizes from ``low`` to ``high``, both included, whose *exact size* is
+    from ``exact_low`` to ``exact_high``: the size of those arguments alone that decide how many
+    terms a sum has, and so whether compiled code has Python's bits.
     """
 
     served: Served
@@ -189,7 +190,8 @@ def _may_try_python(
 
     - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
       which Python does not need: so the trial takes about as long as the call, or a few times as
-      long; less than half if it ``makes_tables`` (`_KERNEL_SHARE_OF_TABLES`);
+      long;
+    - the kernel takes less than half of the call, and ``makes_tables`` (`_KERNEL_SHARE_OF_TABLES`);
     - the kernel itself is shorter than `_LONG_CALL`: a hundred times as long is not noticed;
     - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
       lists (`_CONVERSION`), for the same reason;
@@ -223,8 +225,8 @@ class CallSelection:
       grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
       dict or a set of a hash table;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
-      results have Python's bits; None: any. ``in_part``: that size is of some arguments only, and
-      `choice` gets it as ``part``;
+      results have Python's bits; None: any. ``in_part``: that is the size of some arguments only
+      (the exact size), which `choice` gets as ``part``;
     - ``is_region``: of an outlined region, calls of equal size may differ much in work, so that
       decisions for compiled code are looked at again, too. If Python is faster for all sizes, the
       region is dropped, which saves its call as well (`REGION_ENTRY`); if ``exact_up_to`` is given,

@@ -30,8 +30,9 @@ _EXTREMUM_OF = {"gt": "min", "ge": "min", "lt": "max", "le": "max"}
 
 
 def range_checks(kernel: Kernel) -> Kernel:
-    """Turn bound checks of an integer into a minimum and a maximum, checked once, behind a loop of
-    checks that does nothing else. A reduction runs in vectors; a check in each iteration does not.
+    """Turn a loop that only checks the bounds of an integer into a reduction to its minimum and its
+    maximum, and one check after it. A reduction runs in vectors, a check in each iteration does
+    not.
 
     The loop must be counted, and its checks conjunctions of comparisons with bounds that the loop
     does not change (`_checked_extrema`). In the next loop, which stores, a test whether the same

@@ -58,8 +58,8 @@ _EXACT_BLOCK = 16384
 """Elements of a block whose integers are reduced."""
 
 _BRIEF = 20_000
-"""Additions (some microseconds of work) of which a loop must be able to do at least as many, or it
-is not made parallel (`_is_brief`).
+"""Additions (some microseconds of work). A loop that surely does less work is not made parallel
+(`_is_brief`).
 """
 
 

@@ -160,7 +160,9 @@ def value_origins(loop: Loop, code: Sequence[Expr]) -> list[Expr]:
 
 
 def _is_cheap(branch: If) -> bool:
-    """Whether both sides only compute, and little."""
+    """Whether both sides have only assignments and branches, whose operations have a weight of at
+    most `MAX_OP_WEIGHT` each and `MAX_BRANCH_WEIGHT` in all.
+    """
     sides = [n for y in branch.yields for n in (y.then, y.orelse)]
     nodes = [n for x in (*branch.then, *branch.orelse, *sides) for n in walk(x)]
     weights = [OPS[n.op].weight for n in nodes if isinstance(n, Call)]

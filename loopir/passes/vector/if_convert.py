@@ -125,7 +125,7 @@ class MaskedRewriter:
             x / 3.0          →  select(m, x, 1.0) / 3.0              # 1.0 / 3.0 there
             x / y            →  x / select(m, y, 1.0)                # unknown there
             exp(x * 2.0)     →  exp(select(m, x, 1.0) * 2.0)         # exp of 2.0, a known operand
-            atanh(x)         →  atanh(select(m, x, 0.0))             # atanh of 1.0 divides by zero
+            atanh(x)         →  atanh(select(m, x, 0.0))             # 0.0: atanh has a pole at 1.0
         """
         operands = [self.without_flags(a) for a in e.args]
         args, known = [a.expr for a in operands], [a.inactive for a in operands]
@@ -223,6 +223,7 @@ def _split_reduction(longer: Expr, shorter: Expr) -> tuple[str, Expr, Const] | N
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Turn the branches of a loop into straight-line code, if it can be vectorised after that
     (`vectorization_obstacle`); else the branches are kept, as they are cheaper in scalar code.
+    No cost is asked: `legalize._with_skip_branch` later branches around an expensive body.
 
     Both sides are evaluated in every iteration. That is allowed, since lowering makes loads be in
     bounds on both sides; and an operation that may raise a floating-point flag gets an operand on

@@ -495,7 +495,8 @@ def _inline_callee(
     - `_MAX_SAME_CONSTANTS` of them have the same constant arguments as this call: such a recursion
       does not end at compile time.
 
-    Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays.
+    Raises Refused (LOWER_CALL), too, for a ``return`` in a ``with`` or ``try`` that stays, and
+    whatever `instantiate_body` raises.
     """
     callee_and_constants = open_call(callee, call)
     depth = sum(key == callee.key for key, _ in state.open_calls)

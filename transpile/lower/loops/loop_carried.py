@@ -301,7 +301,8 @@ def _retype_carried(
         for i in range(n):        →    row 5: a float64 accumulator that starts as 0.0, of a name
             s += x[i]                  that is Python's in the first iteration, then NumPy's
 
-    The first row that applies decides:
+    The first row that applies decides. "Later type": that of `back_edge`; "changes", "either type"
+    and "new types" are explained below the table:
 
     ==  ==========================================  ==========================================
     #   types of `init` → `back_edge`               the accumulator

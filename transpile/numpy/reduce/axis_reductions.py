@@ -62,7 +62,8 @@ class Reduction:
 @fires_on(ast.Call, calls=numpy_callees(REDUCTIONS))
 def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.sum(X, axis)`` and its kin → a loop nest with an accumulator for each result. The
-    call is replayed for the minimum or maximum of nothing.
+    call is replayed where NumPy raises or warns: for an extremum or a mean of nothing, and for
+    operands of different lengths.
 
         s = np.sum(x * y)
         u = X.max(axis=0)

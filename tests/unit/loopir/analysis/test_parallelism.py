@@ -10,7 +10,7 @@ import pytest
 from example_counts import examples
 
 from loopir.analysis.integers.affine import AffineForm
-from loopir.analysis.parallelism import _Bounds, _quotient, array_reductions, parallel_obstacle
+from loopir.analysis.parallelism import _Bounds, _quotient, arrays_reduced_by, parallel_obstacle
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.lazy_dataclass import replace
@@ -90,7 +90,7 @@ def test_only_elements_that_iterations_share_need_tables() -> None:
     assert isinstance(counting, Loop)
     assert isinstance(other, Loop)
     assert parallel_obstacle(counting, kernel) is None
-    assert array_reductions(counting, kernel) == {"h"}
+    assert arrays_reduced_by(counting, kernel) == {"h"}
     assert "element of `h`" in (parallel_obstacle(other, kernel) or "")
 
 
