@@ -128,8 +128,9 @@ def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
         for i: t[i] = x[i]          (a rejection FUSE_REJECT_DEPENDENCE,): iteration i of the second
         for i: y[i] = t[i + 1]      loop would read what iteration i + 1 of the first writes
 
-    `fuse_loops._LoopFuser.join` calls it on each two neighbouring loops, and reports the rejections
-    if no other alignment of the loops helps.
+    `fuse_loops._LoopFuser.join` asks `can_fuse`, the same conditions without reasons, in its first
+    round; in the second it calls this on neighbouring loops that are still apart, and reports the
+    rejections if no other alignment of the loops helps.
     """
     rejections = tuple(chain.from_iterable(condition(p) for condition in CONDITIONS))
     # where random numbers are drawn, other rejections would concern the code of the generator

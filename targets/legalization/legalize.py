@@ -247,8 +247,8 @@ def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
 
 def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     """The vector width of a loop, in lanes: as many as a register of `target` has of the widest
-    dtype in the loop. All vectors of a loop have equally many lanes, so narrower dtypes take a part
-    of a register.
+    dtype of a vector in the loop. All vectors of a loop have equally many lanes, so narrower dtypes
+    take a part of a register.
 
         f32 and f64 on AVX2, 256 bits:     4
         u8 alone on AVX-512:              64

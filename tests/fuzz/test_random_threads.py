@@ -82,7 +82,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name, value in {"_BLOCK": 16, "_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)
     monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)
-    monkeypatch.setattr(blocked_summation, "BLOCKS_PER_BLOCK", 4)
+    monkeypatch.setattr(blocked_summation, "BLOCKS_PER_GROUP", 4)
     monkeypatch.setattr(random_arguments, "SIZES", SIZES)
     return Run(tmp_path)
 

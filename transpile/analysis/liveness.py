@@ -2,10 +2,13 @@
 
 The standard backward dataflow analysis. For each node a summary (`_Names`: the names that it reads,
 may bind, surely binds, and reads before it has surely bound them, "upward-exposed") is computed
-bottom-up and cached by node, so a tree that was analysed must not change. For core Python, which
-has no early exits, the summaries alone answer: live before s = exposed(s) | (live after s -
-certain(s)). `live_before` also follows Python's exits: ``break``, ``continue``, ``return``,
-exceptions. Definite assignment, the forward question, is in `definite_assignment`.
+bottom-up and cached by node, so a tree that was analysed must not change. For core Python, whose
+only exit is one ``if …: break`` a loop, the summaries alone answer: live before s = exposed(s) |
+(live after s - certain(s)). `live_before` also follows Python's exits: ``break``, ``continue``,
+``return``, exceptions. Definite assignment, the forward question, is in `definite_assignment`.
+
+Who asks: outlining `live_before`; macros, the inference of tables and the types of loops
+`upward_exposed`; `lower_statements` `names_read_after`.
 """
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from .definite_assignment import NameSet, surely_bound
 __all__ = [
     "LiveOut", "names_assigned", "is_only_counted", "upward_exposed", "live_before",
     "live_out_of_loop_body", "live_out_of_try", "live_out_of_with_body",
-    "always_raises", "names_read", "names_read_after", "read_names",
+    "always_raises", "names_read", "names_read_after", "walk_names_read",
 ]
 
 _NO_NAMES: NameSet = frozenset()
@@ -39,7 +42,7 @@ _EXITS = (
 _SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)
 """Nodes in which not every ``ast.Name`` is a read or binding of the enclosing scope, on every path:
-`read_names`, `bound_names` and `surely_bound` are used for these.
+`walk_names_read`, `bound_names` and `surely_bound` are used for these.
 """
 
 
@@ -131,12 +134,12 @@ def _compute_simple(node: ast.AST) -> _Names:
     updated = _names_of(node.target).assigned if isinstance(node, ast.AugAssign) else _NO_NAMES
     if any(isinstance(n, _BIND_OTHERWISE) for n in nodes):
         parts = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node,)
-        read = frozenset(read_names(*parts))
+        read = frozenset(walk_names_read(*parts))
         assigned, certain = frozenset(bound_names(node)), surely_bound(node)
     return _Names(read, assigned, read | updated, certain, isinstance(node, _EXITS))
 
 
-def read_names(*nodes: ast.AST) -> Iterator[str]:
+def walk_names_read(*nodes: ast.AST) -> Iterator[str]:
     """The names of the enclosing scope that `nodes` read or delete: without the targets of
     comprehensions; an inner function reads its free names.
     """
@@ -146,21 +149,21 @@ def read_names(*nodes: ast.AST) -> Iterator[str]:
                 yield name
             case ast.AugAssign(target=ast.Name(id=name)):
                 yield name
-                yield from read_names(node.value)
+                yield from walk_names_read(node.value)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 first, *_ = node.generators
                 own = bound_names(*(g.target for g in node.generators))
-                yield from {*read_names(*ast.iter_child_nodes(node))} - own
-                yield from read_names(first.iter)
+                yield from {*walk_names_read(*ast.iter_child_nodes(node))} - own
+                yield from walk_names_read(first.iter)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 body = node.body if isinstance(node.body, list) else [node.body]
                 own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
                 inner = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
                 yield from inner - own
-                yield from read_names(node.args)
-                yield from read_names(*getattr(node, "decorator_list", ()))
+                yield from walk_names_read(node.args)
+                yield from walk_names_read(*getattr(node, "decorator_list", ()))
             case _:
-                yield from read_names(*ast.iter_child_nodes(node))
+                yield from walk_names_read(*ast.iter_child_nodes(node))
 
 
 def _names_of_block(block: Iterable[ast.AST]) -> _Names:
@@ -249,7 +252,7 @@ def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
         return names.exposed | (exits.next - names.certain)
     match s:
         case ast.Return() | ast.Raise():
-            return frozenset(read_names(s))
+            return frozenset(walk_names_read(s))
         case ast.Break():
             return exits.at_break
         case ast.Continue():
@@ -309,7 +312,7 @@ def live_out_of_try(s: ast.Try, exits: LiveOut) -> tuple[LiveOut, LiveOut]:
 
 
 def _read_set(*nodes: ast.AST) -> NameSet:
-    return frozenset(read_names(*nodes))
+    return frozenset(walk_names_read(*nodes))
 
 
 def _optional(node: ast.expr | None) -> tuple[ast.expr, ...]:

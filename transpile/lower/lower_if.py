@@ -81,21 +81,22 @@ def merge_name(
     name that a branch assigns, except those of `merge_arrays`; `loop_exits` for the statements
     after a ``break``. The first case that applies decides::
 
-        y = x[i]     | y = 0.0      y = x[i] if cond, else 0.0     (numbers with a common dtype)
-        y = 1        | y = 0.5      a union of int and float       (numbers without one)
-        y = 1        | pass         y = 1 if cond, else unbound    (one side is no number)
-        a = p        | a = p        a = p                          (the same value)
+           the branches               the value after the ``if``
+        1  a = p     | a = p          a = p
+        2  y = 1     | pass           y = 1 if cond, else unbound
+        3  y = 1     | y = 0.5        a union of int and float
+        4  y = x[i]  | y = 0.0        y = x[i] if cond, else 0.0
 
-    - the same value, or an array with the same storage: that value, without a phi;
-    - one side is no number, such as a union, or has no value: `_merge_maybe_unbound`;
-    - two numbers without a common dtype (`phi.common_dtype`), such as an int and a float: a union
-      (`_merge_union`);
-    - two numbers with a common dtype: a phi. If one side is Python's and the other NumPy's, `cond`
-      tells which the merged one is. If a side may be either by itself, a second phi tells it, a
-      bool ``NAME_py``.
+    1. The same value, or an array with the same storage: that value, without a phi.
+    2. One side is no number, such as a union, or has no value: `_merge_maybe_unbound`.
+    3. Two numbers without a common dtype (`phi.common_dtype`), such as an int and a float: a union
+       (`_merge_union`).
+    4. Two numbers with a common dtype: a phi. If one side is Python's and the other NumPy's, `cond`
+       tells which the merged one is. If a side may be either by itself, a second phi tells it, a
+       bool ``NAME_py``.
 
-    A name that is not ``live`` after the ``if`` becomes unbound in the second and third case, since
-    nobody reads it. Raises Refused (`_merge_union`) where no union can hold both values, or where
+    A name that is not ``live`` after the ``if`` becomes unbound in cases 2 and 3, since nobody
+    reads it. Raises Refused (`_merge_union`) where no union can hold both values, or where
     lowering must do without unions (`IRBuilder.allows_unions`).
     """
     b = ctx.b
@@ -249,7 +250,8 @@ def merge_arrays(
 
     `then` and `other` are the values of names after each branch; `lower_branches` calls it with the
     names that are live after the ``if``. Binds nothing, and returns no names, where the states are
-    not known (`alias_states`) or more than `MAX_ALIAS_STATES`: `merge_name` refuses such a name.
+    not known (`alias_states`) or more than `MAX_ALIAS_STATES`: `merge_name` then leaves such a name
+    unbound, so that a read of it is refused, and refuses a union of arrays.
     """
     b = ctx.b
     values = [(n, then.get(n), other.get(n)) for n in sorted(names)]

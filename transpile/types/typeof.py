@@ -93,7 +93,7 @@ def _list(value: Any, kind: type, max_items: int) -> ListType | None:
     """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
     one counts as one of floats. That of bytes, bytearrays, and of memoryviews and array.arrays of
     numbers. None for other values and items, and where the first item is a list or tuple of several
-    types.
+    types. The other items are checked at each call, when they are converted (`SequenceSpec.take`).
     """
     if kind is bytes or kind is bytearray:
         return ListType(_SCALARS[int], (kind,))

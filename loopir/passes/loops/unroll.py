@@ -1,4 +1,7 @@
-"""Full loop unrolling of few constant iterations; `unroll_loop` also peels first iterations."""
+"""Full loop unrolling of few constant iterations; `unroll_loop` also peels first iterations.
+
+The pass runs early, so that the loop around may be vectorised (`pass_list.PASS_LIST`).
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -69,7 +72,8 @@ def _can_unroll(loop: Loop) -> bool:
 def unroll_loop(loop: Loop, factor: int, fresh: FreshNames) -> tuple[Stmt, ...]:
     """The first `factor` iterations of `loop`, then the loop over the others.
 
-    Assumes a canonical loop of at least `factor` iterations without early exits.
+    Assumes a canonical loop of at least `factor` iterations, without early exits and counters of
+    appends.
     """
     assert isinstance(loop.range, Interval), "canonical loops are unrolled"
     assert _can_unroll(loop), "the loop may be left in the middle"

@@ -104,23 +104,30 @@ class _StoreTracker:
             y[i] = b      1: overwrites it; if only where(c, b) is stored, it is merged with `s`
 
         Only equal subscripts are compared, so they must have one value in both places: they read no
-        memory and no counter of appends. Both stores are merged only if no statement between writes
-        memory that `s` writes: the merged store stands at the place of the later one.
+        memory and no counter of appends. So it is with equal masks, which may read memory that no
+        statement between writes. Both stores are merged only if no statement between writes memory
+        that `s` writes: the merged store stands at the place of the later one.
         """
         is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if is_indexed_by_load or names_read(*s.index) & self.counts:
             return None
-        can_merge = self.merges and s.mask is None
+        can_merge, keeps_mask = self.merges and s.mask is None, True
+        read_by_mask = () if s.mask is None else arrays_read((s.mask,))
         for k, later in enumerate(rest):
             if self.may_observe(later, s.array):
                 return None
             if isinstance(later, Store) and _same_element(s, later):
-                return k if can_merge or later.mask in (None, s.mask) else None
-            can_merge = can_merge and not self.memory.overlap((s.array,), arrays_written((later,)))
+                is_covered = later.mask is None or (keeps_mask and later.mask == s.mask)
+                return k if can_merge or is_covered else None
+            written = arrays_written((later,))
+            can_merge = can_merge and not self.memory.overlap((s.array,), written)
+            keeps_mask = keeps_mask and not self.memory.overlap(read_by_mask, written)
         return None
 
     def may_observe(self, s: Stmt, array: str) -> bool:
-        """Whether `s` may read `array`, or leave the block early."""
+        """Whether `s` may read `array`, or leave the block early. A failing check does not count:
+        the call is replayed then, which writes the element again.
+        """
         return contains(s, (Break, Return)) or self.memory.overlap((array,), arrays_read((s,)))
 
 

@@ -4,7 +4,8 @@ The order of the terms of a float sum, which decides its bits, is fixed in these
 which depends on the loop and the number of terms alone, not on the target or on threads:
 
 1. A sum of few terms keeps the order of its source (`keep_fold_order`, `vectorize.is_short_fold`).
-2. A longer one is cut into blocks here, whose results are added in the order of the blocks.
+2. One of more than 4096 terms is cut into blocks here, whose results are added in the order of the
+   blocks. The pass runs just before `vectorize`, after `keep_fold_order`.
 3. In a block, term k goes to partial sum k % group (`vectorize._group_lanes`).
 4. The partial sums of a block are added by halving (`nodes.HReduce`).
 """
@@ -24,7 +25,7 @@ from ..vector.vectorize_legality import vectorization_obstacle
 __all__ = ["blocked_summation"]
 
 BLOCK_ELEMENTS = 4096  # elements that one set of accumulators sums
-BLOCKS_PER_BLOCK = 64  # block sums that are added before they are added to the total
+BLOCKS_PER_GROUP = 64  # block sums that are added before they are added to the total
 
 
 def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
@@ -85,4 +86,4 @@ def _in_blocks(loop: Loop, folds: Mapping[str, Reduction], fresh: FreshNames) ->
     """`loop` over blocks, and over blocks of blocks."""
     blocks = tile_loop(loop, BLOCK_ELEMENTS, folds, fresh)
     outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
-    return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_BLOCK, outer, fresh)
+    return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_GROUP, outer, fresh)

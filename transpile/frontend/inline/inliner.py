@@ -17,6 +17,9 @@ For each call:
 3. `_inline_block` inlines the calls of that copy.
 4. `eliminate_return` turns ``return`` into an assignment of the result.
 
+There is no cost model: each callee whose source can be used is inlined, until the budget
+(`callee_body._spend_nodes`) or a limit of recursion ends it.
+
 A call that cannot be inlined stays as it is, and the reason is noted in ``not_inlined``: it is
 reported only if lowering then refuses the same place. The pipeline calls `inline_calls`
 once before macro expansion, and `inline_uncovered` as a macro during expansion, for the calls in

@@ -1,4 +1,4 @@
-"""Scalar functions: ``pow``, ``math.gcd``, ``operator``, ``np.iinfo``, ``in``, ``assert``.
+"""Scalar functions (``pow``, ``math.gcd``, ``operator``, ``np.iinfo``), ``in`` and ``assert``.
 
 Each is written out with the operators of core Python. Where the result would not fit in 64 bits or
 Python would raise, a replay guard leaves the call to Python.

@@ -2,8 +2,8 @@
 
 `targets.abi.sequence_conversion` copies the items at each call, and stores those that the kernel
 changed back into the list; `call_plan.ListItems` tells the runtime of which list. The copy takes
-time for each item, so it is only made for a list that some loop goes through. The array of a
-memoryview or an array.array is no copy, but shares its memory.
+time for each item, so it is only made for a list that some loop goes through, or that is sliced.
+The array of a memoryview or an array.array is no copy, but shares its memory.
 """
 from __future__ import annotations
 

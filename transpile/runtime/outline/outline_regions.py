@@ -36,7 +36,7 @@ from ...analysis.liveness import (
     live_out_of_loop_body,
     live_out_of_try,
     live_out_of_with_body,
-    read_names,
+    walk_names_read,
 )
 from ...frontend.ast_names import COMPREHENSIONS, bound_names
 from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
@@ -177,7 +177,7 @@ class _RegionOutliner:
             n for n in nodes if isinstance(n, _DEFERRED_SCOPES) and n not in drained_generators
         ]
         declared = (n.names for n in walk_nodes(tree) if isinstance(n, ast.Global))
-        self._visible_elsewhere = frozenset(read_names(*inner_scopes)).union(*declared)
+        self._visible_elsewhere = frozenset(walk_names_read(*inner_scopes)).union(*declared)
         arguments = (a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))
         self._local = frozenset(arguments) | bound_names(*tree.body)
         self._loop_depth = 0
