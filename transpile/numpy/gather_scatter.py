@@ -236,11 +236,11 @@ _SCATTERING_UFUNCS = tuple(
 @fires_on(ast.Expr, value=ast.Call, calls=[".at"])
 def ufunc_at(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``np.add.at(x, index, v)`` → a loop over the index arrays in order, in which repeated indices
-    accumulate.
+    accumulate. Where the lengths differ, a replay guard leaves the call to Python.
 
         np.add.at(x, k, y)
     →
-        if k.shape[0] != y.shape[0]:    # a replay guard: Python runs the call then
+        if k.shape[0] != y.shape[0]:
             "Python's to answer"
             np.add.at(x, k, y)
         else:

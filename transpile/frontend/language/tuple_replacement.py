@@ -57,9 +57,9 @@ def tuple_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         _p_0 = i
         _p_1 = s
         _t = _p_0 + 1
-        _t_2 = _p_1
+        _t_1 = _p_1
         _p_0 = _t
-        _p_1 = _t_2
+        _p_1 = _t_1
         s = _p_1 + _p_0
 
     The items must be known (`items_of_tuple`: how many, and an expression for each), and the name
