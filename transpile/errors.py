@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
-    "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message",
+    "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message", "is_checked",
     "selects_by_time", "selects_python", "should_warn", "source_location", "warn",
 ]
 
@@ -134,6 +134,14 @@ def fallback_is_error() -> bool:
     """
     word = os.environ.get("TRANSPILE_FALLBACK")
     return bool(word) and _fallback_forbidden(word)
+
+
+def is_checked() -> bool:
+    """Whether ``TRANSPILE_CHECK`` has stages verified, and first calls compared. Raises ValueError
+    for an unknown word.
+    """
+    word = os.environ.get("TRANSPILE_CHECK")
+    return bool(word) and knobs.read({"TRANSPILE_CHECK": str(word)}).check
 
 
 def selects_by_time() -> bool:

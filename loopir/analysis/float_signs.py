@@ -60,8 +60,8 @@ def is_never_negative(e: Expr, names: Container[str]) -> bool:
         case Call("max" | "maximum", (a, Const(value)) | (Const(value), a)) if value >= 0:
             return True
         case Call("div", (a, b)):
-            signs = is_never_negative(a, names) and is_never_negative(b, names)
-            return signs and _is_never_negative_zero(b)
+            are_known = is_never_negative(a, names) and is_never_negative(b, names)
+            return are_known and _is_never_negative_zero(b)
         case Call("select", (_, a, b)):
             return is_never_negative(a, names) and is_never_negative(b, names)
         case Call("cast", (a,)) if DTYPES[a.dtype].kind in "ub":

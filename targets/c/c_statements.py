@@ -37,7 +37,7 @@ from .interrupt_polls import (
     chunk_start,
     copies_of_body,
     count_down,
-    look_if_long,
+    poll_if_long,
 )
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
 
@@ -57,7 +57,7 @@ def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str
 
 def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
     """The ``for`` line of a loop, whose variable is bound in `inner`; of a chunk, where the loop is
-    split to look for signals.
+    split to poll for signals.
     """
     var, rng = n.var, n.range
     match rng:
@@ -297,7 +297,7 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
 
 
 def _count_run(n: ir.Stmt, tally: Tally, s: Scope) -> str:
-    """The statement before a counted loop that adds up its iterations (`look_if_long`)."""
+    """The statement before a counted loop that adds up its iterations (`poll_if_long`)."""
     assert isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan)
     match n.range:
         case ir.Interval(lo, hi):
@@ -309,7 +309,7 @@ def _count_run(n: ir.Stmt, tally: Tally, s: Scope) -> str:
     length, first = parenthesized(expr(hi, s)), tally.start or lo
     if not (isinstance(first, ir.Const) and first.value == 0):
         length = f"(int64_t)((uint64_t){length} - (uint64_t){parenthesized(expr(first, s))})"
-    return look_if_long(length, tally, "" if s.stops else s.end_chunk)
+    return poll_if_long(length, tally, "" if s.stops else s.end_chunk)
 
 
 def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
@@ -504,7 +504,7 @@ def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
     yield "}"
     if tally is not None:
         change = f"__builtin_llabs({counter} - {before})"
-        yield look_if_long(change, tally, "")  # in a kernel with a `while`, checks are exits, too
+        yield poll_if_long(change, tally, "")  # in a kernel with a `while`, checks are exits, too
     for s in scopes:
         yield from force_unread(n.accs, s)
 

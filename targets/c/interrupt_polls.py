@@ -71,7 +71,7 @@ from loopir.op_table import OPS, STATUS
 
 __all__ = [
     "Poll", "Polls", "Tallies", "Tally", "chunk_end", "chunk_start", "copies_of_body",
-    "count_down", "declarations", "look_if_long", "polls_of", "tallies_of",
+    "count_down", "declarations", "poll_if_long", "polls_of", "tallies_of",
 ]
 
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
@@ -87,18 +87,18 @@ class Poll:
     clock: str
     """The name of its clock in C."""
     chunk: int
-    """How many iterations (groups of lanes in a vector loop) it makes before the first look."""
+    """How many iterations (groups of lanes in a vector loop) it makes before the first poll."""
     is_timed: bool
-    """Whether the clock sets how many it makes before further looks (else always ``chunk``)."""
+    """Whether the clock sets how many it makes before further polls (else always ``chunk``)."""
 
     @property
     def countdown(self) -> str:
-        """The number of iterations of a ``while`` before the next look, in C."""
+        """The number of iterations of a ``while`` before the next poll, in C."""
         return f"{self.clock}_left"
 
     @property
     def turns(self) -> str:
-        """The number of iterations between two looks, in C."""
+        """The number of iterations between two polls, in C."""
         return f"{self.clock}.turns" if self.is_timed else str(self.chunk)
 
 
@@ -560,9 +560,10 @@ def count_down(poll: Poll) -> Iterator[str]:
     yield "}"
 
 
-def look_if_long(length: str, tally: Tally, end_chunk: str) -> str:
-    """The statement beside a loop over a range of this `length`, in C: it adds up the iterations,
-    and has the loop around look after its iteration (``end_chunk``), or looks where that is empty.
+def poll_if_long(length: str, tally: Tally, end_chunk: str) -> str:
+    """The statement beside a loop over a range of this `length`, in C: it adds up the iterations.
+    When their sum is large, the loop around polls after its iteration (``end_chunk``), or the
+    statement itself does, where that is empty.
     """
     trips = length if tally.step == 1 else f"{length} / {tally.step}"
     work = f"{trips} * {tally.work}" + (f" + {tally.once}" if tally.once else "")

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Mapping, Sequence, Set
 
 from loopir.analysis.integers.affine import LinearForm
-from loopir.analysis.integers.conditions import condition_terms
+from loopir.analysis.integers.implied_conditions import condition_terms
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield

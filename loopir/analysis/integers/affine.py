@@ -170,11 +170,13 @@ class AffineForm(Generic[A]):
 
     def is_at_least(self, other: AffineForm[A]) -> bool:
         """Whether this value is certainly >= that of `other`: ``(self - other).is_nonnegative``."""
-        ours, theirs = self.terms, other.terms
-        return self.constant >= other.constant and all(
-            c == ours.get(a, 0) or (c < ours.get(a, 0) and isinstance(a, (str, Dim)))
-            for a, c in theirs.items()
-        ) and all(a in theirs or (c > 0 and isinstance(a, (str, Dim))) for a, c in ours.items())
+        if self.constant < other.constant:
+            return False
+        for atom in self.terms.keys() | other.terms.keys():
+            more = self.terms.get(atom, 0) - other.terms.get(atom, 0)
+            if more < 0 or (more and not isinstance(atom, (str, Dim))):
+                return False
+        return True
 
 
 if TYPE_CHECKING:

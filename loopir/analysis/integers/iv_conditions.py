@@ -17,7 +17,7 @@ from ...lazy_dataclass import record
 from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
 from ...op_table import NEGATED_COMPARISON
 from .affine import Affine, affine_form, constant_form, extreme_form, nonnegative_margins
-from .conditions import implied_terms
+from .implied_conditions import implied_terms
 
 __all__ = ["PositionTest", "position_tests"]
 

@@ -14,8 +14,8 @@ from typing import TypeVar
 from ...dtypes import DTYPES, INDEX
 from ...nodes import Call, Const, Expr, Var
 from ...op_table import NEGATED_COMPARISON
-from .conditions import implied_comparisons
 from .difference_bounds import IntegerFacts, Term, is_length
+from .implied_conditions import implied_comparisons
 from .intervals import decide_comparison, dtype_bounds, is_scalar_integer
 
 __all__ = [

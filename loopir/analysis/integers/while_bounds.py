@@ -14,7 +14,7 @@ from ...ir_names import bound_names, names_read
 from ...ir_traversal import walk
 from ...lazy_dataclass import record, replace
 from ...nodes import Accum, Assign, Broadcast, Call, Const, Expr, Var, VecLoop, While
-from .conditions import implied_terms
+from .implied_conditions import implied_terms
 
 __all__ = ["GrowthBound", "WhileBounds"]
 

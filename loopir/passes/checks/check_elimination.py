@@ -16,8 +16,8 @@ from typing import Any
 from ...algebra.may_raise import answer_keeping_flags, may_raise_flags, may_replay
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.float_signs import is_never_negative, names_never_negative
-from ...analysis.integers.conditions import condition_terms
 from ...analysis.integers.difference_bounds import IntegerFacts
+from ...analysis.integers.implied_conditions import condition_terms
 from ...analysis.integers.intervals import dtype_bounds
 from ...analysis.integers.refine_facts import (
     assign_names,

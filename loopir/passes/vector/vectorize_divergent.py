@@ -27,8 +27,8 @@ from ...algebra.index_builder import index_add, index_less, logical_and, logical
 from ...algebra.may_raise import is_replay_check, possible_flags
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.dependence import dependences
-from ...analysis.integers.conditions import conjuncts
 from ...analysis.integers.difference_bounds import IntegerFacts
+from ...analysis.integers.implied_conditions import conjuncts
 from ...analysis.integers.refine_facts import assume_condition, assume_difference_at_most
 from ...analysis.mod_ref import arrays_read, arrays_written
 from ...analysis.uniformity import Uniformity

@@ -16,7 +16,7 @@ __asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\
 #else
 #define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
-/* Whether a look is due: the work of long runs of loops inside others, `sum` (in clock.turns), is about a millisecond. Begins anew. */
+/* Whether a poll is due: the work of long runs of loops inside others, `sum` (in clock.turns), is about a millisecond. Begins anew. */
 #define TP_IS_DUE(sum, clock) (__builtin_expect((sum) > 1 << 18, 0) && ((clock).turns = 1024))
 
 typedef float f32x8 __attribute__((vector_size(32)));

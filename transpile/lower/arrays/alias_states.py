@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
-from loopir.analysis.integers.conditions import condition_terms
+from loopir.analysis.integers.implied_conditions import condition_terms
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Expr

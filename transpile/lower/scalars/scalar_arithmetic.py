@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.integers.conditions import conjuncts
+from loopir.analysis.integers.implied_conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias, overload
 
-from loopir.analysis.integers.conditions import conjuncts
+from loopir.analysis.integers.implied_conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var

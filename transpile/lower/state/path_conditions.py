@@ -28,7 +28,7 @@ from functools import partial
 from itertools import chain
 
 from loopir.analysis.integers.affine import LinearForm, extreme_form, nonnegative_margins
-from loopir.analysis.integers.conditions import implied_comparisons
+from loopir.analysis.integers.implied_conditions import implied_comparisons
 from loopir.dtypes import DTYPES, INDEX
 from loopir.nodes import Call, Const, Expr, Var
 from loopir.op_table import OPS

@@ -8,7 +8,6 @@ bug of the dispatcher, of which a warning tells. (A bug of a compilation is a re
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from _thread import get_ident
 from collections.abc import Callable
@@ -17,7 +16,14 @@ from typing import Any, TypeVar
 
 from targets.build.build_errors import BuildError, is_from_signal_handler
 
-from ...errors import FuseError, FuseWarning, calling_frames, fallback_is_error, warn
+from ...errors import (
+    FuseError,
+    FuseWarning,
+    calling_frames,
+    fallback_is_error,
+    is_checked,
+    warn,
+)
 from ...knobs import SettingError
 from .fork_lock import ForkSafeLock, is_without_compiler
 from .large_stack import has_small_stack, on_large_stack
@@ -63,8 +69,8 @@ def _must_raise(error: Exception) -> bool:
     """Whether the caller of a fused function gets `error`; else the original runs instead.
     `AssertionError` is raised by the checks of ``TRANSPILE_CHECK``.
     """
-    is_check = isinstance(error, AssertionError) and bool(os.environ.get("TRANSPILE_CHECK"))
-    return is_check or isinstance(error, _FOR_CALLER) or is_from_signal_handler(error)
+    is_failed_check = isinstance(error, AssertionError) and is_checked()
+    return is_failed_check or isinstance(error, _FOR_CALLER) or is_from_signal_handler(error)
 
 
 _USUAL_LIMIT = 1000

@@ -40,6 +40,7 @@ for the C compiler, so that the fork need not.
 """
 
 _PACKAGES = ("transpile", "loopir", "targets", "kernels")
+"""The packages of the compiler, whose imports a fork waits for."""
 
 
 class ForkSafeLock:
@@ -107,7 +108,7 @@ def is_without_compiler() -> bool:
     return _lacks_compiler
 
 
-def _imported_elsewhere() -> list[str] | None:
+def _modules_imported_elsewhere() -> list[str] | None:
     """The modules that other threads are importing now; None if that is unknown. In the child of a
     fork: those that threads of its parent were importing.
     """
@@ -120,9 +121,9 @@ def _imported_elsewhere() -> list[str] | None:
     ]
 
 
-def _are_ours_imported() -> bool:
+def _is_compiler_imported() -> bool:
     """Whether another thread is importing a module of the compiler now."""
-    return any(name.partition(".")[0] in _PACKAGES for name in _imported_elsewhere() or ())
+    return any(name.partition(".")[0] in _PACKAGES for name in _modules_imported_elsewhere() or ())
 
 
 def _before_fork() -> None:
@@ -134,7 +135,7 @@ def _before_fork() -> None:
     deadline = time.monotonic() + FORK_TIMEOUT
     for lock in _held_locks.locks:
         _held_locks.are_held &= lock.hold(deadline)
-    while _are_ours_imported() and _held_locks.are_held:
+    while _is_compiler_imported() and _held_locks.are_held:
         time.sleep(_POLL)
         _held_locks.are_held = time.monotonic() < deadline
 
@@ -150,7 +151,7 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     """Replace all locks."""
     global _lacks_compiler
-    _lacks_compiler |= not _held_locks.are_held and _imported_elsewhere() != []
+    _lacks_compiler |= not _held_locks.are_held and _modules_imported_elsewhere() != []
     threads_in_compiler.clear()
     open_gate()
     for lock in list(_all_locks):

@@ -356,15 +356,25 @@ UNREAD = (
 def test_what_nothing_reads_is_computed(form: str, target: str, tmp_path: Path) -> None:
     """Registers that a vector loop leaves behind are as good as names."""
     text = f"import numpy as np\ndef unread(x, y):\n    s = {form}\n    return len(x)\n"
-    plain = written(tmp_path, text).unread
+    special = np.inf, np.inf if "-" in form else 0.0
+    assert_same_messages(written(tmp_path, text).unread, target, (1.0, 0.5), special)
+
+
+def assert_same_messages(
+    plain: Any, target: str, usual: tuple[float, float], special: tuple[float, float]
+) -> Any:
+    """`plain` and its compiled form warn of the same, on two arrays of ``usual`` values, and with
+    ``special`` ones at any place. Returns the compiled form.
+    """
     fused = fuse(plain, target=target, on_reject="silent")
     for dtype, n in itertools.product((np.float32, np.float64), (3, 40, 131)):
         for place in (None, 0, n // 2, n - 1):
-            x, y = np.ones(n, dtype), np.full(n, 0.5, dtype)
+            x, y = (np.full(n, value, dtype) for value in usual)
             if place is not None:
-                x[place], y[place] = np.inf, np.inf if "-" in form else 0
+                x[place], y[place] = special
             told, wanted = messages(fused, x, y), messages(plain, x, y)
             assert {*told} == {*wanted}, (dtype, n, place)
+    return fused
 
 
 UNSELECTED = (
@@ -384,14 +394,7 @@ UNSELECTED = (
 def test_what_nothing_selects_is_computed(form: str, target: str, tmp_path: Path) -> None:
     """NumPy computes the condition and both arms."""
     text = f"import numpy as np\ndef unselected(x, y):\n    return {form}\n"
-    plain = written(tmp_path, text).unselected
-    fused = fuse(plain, target=target, on_reject="silent")
-    for dtype, n in itertools.product((np.float32, np.float64), (3, 40)):
-        for place in (None, 0, n - 1):
-            x, y = np.ones(n, dtype), np.full(n, 2, dtype)
-            if place is not None:
-                y[place] = 0
-            assert {*messages(fused, x, y)} == {*messages(plain, x, y)}, (dtype, n, place)
+    fused = assert_same_messages(written(tmp_path, text).unselected, target, (1, 2), (1, 0))
     assert fused.stats.compiled
 
 

@@ -21,7 +21,7 @@ from targets.c.interrupt_polls import (
     NEST,
     copies_of_body,
     declarations,
-    look_if_long,
+    poll_if_long,
     polls_of,
     tallies_of,
 )
@@ -588,8 +588,8 @@ def test_consecutive_loops_are_counted_together_and_blocks_by_elements() -> None
     assert found[last].start == ir.Const(0, "i64")
     assert found[blocks].step == 1
     count = "if (__builtin_expect(n > 1024, 0) && TP_IS_DUE(tp_tally.turns += n * 1, tp_tally)"
-    assert look_if_long("n", found[blocks], "i_stop = i;") == f"{count}) i_stop = i;"
-    assert look_if_long("n", found[blocks], "").startswith(f"{count} && TP_STOPPED(&tp_tally)) ret")
+    assert poll_if_long("n", found[blocks], "i_stop = i;") == f"{count}) i_stop = i;"
+    assert poll_if_long("n", found[blocks], "").startswith(f"{count} && TP_STOPPED(&tp_tally)) ret")
 
 
 def test_only_the_clocks_of_a_text_are_declared() -> None:

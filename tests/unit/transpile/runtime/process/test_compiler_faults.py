@@ -459,6 +459,23 @@ def test_a_bug_of_the_dispatcher_is_shown(monkeypatch: pytest.MonkeyPatch) -> No
         fused(z, z.copy())
 
 
+@pytest.mark.parametrize(("word", "is_raised"), [("1", True), ("0", False), ("", False)])
+def test_only_failed_checks_of_stages_are_raised(
+    word: str, is_raised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any) -> Any:
+        raise AssertionError("not verified")
+
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    monkeypatch.setenv("TRANSPILE_CHECK", word)
+    monkeypatch.setattr(Dispatcher, "_specialization", fails)
+    z, expected = np.arange(3.0), AssertionError if is_raised else FuseWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(expected, match="not verified"):
+            fuse(doubled)(z, z.copy())
+
+
 def test_which_errors_are_faults() -> None:
     faults = (
         MemoryError(), OSError(24, "files"), RecursionError(), ImportError("x"), SystemError(),

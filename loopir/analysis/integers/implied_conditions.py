@@ -1,4 +1,4 @@
-"""Conditions: the terms of a condition, and which of them are decided where it holds or fails.
+"""Implied conditions: which terms of a condition are decided where it holds, or where it fails.
 
 A *term* of a condition is an operand of its ``and``, ``or`` and ``not``: of ``i < n and not done``
 these are ``i < n`` and ``done``. Every analysis that refines facts by a condition uses

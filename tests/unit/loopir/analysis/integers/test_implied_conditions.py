@@ -10,7 +10,7 @@ from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopir.analysis.integers.conditions import (
+from loopir.analysis.integers.implied_conditions import (
     condition_terms,
     conjuncts,
     implied_comparisons,
