@@ -32,8 +32,8 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def names_used(node: ast.AST) -> set[str]:
-    """Every name that occurs anywhere in `node`, in all scopes, read or bound, so that a name which
-    is not among them is fresh. Which names a statement reads first: `liveness.upward_exposed`.
+    """Every name that occurs in `node`, in any scope, read or bound: any other name is fresh. Which
+    names a block reads before it binds them, `liveness.upward_exposed` tells.
     """
     names = bound_names(node)
     for n in walk_nodes(node):
@@ -62,8 +62,10 @@ def fresh_name(stem: str, taken: Container[str]) -> str:
 
 
 def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The pairs of target and value of the assignment `n`: one for ``a = e``, two for ``a, b = e,
-    f``.
+    """The pairs of target and value of the assignment `n`; none for any other node.
+
+        a = e          (a, e)                    a, b = e, f      (a, e), (b, f)
+        a = b = e      (a, e), (b, e)            a, b = t         (<a, b>, t)
     """
     match n:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if (
@@ -76,7 +78,9 @@ def binding_pairs(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def name_bindings(n: ast.AST) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that the assignment `n` binds, each with its value."""
+    """The pairs of `binding_pairs` whose target is a name; also of an annotated assignment, not of
+    ``+=``.
+    """
     match n:
         case ast.AnnAssign(ast.Name() as to, _, ast.expr() as value):
             yield to, value
@@ -207,7 +211,9 @@ class _Rename(ast.NodeTransformer):
 
 
 def names_bound_once(tree: ast.FunctionDef) -> set[str]:
-    """The names that `tree` binds at exactly one place, which is in no loop; no parameters."""
+    """The names that assignments in `tree` bind at exactly one place, which is in no loop: once it
+    is bound, such a name keeps its value. Without parameters.
+    """
     in_loops: set[ast.AST] = set()
     stores: list[ast.Name] = []
     worklist: list[tuple[ast.AST, bool]] = [(tree, False)]

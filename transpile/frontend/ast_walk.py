@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterator
 from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
-    "binds_name", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
+    "contains_walrus", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
     "display_leaves", "fields_with_children", "is_name", "is_none", "is_suspending", "replace_node",
     "same_tree", "subscript_items", "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
-"""Fields that hold contexts, operators, and what is no node."""
+"""Fields that are not followed: they hold contexts, operators, or no nodes."""
 
 
 class _ChildFields(dict[type[ast.AST], tuple[str, ...]]):
@@ -54,14 +54,18 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
 
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements that are fields of `node` itself."""
+    """The blocks of statements that are fields of `node` itself. Those of a handler of a ``try`` or
+    a case of a ``match`` are none of them: such a part is a node with a block of its own.
+    """
     for field in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, field, None), list):
             yield block
 
 
 def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """`tree` and all statements in its blocks, breadth first, as ``ast.walk`` finds them."""
+    """`tree` and all statements in its blocks (`child_blocks`), breadth first, as ``ast.walk``
+    finds them; not those in handlers of a ``try`` and cases of a ``match``.
+    """
     waiting = deque([tree])
     while waiting:
         n = waiting.popleft()
@@ -84,12 +88,16 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 def comprehension_results(n: ast.AST) -> list[ast.AST]:
-    """The expressions that the comprehension `n` evaluates for each item."""
+    """The expressions that the comprehension `n` evaluates for each item: E of ``[E for …]``, K and
+    V of ``{K: V for …}``.
+    """
     return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
 
 
 def display_leaves(e: ast.expr) -> Iterator[ast.expr]:
-    """The items of a display, with nested displays flattened."""
+    """The items of a display `e`, those of displays in it one by one: ``(a, [b, c])`` → a, b, c; of
+    a dict the values; `e` itself if it is no display.
+    """
     match e:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             for part in parts:
@@ -144,7 +152,8 @@ def _key_of(value: object, positions: bool) -> Hashable:
         return tuple(_key_of(v, positions) for v in value)
     if isinstance(value, str) or value is None:
         return value
-    return type(value), repr(value)  # 1, 1.0 and True are equal, NaN is not, -0.0 is 0.0
+    # not by ==, for which 1, 1.0 and True are the same, as 0.0 and -0.0, and NaN differs from NaN
+    return type(value), repr(value)
 
 
 def is_none(e: ast.expr) -> bool:
@@ -157,19 +166,19 @@ def is_name(n: ast.AST, name: str) -> TypeGuard[ast.Name]:
     return isinstance(n, ast.Name) and n.id == name
 
 
-def binds_name(e: ast.expr) -> bool:
-    """Whether `e` has a walrus."""
+def contains_walrus(e: ast.expr) -> bool:
+    """Whether `e` contains a walrus (``:=``)."""
     return any(isinstance(n, ast.NamedExpr) for n in walk_nodes(e))
 
 
 def subscript_items(e: ast.Subscript) -> list[ast.expr]:
-    """The items of a subscript, one for each axis: those of a tuple, or the one there is."""
+    """The items of a subscript, one for each axis: i and j of ``X[i, j]``, i of ``x[i]``."""
     return e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
 
 
 def replace_node(tree: _Tree, old: ast.AST, new: ast.AST) -> _Tree:
-    """`tree` with the node `old`, by identity, replaced by `new`. Changes `tree`, if it is not
-    `old` itself.
+    """`tree`, changed in place, with the node `old` (found by identity) replaced by `new`; `new`
+    itself if `tree` is `old`.
     """
     replaced: _Tree = _NodeReplacer(old, new).visit(tree)
     return replaced

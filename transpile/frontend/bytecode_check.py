@@ -23,7 +23,9 @@ FUTURE = reduce(
 """The compiler flags of all ``from __future__`` imports."""
 
 _NEUTRAL = {"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"}
-"""Instructions that are not compared."""
+"""Instructions that are not compared: whether they occur depends on line numbers and the sizes of
+tables, not on what the function does.
+"""
 
 _SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
 """Instructions that count as others: how a method is called depends on the module's imports."""
@@ -65,7 +67,9 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
 
 
 def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
-    """Whether `tree`, and not a lambda inside it, compiles to the bytecode of the lambda `fn`."""
+    """Whether `tree`, and not a lambda inside it, compiles to the bytecode of the lambda `fn`: as
+    `compiles_to`. `inline.callees` asks it about each lambda on the line of `fn`.
+    """
     code = fn.__code__
     body: list[ast.stmt] = [
         ast.Expr(ast.copy_location(ast.Lambda(_plain_arguments(tree.args), tree.body), tree))
@@ -151,7 +155,9 @@ def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
 
 
 def _same_value(a: object, b: object) -> bool:
-    """Whether two arguments of instructions are equal; constants of the same type and text are."""
+    """Whether two arguments of instructions are equal. Constants are compared by type and text:
+    ``1 == True``, and a NaN does not equal itself.
+    """
     if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
         return _same(a, b)
     if isinstance(a, str) and isinstance(b, str):  # Python 3.10: qualified names of inner functions

@@ -23,8 +23,8 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_fold", "is_internal", "is_plain_break", "is_step", "location_node", "mark_atomic",
-    "mark_fold", "mark_internal", "mark_search", "mark_step", "note_obstacle", "obstacle",
+    "is_fold", "is_internal", "is_plain_break", "is_operation_part", "location_node", "mark_atomic",
+    "mark_fold", "mark_internal", "mark_search", "mark_operation_part", "note_obstacle", "obstacle",
     "relocate", "search_end", "source_text", "with_plain_nodes",
 ]
 
@@ -38,12 +38,15 @@ them.
 
 @record(frozen=True, slots=True)
 class Origin:
-    """Where a node of core Python came from, and how it deviates from Python's meaning."""
+    """Where a node of core Python came from, and what the ``ast`` node itself cannot say of it."""
 
     inlined_at: InlinedAt | None = None
     """The helper's line that it was inlined from; None for code of the function itself."""
-    step: bool = False
-    """Whether it is a part of one NumPy operation: a warning must name that operation."""
+    operation_part: bool = False
+    """Whether it is one of several operations that take the place of one operation of the source,
+    such as the product in a loop for ``np.dot``. A warning must name that one, so whether and how
+    Python warns, a replay shows (`StatusSource.certain`).
+    """
     atomic: bool = False
     """Whether it is a loop that writes nothing if it raises, as NumPy's operations do."""
     fold: bool = False
@@ -146,14 +149,14 @@ def obstacle(node: ast.AST) -> Rejection | None:
     return _origin(node).obstacle
 
 
-def mark_step(node: ast.AST) -> None:
-    """Marks `node`, and nodes that copy its location from now on, as `Origin.step`."""
-    _set_origin(node, replace(_origin(node), step=True))
+def mark_operation_part(node: ast.AST) -> None:
+    """Marks `node`, and nodes that copy its location from now on, as `Origin.operation_part`."""
+    _set_origin(node, replace(_origin(node), operation_part=True))
 
 
-def is_step(node: ast.AST) -> bool:
-    """Whether `node` is a part of one NumPy operation (`Origin.step`)."""
-    return _origin(node).step
+def is_operation_part(node: ast.AST) -> bool:
+    """Whether `node` is a part of one operation of the source (`Origin.operation_part`)."""
+    return _origin(node).operation_part
 
 
 def mark_atomic(node: ast.AST) -> None:
@@ -202,26 +205,27 @@ def is_internal(node: ast.AST) -> bool:
 
 
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:
-    """A node from which locations can be copied. Its location is that of `e`, or that of `at` if
-    `e` has none; it is a step if `at` is one.
+    """A node for `copy_location` to copy from: at the position of `e`, or of `at` where `e` has
+    none, as a macro has just made it; a part of an operation if `at` is one.
     """
     location = copy_location(ast.Pass(), e if hasattr(e, "lineno") else at)
-    if is_step(at):
-        mark_step(location)
+    if is_operation_part(at):
+        mark_operation_part(location)
     return location
 
 
 def relocate(node: ast.AST, at: ast.AST, line: InlinedAt) -> None:
-    """Gives `node`, which is inlined, the position of the call `at`, and the origin `line`. It has
-    the marks of both.
+    """Gives `node`, which is inlined for the call `at`, the position of that call, and `line` as
+    the line that it was inlined from. It keeps its own marks, such as `Origin.fold`, and gets those
+    of the call; an `Origin.obstacle` is dropped.
     """
     own = _origin(node)
     copy_location(node, at)
     if "end_col_offset" in node._attributes:
         call = _origin(at)
         _set_origin(node, Origin(
-            line, own.step or call.step, own.atomic or call.atomic, own.fold or call.fold,
-            call.search if own.search is None else own.search,
+            line, own.operation_part or call.operation_part, own.atomic or call.atomic,
+            own.fold or call.fold, call.search if own.search is None else own.search,
             own.internal or call.internal,
         ))
 

@@ -70,6 +70,7 @@ def literal_source(value: object) -> ast.expr:
 
 
 def _is_foldable(value: object) -> bool:
+    """Whether a literal takes the place of an expression with this value (`constant_of`)."""
     small = type(value) is int and abs(value) < _INT_LIMIT
     return small or value is None or type(value) in (bool, str)
 
@@ -253,7 +254,7 @@ class LessThan:
     high: HostExpr
     """The larger operand."""
     names: frozenset[str]
-    """The names that both operands read: the fact holds until one of them is bound again."""
+    """The names in the two operands: the fact holds until one of them is bound again."""
 
 
 def less_than(test: ast.expr) -> LessThan | None:
@@ -303,8 +304,10 @@ def _is_repeatable(e: ast.expr) -> bool:
 
 
 def drop_excluded_branches(block: Sequence[ast.stmt], known: Sequence[LessThan]) -> list[ast.stmt]:
-    """`block` without the branches of its ``if`` statements whose test is the opposite of a fact.
-    The facts of `known` hold at the start of `block`, each until one of its names is bound.
+    """`block` without the branches of its ``if`` statements that are excluded, as their test is
+    ``a < b`` where the fact ``b < a`` is known: the ``else`` branch takes the place of the ``if``.
+    The facts of `known` hold at the start of `block`, each until one of its names is bound. The
+    inliner knows them from the ``if`` statements around a call (``Inlining.known_facts``).
 
         if n < m:
             return f(m, n).T

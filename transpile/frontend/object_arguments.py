@@ -141,7 +141,7 @@ def _classes(ty: ObjectType) -> Iterator[type]:
 
 
 def _in_comprehensions(tree: ast.FunctionDef, stores: set[tuple[str, str]]) -> bool:
-    """Whether an attribute is a target of a comprehension in `tree`, and there are ``stores``."""
+    """Whether there are ``stores``, and a comprehension of `tree` binds an attribute."""
     inner = (n for c in ast.walk(tree) if isinstance(c, COMPREHENSIONS) for n in ast.walk(c))
     targets = (n for n in inner if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
     return bool(stores) and any(targets)
@@ -216,9 +216,10 @@ def replace_object_reads(
     Attributes that the function sets (`promotable_attributes`) are bound to local names, too. The
     second result maps each of them to its local name, for `store_at_exits`.
 
-    The third result replaces members in code that is inlined later, into comprehensions. All
-    members of the objects that may be used there (`_passed_on`) have local names already. None if
-    there are no such objects, and for a function that sets attributes.
+    The third result does the same for code that is inlined later, for calls in comprehensions
+    (`inline_uncovered`). By then no further name can be bound at the start, so all members of the
+    objects that such code may use (`_passed_on`) get one now. None if there are no such objects,
+    and for a function that sets attributes.
     """
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
@@ -247,9 +248,8 @@ def replace_object_reads(
 
 
 def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: Env) -> set[str]:
-    """Those of ``objects`` that code may use which is inlined later, for calls in comprehensions:
-    the objects that a comprehension names; all objects, if one calls a local function, which may
-    use any of them.
+    """Those of ``objects`` that calls in comprehensions, which are inlined later, may use: the
+    objects that occur in a comprehension; all, if one calls a local function, which may read any.
     """
     comprehensions = (n for n in ast.walk(tree) if isinstance(n, COMPREHENSIONS))
     nodes = [n for c in comprehensions for n in ast.walk(c)]
@@ -269,7 +269,9 @@ class MemberReplacer(Protocol):
 
 
 def _replacer_of_inlined(replacer: _ReplaceMembers) -> MemberReplacer:
-    """`replacer` for trees that set no attributes; others stay as they are."""
+    """`replacer` as a function for code that is inlined later. A tree that sets or deletes an
+    attribute is returned as it is, for lowering to refuse.
+    """
 
     def replaced(tree: _Tree, /) -> _Tree:
         attributes = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute))

@@ -57,8 +57,9 @@ def refuse(
 
 
 def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoReturn:
-    """Raise Refused for an attribute that objects of the class `kind`, in words the `owner`, do not
-    have; the help names the most similar one.
+    """Raise Refused for the attribute that `node` reads, which objects of the class `kind` do not
+    have; the help names the most similar one. ``owner``: what the message calls such an object,
+    "an array".
     """
     public = {n for c in kind.__mro__ for n in vars(c) if n[0] != "_"}
     close = get_close_matches(node.attr, public, n=1)

@@ -1,4 +1,4 @@
-"""Suppress the warnings of the compiler's own work; which ones Python has shown is not reset."""
+"""Suppress warnings of the compiler's own work, and keep Python's record of those it has shown."""
 from __future__ import annotations
 
 import sys
@@ -10,15 +10,18 @@ from typing import Any
 __all__ = ["FILTERS_ARE_CONTEXTUAL", "suppress_warnings"]
 
 FILTERS_ARE_CONTEXTUAL = bool(getattr(sys.flags, "context_aware_warnings", False))
-"""``warnings.filters`` does not tell all (free-threaded Python 3.14)."""
+"""Whether a context may have filters of its own, so that ``warnings.filters`` are not all there are
+(the default of free-threaded Python 3.14).
+"""
 
 
 @contextmanager
 def suppress_warnings(action: Any = "ignore") -> Iterator[None]:
-    """Every warning has this `action` within.
+    """A context in which each warning has this `action`: it is ignored, or raised with ``"error"``.
 
-    ``warnings.catch_warnings`` is avoided where possible: it makes Python forget which warnings it
-    has shown, so that those which are to be shown once would be shown once more.
+    ``warnings.catch_warnings`` is used only where filters are contextual: it makes Python forget
+    which warnings it has shown, and a warning of the user's that is to appear once would appear
+    again.
     """
     if FILTERS_ARE_CONTEXTUAL:
         with warnings.catch_warnings():

@@ -26,7 +26,7 @@ from loopir.op_table import OPS
 from ..analysis.alias_analysis import owners_may_alias
 from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
-from ..frontend.core_nodes import mark_step
+from ..frontend.core_nodes import mark_operation_part
 from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.macro_context import Context
@@ -261,7 +261,7 @@ def operands_by_index(
         view = view_of(bind_fresh(operand, "a", cx) if k in materialized else operand, cx)
         assert view is not None
         if cx.before_count > lines_ahead and _may_warn(operand, cx):
-            views = [_marked_as_steps(earlier) for earlier in views]
+            views = [_marked_as_parts(earlier) for earlier in views]
         views.append(view)
     return views
 
@@ -318,15 +318,15 @@ def _may_warn(e: ast.expr, cx: Context) -> bool:
     return not all(map(never_warns, ast.walk(e)))
 
 
-def _marked_as_steps(view: View) -> View:
-    """`view` with all operations of its elements marked as steps (`mark_step`): they run later
-    than NumPy runs them, so that no warning may be attributed to them.
+def _marked_as_parts(view: View) -> View:
+    """`view` with all operations of its elements marked as parts of another operation
+    (`mark_operation_part`): they run later than NumPy runs them, so no warning may name them.
     """
     def at(index: Sequence[ast.expr]) -> ast.expr:
         e = view.at(index)
         for n in ast.walk(e):
             if isinstance(n, (ast.BinOp, ast.UnaryOp, ast.Call)):
-                mark_step(n)
+                mark_operation_part(n)
         return e
 
     return replace(view, at=at)

@@ -70,7 +70,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         cx.mark_folds("f64")
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
         # Python computes the list first: warnings of the additions come after its own
-        cx.mark_steps()
+        cx.mark_operation_parts()
     total = cx.fresh("sum")
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
-from ..ast_walk import binds_name, copy_tree, is_none, is_suspending, walk_nodes
+from ..ast_walk import contains_walrus, copy_tree, is_none, is_suspending, walk_nodes
 from ..core_nodes import copy_location, fix_missing_locations
 from ..integer_constants import integer_constant
 from ..macros.macro_context import Context
@@ -315,7 +315,7 @@ class _MapToGenerators(ast.NodeTransformer):
         match node.iter:
             case ast.GeneratorExp(elt=value, generators=[ast.comprehension(
                 target=target, iter=stream, ifs=tests, is_async=0
-            )]) if not binds_name(node.iter):
+            )]) if not contains_walrus(node.iter):
                 names: dict[str, str | ast.expr] = {n: self._fresh() for n in bound_names(target)}
                 lines = [ast.Assign([node.target], rename_names(value, names)), *node.body]
                 for test in reversed(tests):

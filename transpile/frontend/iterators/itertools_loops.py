@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Iterable
 
 from ..ast_names import bound_names
-from ..ast_walk import child_blocks, is_none
+from ..ast_walk import child_nodes, is_none
 from ..integer_constants import integer_constant
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
@@ -25,7 +26,7 @@ _CHOICES = (
     itertools.combinations, itertools.combinations_with_replacement, itertools.permutations,
 )
 _MOST_INDICES = 4
-"""Of a nest that a loop over a product or combinations becomes."""
+"""The maximal number of loops of the nest that a loop over a product or combinations becomes."""
 
 
 @fires_on(ast.For, iter=ast.Call, calls=[itertools.product, *_CHOICES])
@@ -102,8 +103,8 @@ def _stream(it: ast.expr, loop: ast.For, cx: Context) -> Stream | None:
 def _constant_argument(
     args: list[ast.expr], keywords: list[ast.keyword], name: str, default: int | None
 ) -> int | None:
-    """The value of the only further argument, an int that is not negative: by position or by
-    `name`; None if there are others, or it is no constant.
+    """The value of the argument `name`, a positive int: the only one in `args`, or a keyword; if it
+    is not given, `default`. None for any other argument, and for one that is no positive constant.
     """
     given = [*args, *(k.value for k in keywords if k.arg == name)]
     if len(given) != len(args) + len(keywords) or len(given) > 1:
@@ -112,12 +113,14 @@ def _constant_argument(
     return value if value is not None and value > 0 else None
 
 
-def _has_break(body: list[ast.stmt]) -> bool:
-    """Whether a ``break`` in the body of a loop leaves it."""
+def _has_break(body: Iterable[ast.AST]) -> bool:
+    """Whether a ``break`` in the body of a loop leaves it, also one in a handler of a ``try`` or in
+    the ``else`` of an inner loop.
+    """
     return any(
-        isinstance(s, ast.Break)
-        or (not isinstance(s, (ast.For, ast.While)) and any(map(_has_break, child_blocks(s))))
-        for s in body
+        isinstance(n, ast.Break)
+        or _has_break(n.orelse if isinstance(n, (ast.For, ast.While)) else child_nodes(n))
+        for n in body
     )
 
 

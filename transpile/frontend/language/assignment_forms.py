@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...analysis.tuple_types import items_of_tuple
 from ..ast_names import bound_names, mentions_none_of, names_used
-from ..ast_walk import binds_name, is_suspending, subscript_items, walk_nodes
+from ..ast_walk import contains_walrus, is_suspending, subscript_items, walk_nodes
 from ..core_nodes import copy_location
 from ..macros.firing_conditions import has_walrus
 from ..macros.lift_statements import LiftedExpression, lift_statement
@@ -246,7 +246,7 @@ def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
             i += 1
     """
     for loop in walk_nodes(tree):
-        if isinstance(loop, ast.While) and not loop.orelse and binds_name(loop.test):
+        if isinstance(loop, ast.While) and not loop.orelse and contains_walrus(loop.test):
             test = loop.test
             stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
             for node in (stop, stop.test, stop.body[0]):

@@ -11,7 +11,7 @@ import ast
 
 from ...analysis.shape_rules import is_grid
 from ...analysis.tuple_types import items_of_tuple
-from ..ast_walk import binds_name, child_nodes
+from ..ast_walk import child_nodes, contains_walrus
 from ..core_nodes import ReplayIf
 from .macro_context import Context
 
@@ -82,7 +82,7 @@ def is_replay_guard(node: ast.If, _: Context) -> object:
 
 def has_walrus(s: ast.stmt, _: Context) -> bool:
     """Whether an expression of the statement itself, not of its blocks, binds a name."""
-    return any(isinstance(e, ast.expr) and binds_name(e) for e in child_nodes(s))
+    return any(isinstance(e, ast.expr) and contains_walrus(e) for e in child_nodes(s))
 
 
 def makes_array(e: ast.expr, cx: Context) -> object:

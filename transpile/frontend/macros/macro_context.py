@@ -33,8 +33,8 @@ from ..core_nodes import (
     mark_atomic,
     mark_fold,
     mark_internal,
+    mark_operation_part,
     mark_search,
-    mark_step,
 )
 from ..integer_constants import integer_constant
 from ..object_arguments import MemberReplacer
@@ -170,9 +170,9 @@ class Context:
         self.view_rules = view_rules
         self._env = env
         self._prologue = prologue
-        # names that `fresh` must not return, and names that are local to the function
+        # the names that `fresh` has made
         self.generated: set[str] = set()
-        """The names that `fresh` has made."""
+        # names that `fresh` must not return, and names that are local to the function
         self._taken = names_used(tree) | {NUMPY_NAME, CORE_NAME}
         self._local = self.facts.local_names | {
             a.arg for a in walk_nodes(tree) if isinstance(a, ast.arg)
@@ -255,11 +255,11 @@ class Context:
         """The expression of `text`; capitalised names in it are holes, filled with `parts`."""
         return expression_from(text, self.at, parts)
 
-    def mark_steps(self) -> None:
-        """Mark code made from now on as steps of one NumPy operation: where it warns, NumPy names
-        that operation, and not the step.
+    def mark_operation_parts(self) -> None:
+        """Mark code made from now on as parts of one operation of the source (``Origin``): where it
+        warns, Python's warning names that operation, and not its part.
         """
-        mark_step(self.at)
+        mark_operation_part(self.at)
 
     def mark_atomic(self) -> None:
         """Mark loops made from now on as atomic: where one raises, nothing has been written."""

@@ -24,7 +24,7 @@ from loopir.nodes import Call, Check, Const, Expr, Guard, If, Load, Store
 from loopir.op_table import OPS
 
 from ...call_plan import StatusSource
-from ...frontend.core_nodes import inlined_at, is_step
+from ...frontend.core_nodes import inlined_at, is_operation_part
 from ...frontend.source import span_of
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .ir_builder import IRBuilder, SilentException
@@ -207,7 +207,7 @@ def note_warning(
     span = span_of(node)
     message = f"{_NUMPY_TERM[status]} encountered in {spelled}" if spelled else ""
     line = span.line if span else 0
-    known = certain and bool(spelled) and not is_step(node)
+    known = certain and bool(spelled) and not is_operation_part(node)
     b.warnings.sources.append(StatusSource(status, message, line, known, inlined_at(node)))
     if b.warnings.raised_array is not None:
         _record_raised(b, raised)

@@ -423,7 +423,7 @@ def formula_by_name(
     where the rule refuses. Marks the code that follows as steps if the row ``warns``.
     """
     if name in FUNCTIONS and FUNCTIONS[name].warns:
-        cx.mark_steps()
+        cx.mark_operation_parts()
     formula: ElementFormula | None = expansion_rule("formula", name)(bound, cx, dtype)
     return formula
 

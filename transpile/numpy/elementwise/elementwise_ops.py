@@ -197,7 +197,7 @@ def _square_as_product(
     is_square = isinstance(function, ast.Attribute) and function.attr == "square"
     if not (is_square and ty and ty.dtype in PARTS and numpy_squares_by_products()):
         return function, operands
-    cx.mark_steps()  # a warning speaks of a square
+    cx.mark_operation_parts()  # a warning speaks of a square
     return cx.expr("NP.multiply", NP=cx.numpy), [operands[0], operands[0]]
 
 
@@ -272,7 +272,7 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
     if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
         name = _power(operands[0], -1, cx)
         if name == "power":
-            cx.mark_steps()  # NumPy takes reciprocals
+            cx.mark_operation_parts()  # NumPy takes reciprocals
     if isinstance(op, ast.Pow) and isinstance(operands[1], ast.Constant):
         name = _power(operands[0], operands[1].value, cx)
     if name == "invert" and cx.fact(operands[0]).is_bool:

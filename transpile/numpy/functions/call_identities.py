@@ -426,7 +426,7 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
         bound = bind_arguments(node, cx, {name: signature})
         if bound is not None and (parts := _match_identity(row, bound, parameters, cx)) is not None:
             if name.startswith("linalg."):
-                cx.mark_steps()  # NumPy's norms are dot products
+                cx.mark_operation_parts()  # NumPy's norms are dot products
             return _apply_identity(row, parts, node, cx)
     return None
 

@@ -177,7 +177,7 @@ def function_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     if bound is None or not isinstance(node, ast.Call):
         return None
     name = cx.fresh(bound.name.rpartition(".")[2])
-    cx.mark_steps()
+    cx.mark_operation_parts()
     return cx.bound_name(name, lambda: expansion_rule("loops", bound.name)(bound, name, node, cx))
 
 
@@ -218,7 +218,7 @@ def function_pair_loops(node: ast.AST, cx: Context) -> ast.expr | None:
     if bound is None:
         return None
     names = [cx.fresh(bound.name.rpartition(".")[2]) for _ in range(2)]
-    cx.mark_steps()
+    cx.mark_operation_parts()
     rule = expansion_rule("pair", bound.name)
     lines = cx.with_before(lambda: rule(bound, names, call, cx))
     if lines is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...analysis.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
-from ...frontend.ast_walk import walk_nodes
+from ...frontend.ast_walk import child_nodes, walk_nodes
 from ...frontend.integer_constants import integer_constant
 from ...frontend.iterators.iterables import clamped_length
 from ...frontend.macros.bind_operands import bind_fresh
@@ -167,13 +167,15 @@ def _exit_of(body: Sequence[ast.stmt]) -> list[ast.If] | None:
     return exits if len([b for s in body for b in _breaks_of_loop(s)]) == len(exits) < 2 else None
 
 
-def _breaks_of_loop(s: ast.stmt) -> Iterator[ast.Break]:
-    """The breaks in `s` that leave the loop around `s`, and not an inner one."""
+def _breaks_of_loop(s: ast.AST) -> Iterator[ast.Break]:
+    """The breaks in `s` that leave the loop around `s`, and not an inner one, also those in the
+    handlers of a ``try`` and in the ``else`` of an inner loop.
+    """
     if isinstance(s, ast.Break):
         yield s
-    elif not isinstance(s, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
-        yield from (b for c in ast.iter_child_nodes(s) if isinstance(c, ast.stmt)
-                    for b in _breaks_of_loop(c))
+    elif not isinstance(s, (ast.FunctionDef, ast.ClassDef)):
+        for part in s.orelse if isinstance(s, (ast.For, ast.While)) else child_nodes(s):
+            yield from _breaks_of_loop(part)
 
 
 def _loops_with_exit(

@@ -75,7 +75,7 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
     if result.dtype in PARTS or ELEMENTS[result.dtype].kind == "b" or result.dtype == "f16":
         return None
     name = cx.fresh("einsum")
-    cx.mark_steps()
+    cx.mark_operation_parts()
     return cx.bound_name(name, lambda: _einsum_loops(
         name, node, operand_letters, result_letters, operands, broadcasts_unit_axes, cx
     ))

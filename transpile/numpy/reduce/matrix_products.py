@@ -58,14 +58,14 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
 
     `_parse_product` tells which axes are summed, `_product_loops` makes the nest. NumPy calls BLAS,
     which adds in another order and warns for the product as a whole: so the loops are marked as
-    folds and as steps of one operation (`Context.mark_folds`, `Context.mark_steps`).
+    folds and as parts of one operation (`Context.mark_folds`, `Context.mark_operation_parts`).
     """
     product = _parse_product(node, cx)
     if product is None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("dot")
-    cx.mark_steps()
+    cx.mark_operation_parts()
     return cx.bound_name(name, lambda: _product_loops(name, node, product, cx))
 
 
@@ -84,7 +84,7 @@ def outer_product(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(func=func, args=[a, b], keywords=[]) if cx.is_numpy(func, "outer"):
             if _as_vector(a, cx) and _as_vector(b, cx):
-                cx.mark_steps()  # NumPy's warning names np.outer
+                cx.mark_operation_parts()  # NumPy's warning names np.outer
                 return cx.expr("NP.multiply(A[:, None], B[None, :])", NP=cx.numpy, A=a, B=b)
     return None
 

@@ -17,7 +17,7 @@ def statement(text: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-@pytest.mark.parametrize("kind", ["step", "atomic", "fold"])
+@pytest.mark.parametrize("kind", ["operation_part", "atomic", "fold"])
 def test_marks_travel_with_the_location(kind: str) -> None:
     mark, is_marked = getattr(core, f"mark_{kind}"), getattr(core, f"is_{kind}")
     old = statement("a = b + c")
@@ -42,11 +42,11 @@ def test_nodes_without_a_position_inherit_origin_and_position() -> None:
 
 def test_an_inlined_node_keeps_its_marks_and_takes_those_of_the_call() -> None:
     call, node = statement("f(x)"), statement("return y * 2").value
-    core.mark_step(node)
+    core.mark_operation_part(node)
     core.mark_atomic(call)
     core.relocate(node, call, HELPER)
     assert core.inlined_at(node) == HELPER
-    assert core.is_step(node)
+    assert core.is_operation_part(node)
     assert core.is_atomic(node)
     assert node.col_offset == 0
     assert core.inlined_at(call) is None

@@ -174,3 +174,33 @@ def test_a_name_that_is_rebound(tmp_path: Path) -> None:
     assert fused(np.ones(5)) == 2
     module.islice = lambda x, n: x
     assert fused(np.ones(5)) == 5
+
+
+BREAKS = {
+    "product": "for u, v in product(x, y):",
+    "permutations": "for u, v in permutations(x, 2):",
+    "ndindex": "for u, v in np.ndindex(len(x), len(y)):",
+    "ndenumerate": "for (u, w), v in np.ndenumerate(x.reshape(2, -1)):",
+}
+
+
+@pytest.mark.parametrize("header", BREAKS)
+def test_a_handler_that_leaves_a_loop_that_is_a_nest(header: str, tmp_path: Path) -> None:
+    """The ``break`` of the handler leaves all loops of the nest, not the innermost alone."""
+    text = f"""{HEAD}def f(x, y):
+    s = 0.0
+    {BREAKS[header]}
+        try:
+            if v > 3:
+                if u > 0:
+                    raise ValueError
+            s += v
+        except ValueError:
+            break
+    return s
+"""
+    function = written(tmp_path, text).f
+    fused = fuse(function, on_reject="silent")
+    arguments = np.arange(6.0), np.arange(5.0)
+    for _ in range(2):
+        assert_same(outcome(fused, arguments), outcome(function, arguments), header, 0)
