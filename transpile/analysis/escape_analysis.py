@@ -19,7 +19,8 @@ import numpy as np
 
 from ..frontend.ast_names import binding_pairs, bound_names, declared_outer
 from ..frontend.ast_walk import child_nodes, walk_nodes
-from ..frontend.name_resolution import is_numpy_function, is_one_of
+from ..frontend.defining_modules import is_numpy_function
+from ..frontend.name_resolution import is_one_of
 from ..numpy.function_table import function_row, method_row
 from .alias_analysis import AliasAnalysis
 

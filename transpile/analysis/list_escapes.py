@@ -34,7 +34,7 @@ from ..frontend.ast_walk import (
     is_name,
     walk_nodes,
 )
-from ..frontend.name_resolution import is_numpy_function
+from ..frontend.defining_modules import is_builtin, is_numpy_function
 
 __all__ = ["ListEscapes"]
 
@@ -309,7 +309,7 @@ def _operands(n: ast.AST) -> Iterator[ast.expr]:
 
 def _is_library_function(function: object) -> bool:
     """Whether `function` is a builtin or NumPy's, which retains no reference to a list."""
-    return is_numpy_function(function) or getattr(function, "__module__", "") == "builtins"
+    return is_numpy_function(function) or is_builtin(function)
 
 
 def _appends_list(s: ast.stmt, name: str) -> bool:

@@ -9,13 +9,13 @@ that loops over them can be joined. `expression_facts` combines this with the ty
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import subscript_items, walk_nodes
+from ..frontend.defining_modules import is_of_math
 from ..frontend.name_resolution import is_one_of
 from ..host_nodes import (
     HostAttribute,
@@ -100,7 +100,7 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
             return 1
         case "fold" if ranks == [1] and not call.keywords:
             return 0
-    if is_one_of(function, _SCALAR) or getattr(function, "__module__", None) == math.__name__:
+    if is_one_of(function, _SCALAR) or is_of_math(function):
         return 0 if all(r == 0 for r in ranks) else None
     return _elementwise_rank(function, call, ranks)
 

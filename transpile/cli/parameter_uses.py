@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import Refused
+from ..frontend.defining_modules import module_of
 from ..frontend.source import read_source
 from ..numpy.function_table import function_row
 from ..types.value_types import WrappedFunction
@@ -210,7 +211,7 @@ def _may_take_numbers(callee: ast.expr, globals_: Mapping[str, Any]) -> bool:
     match callee:
         case ast.Name(id=name) if name in globals_:
             return isinstance(globals_[name], (FunctionType, WrappedFunction, np.ufunc)) or (
-                getattr(globals_[name], "__module__", "") in _MODULES
+                module_of(globals_[name]) in _MODULES
             )
         case ast.Name(id=name):
             return name in _OF_NUMBERS

@@ -7,7 +7,6 @@ from a list, and nothing may write to the rows meanwhile.
 from __future__ import annotations
 
 import ast
-import math
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..analysis.flow_facts import record_facts
 from ..frontend.ast_names import binding_pairs, bound_names, rename_names
 from ..frontend.ast_walk import copy_tree, walk_nodes
+from ..frontend.defining_modules import is_of_math
 from ..frontend.macros.list_kind import is_list_of_lists
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -199,9 +199,9 @@ def _changes_nothing(call: ast.Call, cx: Context) -> bool:
             return _is_bound_to(_NEW_LISTS, to, cx)
     function = cx.resolve(call.func)
     is_ufunc = isinstance(function, np.ufunc) and len(call.args) <= function.nin
-    of_math = getattr(function, "__module__", None) == math.__name__
     number_type = isinstance(function, type) and issubclass(function, (float, int, np.number))
-    return cx.builtin(call) in _PURE or of_math or number_type or (is_ufunc and not call.keywords)
+    is_pure = cx.builtin(call) in _PURE or is_of_math(function) or number_type
+    return is_pure or (is_ufunc and not call.keywords)
 
 
 _OF_ONE = frozenset({"all", "any", "max", "min", "sorted", "sum"})

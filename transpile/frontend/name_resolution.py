@@ -21,18 +21,12 @@ from loopir.lazy_dataclass import record
 
 from .. import core_functions
 from .core_nodes import CORE_NAME, NUMPY_NAME
+from .defining_modules import is_python_class
 
-__all__ = [
-    "NameScope", "Scope", "is_native", "is_numpy_function", "is_one_of", "is_python_class",
-    "is_statement_class",
-]
+__all__ = ["NameScope", "Scope", "is_one_of"]
 
 _FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
 """The descriptor of a field of a named tuple."""
-
-_HEAP_TYPE_FLAG = 1 << 9
-"""``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
-
 
 _OUR_NAMES: Mapping[str, object] = {NUMPY_NAME: np, CORE_NAME: core_functions}
 """What the names mean that macros write for NumPy and for `core_functions`."""
@@ -111,14 +105,6 @@ class Scope:
         return None
 
 
-def is_native(value: object) -> bool:
-    """Whether `value` is a builtin function, a ufunc, a class, or an object of a NumPy class; no
-    Python function.
-    """
-    is_builtin = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
-    return is_builtin or type(value).__module__.startswith("numpy")
-
-
 def _is_stored(owner: object, attr: str) -> bool:
     """Whether reading ``owner.attr`` is a plain lookup, which runs no user code:
 
@@ -139,22 +125,6 @@ def _is_stored(owner: object, attr: str) -> bool:
         return value is not None and not is_user_descriptor
     plain = isinstance(owner, tuple) and kind.__getattribute__ is tuple.__getattribute__
     return plain and type(vars(kind).get(attr)) is _FIELD_GETTER
-
-
-def is_python_class(value: object) -> bool:
-    """Whether `value` is a class that a ``class`` statement made, with the metaclass ``type``."""
-    return type(value) is type and is_statement_class(value)
-
-
-def is_statement_class(value: type) -> bool:
-    """Whether a ``class`` statement, or a call of its metaclass, made the class `value`."""
-    return bool(value.__flags__ & _HEAP_TYPE_FLAG)
-
-
-def is_numpy_function(function: object) -> bool:
-    """Whether `function` is a function or ufunc that NumPy itself defines."""
-    module = str(getattr(function, "__module__", None) or "")
-    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
 def is_one_of(function: object, group: Sequence[object]) -> bool:

@@ -35,7 +35,7 @@ from .ast_names import (
 )
 from .ast_walk import copy_tree
 from .core_nodes import ReplayIf, copy_location
-from .name_resolution import is_native, is_numpy_function, is_python_class
+from .defining_modules import is_native, is_numpy_function, is_python_class
 
 __all__ = [
     "AttributeStores", "MemberReplacer", "promotable_attributes", "replace_object_reads",

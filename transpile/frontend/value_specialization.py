@@ -27,8 +27,9 @@ from ..types.value_types import ArgType, ArrayType, Constant, ScalarType, Wrappe
 from .ast_names import bound_names, rename_names
 from .ast_walk import copy_tree, display_leaves, walk_nodes
 from .core_nodes import copy_location, fix_missing_locations
+from .defining_modules import is_numpy_function
 from .fold_branches import fold_branches, literal_source, rank_key
-from .name_resolution import Scope, is_numpy_function
+from .name_resolution import Scope
 from .source import Source, read_source
 
 __all__ = [

@@ -29,7 +29,7 @@ from ..call_plan import Allocated
 from ..core_functions import RESULT_FUNCTIONS
 from ..frontend.ast_walk import display_leaves, tree_key, walk_nodes
 from ..frontend.core_nodes import source_text
-from ..frontend.name_resolution import is_python_class
+from ..frontend.defining_modules import is_python_class
 from ..frontend.refusal import refuse, refuse_missing_attribute
 from ..result_spec import (
     ArrayResult,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -27,9 +27,17 @@ from ..analysis.missing_names import undefined_in_helper, undefined_name
 from ..diagnostics import CODES, Refused, Rejection
 from ..frontend.ast_names import name_bindings
 from ..frontend.ast_walk import walk_nodes
+from ..frontend.defining_modules import (
+    is_builtin,
+    is_numpys,
+    is_python_class,
+    is_standard,
+    module_of,
+    package_of,
+)
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
-from ..frontend.name_resolution import Scope, is_python_class
+from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
@@ -140,8 +148,8 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
         ty = types[name]
         if not isinstance(ty, (Opaque, ObjectType)):
             continue
-        module, _, kind = _class_name(ty).rpartition(".")
-        if (known := _CONVERSIONS.get(module.partition(".")[0])) is not None:
+        package, kind = _package_and_class(ty)
+        if (known := _CONVERSIONS.get(package)) is not None:
             library, method = known
             array = f"{name}.{method}" if method else f"numpy.asarray({name})"
             help = f"pass `{array}`"
@@ -238,9 +246,12 @@ def _kind(ty: ArgType) -> str:
     return str(ty).partition("[")[0].partition(" of ")[0]
 
 
-def _class_name(ty: Opaque | ObjectType) -> str:
-    """The module and name of the class of a value."""
-    return ty.name if isinstance(ty, Opaque) else f"{ty.kind.__module__}.{ty.kind.__qualname__}"
+def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:
+    """The package that defines the class of a value, and the name of the class."""
+    if isinstance(ty, ObjectType):
+        return package_of(ty.kind), ty.kind.__name__
+    module, name = ty.defined_in
+    return module.partition(".")[0], name
 
 
 # -- calls
@@ -341,10 +352,10 @@ def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Re
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:
             made = scope.resolve(call.func)
-            if isinstance(made, type) and made.__module__ not in ("builtins", "numpy"):
+            if isinstance(made, type) and not (is_builtin(made) or module_of(made) == np.__name__):
                 message = f"`{ast.unparse(call.func)}` makes an object, which is not compiled here"
                 help = _HELP_FOR_OBJECTS
-                if made.__module__ == "itertools":
+                if package_of(made) == itertools.__name__:
                     message = f"`{ast.unparse(call.func)}` is not compiled here"
                     help = "write what it yields as loops over ranges"
                 return replace(rejection, message=message, help=help)
@@ -383,15 +394,9 @@ def _in_standard_library(
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:
             called = scope.resolve(call.func)
-            module = getattr(called, "__module__", None) or ""
-            if isinstance(called, FunctionType) and _is_standard(module):
+            if isinstance(called, FunctionType) and is_standard(called):
                 return _not_compiled(call, called)
     return None
-
-
-def _is_standard(module: str) -> bool:
-    """Whether the module of this name is of the standard library."""
-    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _uncompiled_call(
@@ -481,23 +486,26 @@ _NUMPY_TYPES = (np.generic, np.dtype, np.ndarray, np.errstate)
 """Classes of NumPy's that are compiled, or have a message of their own."""
 
 
+_COMPILED_MODULES = ("builtins", "math", "cmath", "random")
+"""Modules whose functions are compiled, or have a message of their own."""
+
+
 def _is_not_compiled(function: object | None) -> bool:
     """Whether `function` is neither compiled, nor a Python function, which may be inlined."""
     function = function.__func__ if isinstance(function, MethodType) else function
     if not callable(function) or isinstance(function, (FunctionType, np.ufunc)):
         return False
     owner = function if isinstance(function, _KINDS_WITH_MODULE) else type(function)
-    library = (getattr(owner, "__module__", None) or "").partition(".")[0]
     if isinstance(function, WrappedFunction) or is_declared_callee(function):
         return False
-    if is_python_class(function) and library != "numpy":
+    if is_python_class(function) and not is_numpys(owner):
         return False
-    if library == "numpy":
+    if is_numpys(owner):
         is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
         return not is_type and function not in CALLS and not library_of(function)
-    if library == "builtins" and isinstance(function, BuiltinFunctionType):
+    if is_builtin(owner) and isinstance(function, BuiltinFunctionType):
         return function not in CALLS
-    return library not in ("builtins", "math", "cmath", "random")
+    return package_of(owner) not in _COMPILED_MODULES
 
 
 def _not_compiled(call: ast.Call, called: object | None) -> Rejection:

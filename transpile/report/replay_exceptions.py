@@ -18,6 +18,7 @@ from loopir.nodes import Span
 
 from ..codes.lowering_codes import HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
 from ..diagnostics import CODES, Rejection
+from ..frontend.defining_modules import is_builtin, is_numpys, module_of
 from ..frontend.source import is_within
 
 __all__ = ["ReplayException", "replay_exception", "with_exceptions"]
@@ -142,9 +143,8 @@ def _first_line_of(error: Exception) -> str:
     """The start of the text of an exception of Python's or NumPy's, if no code of the user's
     computes it.
     """
-    library = type(error).__module__.partition(".")[0]
     is_plain = all(type(part) in (str, int, float, tuple, type(None)) for part in error.args)
-    if library != "numpy" and not (library == "builtins" and is_plain):
+    if not is_numpys(type(error)) and not (is_builtin(type(error)) and is_plain):
         return ""
     text = str(error).strip().partition("\n")[0] + _similar_attribute(error)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT - 1]}…"
@@ -158,7 +158,7 @@ def _similar_attribute(error: Exception) -> str:
     kind = type(owner)
     if not isinstance(error, AttributeError) or not isinstance(name, str):
         return ""
-    if kind is not ModuleType and kind.__module__ not in ("builtins", "numpy"):
+    if kind is not ModuleType and not (is_builtin(kind) or module_of(kind) == np.__name__):
         return ""
     public = vars(owner) if kind is ModuleType else {n for c in kind.__mro__ for n in vars(c)}
     close = difflib.get_close_matches(name, [n for n in public if n[0] != "_"], n=1)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend.name_resolution import is_statement_class
+from ..frontend.defining_modules import is_numpys, is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = ["narrow_to_codes", "object_type", "reachable_codes", "string_constants"]
@@ -149,7 +149,7 @@ def _functions_named(f: FunctionType) -> Iterator[FunctionType]:
             values.append(cell.cell_contents)
     for value in values:
         called = getattr_static(value, "__wrapped__", value) if callable(value) else value
-        if type(called) is FunctionType and not str(called.__module__).startswith("numpy"):
+        if type(called) is FunctionType and not is_numpys(called):
             yield called
 
 

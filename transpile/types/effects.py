@@ -8,10 +8,8 @@ Whether a function may be called at compile time, `type_probe.may_be_probed` dec
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import logging
-import math
 import random
 import types
 from collections.abc import Iterator, Mapping
@@ -20,7 +18,15 @@ from enum import Enum
 import numpy as np
 
 from ..containers.method_table import is_mutating
-from ..frontend.name_resolution import Scope, is_python_class
+from ..frontend.defining_modules import (
+    is_builtin,
+    is_numpy_random,
+    is_of_math,
+    is_python_class,
+    module_of,
+    package_of,
+)
+from ..frontend.name_resolution import Scope
 from ..numpy.function_table import function_row, method_row
 from .value_types import ArgType, ArrayType, Opaque
 
@@ -119,23 +125,32 @@ def _effect_of_call(
 
 def _effect_of_function(function: object) -> Effect | None:
     """The effect of calling `function`; None for a pure one."""
-    module, name = _module_and_name(function)
-    package = module.split(".")[0]
-    if module.startswith("numpy.random") or package in _RNG_MODULES:
+    if isinstance(function, types.ModuleType) or is_python_class(type(function)):
+        return Effect.UNKNOWN  # also an object of a user's class
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        function = type(owner)
+    if is_numpy_random(function) or package_of(function) in _RNG_MODULES:
         return Effect.RNG
-    if package in _IO_MODULES or (module == builtins.__name__ and name in _IO_BUILTINS):
+    is_io_builtin = is_builtin(function) and _name_of(function) in _IO_BUILTINS
+    if package_of(function) in _IO_MODULES or is_io_builtin:
         return Effect.IO
-    return None if _is_pure(function, module, name) else Effect.UNKNOWN
+    return None if _is_pure(function) else Effect.UNKNOWN
 
 
-def _is_pure(function: object, module: str, name: str) -> bool:
-    """Whether `function`, ``module.name``, is known to be pure."""
-    if isinstance(function, np.ufunc) or module == math.__name__:
+def _name_of(function: object) -> str:
+    """The name with which `function` was defined, whatever name it is bound to."""
+    return str(getattr(function, "__name__", ""))
+
+
+def _is_pure(function: object) -> bool:
+    """Whether `function` is known to be pure."""
+    if isinstance(function, np.ufunc) or is_of_math(function):
         return True
     if isinstance(function, type) and issubclass(function, np.generic):
         return True
-    if module == builtins.__name__:
-        return name in _PURE_BUILTINS
+    if is_builtin(function):
+        return _name_of(function) in _PURE_BUILTINS
     row = function_row(function)
     return row is not None and row.pure
 
@@ -143,16 +158,14 @@ def _is_pure(function: object, module: str, name: str) -> bool:
 def _effect_of_argument_method(argument: ArgType, method: str) -> Effect | None:
     """The effect of calling `method` of an argument of that type; None for a pure one."""
     if isinstance(argument, Opaque):
-        is_generator = argument.name.startswith(("numpy.random.", "random."))
-        return Effect.RNG if is_generator else Effect.UNKNOWN
+        return Effect.RNG if argument.is_generator else Effect.UNKNOWN
     known = _is_pure_method(method) or (isinstance(argument, ArrayType) and is_mutating(method))
     return _effect_by_name(method) if known else Effect.UNKNOWN
 
 
 def _effect_of_method(owner: object, method: str) -> Effect | None:
     """The effect of calling `method` of the global object `owner`, or of a local value (None)."""
-    module = type(owner).__module__
-    if module.startswith("numpy.random") or module in _RNG_MODULES:
+    if is_numpy_random(type(owner)) or module_of(type(owner)) in _RNG_MODULES:
         return Effect.RNG
     if isinstance(owner, (io.IOBase, logging.Logger)):
         return Effect.IO
@@ -169,16 +182,3 @@ def _effect_by_name(method: str) -> Effect | None:
 def _is_pure_method(name: str) -> bool:
     row = method_row(name)
     return row is not None and row.pure
-
-
-def _module_and_name(function: object) -> tuple[str, str]:
-    """The module and name of a function; for a bound method, of the class of its object. Empty for
-    an instance of a user's class, of which reading attributes may run user code.
-    """
-    if is_python_class(type(function)) or isinstance(function, types.ModuleType):
-        return "", ""
-    owner = getattr(function, "__self__", None)
-    if owner is not None and not isinstance(owner, types.ModuleType):
-        function = type(owner)
-    module = getattr(function, "__module__", None)
-    return str(module or ""), str(getattr(function, "__name__", ""))

@@ -8,6 +8,7 @@ aggregate (`aggregates.object_type`); else the value is opaque.
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Sequence
 from enum import Enum
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -20,6 +21,7 @@ from loopir.dtypes import MAX_RANK
 from targets.abi.parameter_specs import has_unordered_strides
 from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
+from ..frontend.defining_modules import is_builtin, is_numpy_random, module_of, package_of
 from .aggregates import narrow_to_codes, object_type, reachable_codes, string_constants
 from .generator_state import generator_family
 from .value_types import (
@@ -177,14 +179,24 @@ def _module_name(module: ModuleType) -> str:
 def _generator(value: Any, kind: type) -> GeneratorType | None:
     """The type of a random generator that can be compiled; None for other values."""
     family = generator_family(value)
-    return None if family is None else GeneratorType(_name(kind), family=family)
+    if family is None:
+        return None
+    return GeneratorType(_name(kind), family=family, is_generator=_is_generator(kind))
+
+
+def _is_generator(kind: type) -> bool:
+    """Whether `kind` is a class of random number generators, of NumPy's or Python's."""
+    return is_numpy_random(kind) or package_of(kind) == random.__name__
 
 
 def _opaque(kind: type) -> Opaque:
     """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
     is_iterator = any("__next__" in vars(c) for c in kind.__mro__)
-    return Opaque(_name(kind), code, is_iterator=is_iterator)
+    return Opaque(
+        _name(kind), code, is_iterator=is_iterator, is_generator=_is_generator(kind),
+        defined_in=(module_of(kind), kind.__name__),
+    )
 
 
 def _opaque_list(value: Any, kind: type) -> Opaque | None:
@@ -208,7 +220,7 @@ def _opaque_memory(value: Any, kind: type) -> Opaque:
 
 
 def _name(kind: type) -> str:
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return kind.__name__ if is_builtin(kind) else f"{module_of(kind)}.{kind.__name__}"
 
 
 def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgType, ...]:

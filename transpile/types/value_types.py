@@ -165,6 +165,10 @@ class Opaque:
     dtype_kind: str = field(default="", compare=False)
     """Of an array, the kind of its dtype as NumPy has it, such as ``O`` for objects, or ``swapped``
     for another byte order than the machine's. For messages."""
+    defined_in: tuple[str, str] = field(default=("", ""), compare=False)
+    """The module and the name of its Python type, where these are known."""
+    is_generator: bool = field(default=False, compare=False)
+    """Whether it is a random number generator of NumPy or of Python."""
 
     def __str__(self) -> str:
         return f"{self.name}[{self.items}]" if self.items else self.name

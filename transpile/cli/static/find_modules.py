@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from ...frontend.installed_modules import OUR_PACKAGES, is_installed
+from ...frontend.defining_modules import OUR_PACKAGES, is_installed
 from ...frontend.suppress_warnings import suppress_warnings
 
 __all__ = ["installed_module", "module_location", "own_file"]

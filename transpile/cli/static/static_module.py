@@ -18,6 +18,7 @@ from typing import Any
 from loopir.lazy_dataclass import record
 
 from ...frontend.bytecode_check import nested_codes
+from ...frontend.defining_modules import module_of
 from ...frontend.suppress_warnings import suppress_warnings
 from ...runtime.fuse_decorator import Fused, fuse
 from ..input_files import Cell, UnreadableFile, compiled_cells
@@ -324,7 +325,7 @@ class _Reader:
         except NotStatic:
             return _at(decorator)
         except (TypeError, ValueError, AttributeError) as error:
-            if getattr(decorate, "__module__", "") == fuse.__module__:
+            if module_of(decorate) == module_of(fuse):
                 raise WrongOption(error, decorator.lineno) from None
             return _at(decorator)
 

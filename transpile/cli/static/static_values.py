@@ -36,6 +36,7 @@ import numpy as np
 
 from ...analysis.type_probe import OPERATORS, may_be_probed
 from ...expand import macro
+from ...frontend.defining_modules import module_of
 from ...runtime.fuse_decorator import Fused, fuse
 
 __all__ = [
@@ -120,7 +121,7 @@ def is_decorator(value: Any) -> bool:
     if any(value is known for known in _DECORATING):
         return True
     made = isinstance(value, types.FunctionType) and "<locals>" in value.__qualname__
-    if made and value.__module__ in _DECORATOR_MODULES:
+    if made and module_of(value) in _DECORATOR_MODULES:
         return True
     owner = getattr(value, "__self__", None) if isinstance(value, _BUILTIN_METHODS) else None
     return isinstance(owner, property)
@@ -311,7 +312,7 @@ class Evaluator:
         """``owner[index]``, of a value or of a type (``list[int]``)."""
         if _is_plain(owner) and not isinstance(owner, type):
             return owner[self._plain(index)]
-        home = getattr(owner, "__module__", "") or ""
+        home = getattr(owner, "__module__", "") or ""  # of an alias, the module of its class
         if home.partition(".")[0] in ("typing", "numpy", "builtins", "collections"):
             is_annotated = owner is typing.Annotated
             if not is_annotated and any(_is_text(n) for n in ast.walk(index)):

@@ -44,11 +44,11 @@ from ...types.value_types import ArgType, Function, WrappedFunction
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import child_nodes, copy_tree, subscript_items, walk_nodes
 from ..core_nodes import copy_location, inlined_at
+from ..defining_modules import is_native, is_numpys, module_of
 from ..fold_branches import less_than
 from ..language.structure_exits import NotStructured, structure_loops
 from ..macros.lift_statements import LiftedExpression, lift_statement
 from ..macros.macro_context import Context
-from ..name_resolution import is_native
 from ..refusal import refuse
 from .callee_body import (
     capture_imports,
@@ -583,9 +583,7 @@ def _is_library_function(function: FunctionType) -> bool:
     """Whether `function` is NumPy's, of `transpile.ops` or of core Python: macros or lowering have
     rows for it.
     """
-    module = str(function.__module__)
-    ours = ops.__name__, core_functions.__name__
-    return module in ours or module.split(".")[0] == "numpy"
+    return is_numpys(function) or module_of(function) in (ops.__name__, core_functions.__name__)
 
 
 def _without_unused_result(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:

@@ -25,6 +25,7 @@ from loopir.lazy_dataclass import record
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostHelper, HostItem, HostName
 from ..ast_names import names_bound_by
 from ..ast_walk import child_blocks, walk_nodes, walk_statements
+from ..defining_modules import is_builtin
 from ..name_resolution import NameScope, Scope
 
 __all__ = ["ImportPlace", "ImportedName", "imports_in", "loaded_imports"]
@@ -105,7 +106,7 @@ def loaded_imports(s: ast.stmt, place: ImportPlace) -> list[ImportedName] | None
     if not isinstance(s, (ast.Import, ast.ImportFrom)):
         return None
     imports = place.imports
-    is_pythons = isinstance(imports, BuiltinFunctionType) and imports.__module__ == "builtins"
+    is_pythons = isinstance(imports, BuiltinFunctionType) and is_builtin(imports)
     names = [name for alias in s.names for name in names_bound_by(alias)]
     if not is_pythons or not all(_is_bound_once(name, s, place.tree) for name in names):
         return None

@@ -31,10 +31,10 @@ from ...analysis.definite_assignment import unassigned_names
 from ...analysis.flow_facts import enter_loop, facts_at_exceptions, record_facts
 from ..ast_walk import copy_tree, is_none, replace_node, walk_nodes, walk_statements
 from ..core_nodes import copy_location
+from ..defining_modules import is_python_class
 from ..macros.exception_risks import ExceptionRisks, Unsupported
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
-from ..name_resolution import is_python_class
 from .structure_exits import NotStructured, exits_of_block
 
 __all__ = ["try_statement"]

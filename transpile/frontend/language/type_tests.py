@@ -32,11 +32,11 @@ from ...types.value_types import (
 )
 from ..ast_walk import child_nodes, walk_nodes
 from ..core_nodes import ReplayIf, copy_location
+from ..defining_modules import is_native
 from ..macros.firing_conditions import has_class_aliases
 from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
 from ..macros.tree_summary import TreeSummary
-from ..name_resolution import is_native
 
 __all__ = ["residual_checks", "type_test", "static_value", "may_be_type_test", "class_alias"]
 

@@ -17,7 +17,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS, Op
 
 from ... import ops
-from ...frontend.name_resolution import is_native
+from ...frontend.defining_modules import is_native, module_of
 from ...numpy.function_table import METHODS, function_row
 
 __all__ = [
@@ -118,4 +118,4 @@ def library_of(function: object) -> str | None:
     row = function_row(function)
     if row is not None and row.library:
         return row.library
-    return _MODULES.get(getattr(function, "__module__", None) or "")
+    return _MODULES.get(module_of(function))

@@ -31,8 +31,8 @@ from loopir.op_table import Op
 from ... import core_functions
 from ...codes.lowering_codes import HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...frontend.core_nodes import source_text
+from ...frontend.defining_modules import is_native, is_numpy_function
 from ...frontend.macros.macro_index import is_declared_callee
-from ...frontend.name_resolution import is_native, is_numpy_function
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype

@@ -44,7 +44,7 @@ from ...call_plan import (
     python_scalar_params,
     strided_params,
 )
-from ...frontend.name_resolution import is_native
+from ...frontend.defining_modules import is_native, module_of, package_of
 from ...host_nodes import (
     HostAttribute,
     HostCall,
@@ -295,15 +295,14 @@ def _description(value: object) -> tuple[Any, ...] | None:
         return ("module", loaded_as) if sys.modules.get(loaded_as) is value else None
     if not is_native(value) and type(value) is not FunctionType:
         return None
-    name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    name, module = getattr(value, "__name__", None), module_of(value)
     if module == _OPS_MODULE and getattr(sys.modules.get(_OPS_MODULE), str(name), None) is value:
         return "function", module, name
     if name is None or not is_native(value):
         return None
-    module = module or type(value).__module__
-    return (
-        (type(value).__name__, module, name) if module.split(".")[0] in _TRUSTED_MODULES else None
-    )
+    home = value if module else type(value)
+    is_trusted = package_of(home) in _TRUSTED_MODULES
+    return (type(value).__name__, module_of(home), name) if is_trusted else None
 
 
 def _description_of_part(value: Any) -> tuple[Any, ...] | None:

@@ -26,7 +26,7 @@ from targets.build.object_cache import hexdigest
 
 from ...diagnostics import Label, Rejection
 from ...frontend.bytecode_check import nested_codes
-from ...frontend.installed_modules import OUR_PACKAGES, is_installed
+from ...frontend.defining_modules import OUR_PACKAGES, is_installed
 from ...types.value_types import WrappedFunction
 
 __all__ = ["refusal_row", "rejection_of_row"]

@@ -17,7 +17,7 @@ from loopir.nodes import Span
 from ...frontend.ast_names import fresh_name, names_used
 from ...frontend.ast_walk import child_blocks, copy_tree, replace_node, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
-from ...frontend.name_resolution import is_numpy_function
+from ...frontend.defining_modules import is_numpy_function
 from ...frontend.source import span_of
 
 __all__ = ["hoist_numpy_call"]

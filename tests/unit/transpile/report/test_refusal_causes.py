@@ -31,7 +31,7 @@ class Frame:
         return float(self.values[i])
 
 
-Frame.__module__, Frame.__qualname__ = "pandas.core.series", "Series"
+Frame.__module__, Frame.__name__ = "pandas.core.series", "Series"
 
 
 def misspelt(x):
@@ -110,7 +110,7 @@ def test_columns_of_a_frame_are_converted_one_by_one() -> None:
     class Columns(Frame):
         pass
 
-    Columns.__module__, Columns.__qualname__ = "pandas.core.frame", "DataFrame"
+    Columns.__module__, Columns.__name__ = "pandas.core.frame", "DataFrame"
     rejection, *_ = fuse(other_array).report(Columns(X)).rejections
     assert "`x['name'].to_numpy()`" in (rejection.help or "")
 

@@ -99,7 +99,7 @@ def test_names_mean_what_they_are_bound_to():
 )
 def test_arguments_are_what_their_types_say(text, wanted):
     arguments = {
-        "rng": Opaque("numpy.random.Generator"),
+        "rng": Opaque("numpy.random.Generator", is_generator=True),
         "thing": Opaque("app.Thing"),
         "x": ArrayType("f64", 1, 0),
     }

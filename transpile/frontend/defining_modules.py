@@ -1,0 +1,113 @@
+"""Defining modules: whether a function, class or file is Python's, NumPy's, ours, or the user's.
+
+Of an object, `module_of` and the functions after it answer that, and run no code of the user's; of
+a file, `is_installed`.
+"""
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+import sysconfig
+import types
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+__all__ = [
+    "OUR_PACKAGES", "is_builtin", "is_installed", "is_native", "is_numpy_function",
+    "is_numpy_random", "is_numpys", "is_of_math", "is_python_class", "is_standard",
+    "is_statement_class", "module_of", "package_of",
+]
+
+OUR_PACKAGES = ("transpile", "loopir", "targets")
+"""The packages of this project: installed or not, they are none of the user's."""
+
+_HEAP_TYPE_FLAG = 1 << 9
+"""``Py_TPFLAGS_HEAPTYPE``: set for classes that a ``class`` statement makes."""
+
+
+def module_of(value: object) -> str:
+    """The name of the module in which the function or class `value` is defined; of an object of a
+    Python class, the module of its class. The empty string where none is known, as of a method that
+    is bound to a builtin object.
+
+        np.linalg.norm     →   "numpy.linalg"        int, len     →   "builtins"
+        [].append, 5       →   ""                    Model()      →   the module of Model
+    """
+    kind = type(value)  # `isinstance` reads `__class__`, which may run code of the user's
+    if issubclass(kind, type):
+        module = type.__getattribute__(value, "__module__")
+    elif is_python_class(kind):
+        module = kind.__module__
+    else:
+        module = getattr(value, "__module__", None)
+    return module if isinstance(module, str) else ""
+
+
+def package_of(value: object) -> str:
+    """The first part of `module_of(value)`: "numpy" of ``np.linalg.norm``."""
+    return module_of(value).partition(".")[0]
+
+
+def is_numpys(value: object) -> bool:
+    """Whether NumPy defines the function or class `value`, or the Python class of this object."""
+    return package_of(value) == np.__name__
+
+
+def is_numpy_function(function: object) -> bool:
+    """Whether `function` is a function or ufunc that NumPy itself defines."""
+    return isinstance(function, np.ufunc) or is_numpys(function)
+
+
+def is_numpy_random(value: object) -> bool:
+    """Whether `numpy.random` defines the function or class `value`: it draws random numbers."""
+    return module_of(value).startswith("numpy.random")
+
+
+def is_builtin(value: object) -> bool:
+    """Whether `value` is a function or class of the module ``builtins``."""
+    return module_of(value) == builtins.__name__
+
+
+def is_of_math(value: object) -> bool:
+    """Whether `value` is a function of the module ``math``."""
+    return module_of(value) == math.__name__
+
+
+def is_standard(value: object) -> bool:
+    """Whether a module of the standard library defines `value`."""
+    return package_of(value) in sys.stdlib_module_names
+
+
+def is_native(value: object) -> bool:
+    """Whether `value` is a builtin function, a ufunc, a class, or an object of a NumPy class; no
+    Python function.
+    """
+    is_compiled = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
+    return is_compiled or is_numpys(type(value))
+
+
+def is_python_class(value: object) -> bool:
+    """Whether `value` is a class that a ``class`` statement made, with the metaclass ``type``."""
+    return type(value) is type and is_statement_class(value)
+
+
+def is_statement_class(value: type) -> bool:
+    """Whether a ``class`` statement, or a call of its metaclass, made the class `value`."""
+    return bool(value.__flags__ & _HEAP_TYPE_FLAG)
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    resolved = path.resolve()
+    return any(resolved.is_relative_to(folder) for folder in _folders(tuple(sys.path)))
+
+
+@lru_cache(maxsize=4)
+def _folders(search_path: tuple[str, ...]) -> frozenset[Path]:
+    """Where the standard library and installed packages are."""
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {Path(sysconfig.get_path(kind)).resolve() for kind in kinds}
+    return frozenset(folders | {Path(p).resolve() for p in search_path if "-packages" in p})
