@@ -351,7 +351,9 @@ class _Interpreter:
             yield
 
     def parallel_iterations(self, s: ir.Loop, indices: list[np.int64]) -> Iterator[None]:
-        """As `iterations`, in any order; after a hit of a search, also those before it."""
+        """As `iterations`, in random order. Once an iteration has made ``until`` true, those that
+        come after it in the loop are left out; those before it are still run.
+        """
         hit = len(indices)
         for k in self.in_any_order([*range(hit)]):
             self.names[s.var] = indices[k]

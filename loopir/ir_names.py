@@ -1,8 +1,9 @@
 """Names in Loop IR code: bound names, names read, fresh names, renaming and substitution.
 
 A kernel has scalar names, bound by assignments, loops and yields, and array names, which are
-parameters. The functions here are about scalar names; `analysis.mod_ref` is about arrays. A name
-may be bound several times (`multiply_bound_names`): Loop IR is not in SSA form.
+parameters. The functions here are about scalar names; `analysis.mod_ref` is about arrays. Two
+blocks, such as both sides of a branch, may bind the same name (`multiply_bound_names`): a kernel as
+a whole is not in SSA form.
 
 The queries are memoised in each node, since most nodes survive many passes.
 """
@@ -68,8 +69,9 @@ def bound_names(*nodes: Node) -> frozenset[str]:
 
 
 def own_bindings(s: Node) -> Iterator[tuple[str, tuple[Expr, ...]]]:
-    """The names that the statement `s` binds in its block, each with the values among which it gets
-    one: of a yield both sides, of an accumulator the initial value and the step.
+    """The names that the scalar statement `s` binds in its block, each with the expressions of
+    which one gives its value: of a yield those of both sides, of an accumulator the initial value
+    and the step. A loop variable, which is bound inside the loop, is left out.
     """
     match s:
         case Assign(name, value):
@@ -181,13 +183,14 @@ def values_assigned_once(code: Node) -> dict[str, Expr]:
 
 
 def multiply_bound_names(code: Node) -> frozenset[str]:
-    """Names that `code` binds in more than one place, names that count loops aside."""
+    """The names that `code` binds in more than one place. Loop variables are not looked at."""
     return _bound_and_bound_again(code)[1]
 
 
 @memoized_per_node
 def _bound_and_bound_again(n: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that `n` binds, names that count loops aside; and those in more than one place."""
+    """The names that `n` binds, without loop variables; and those that it binds in several places.
+    """
     once, again = set[str](), set[str]()
     if isinstance(n, (Assign, Yield, Accum, VecAccum, Stream)):
         once.add(n.name)
@@ -206,7 +209,8 @@ class FreshNames:
         fresh.name("i")     →    "i", or "i_1" if the kernel has an i
         fresh.copy(loop)    →    the loop with all names that it binds renamed, to run beside it
 
-    ``keep_numbers``: a new name like ``i_3`` is ``i_3_1``; else it is ``i_4``.
+    With ``keep_numbers`` a new name for ``i_3`` is ``i_3_1``; without, the number is replaced by
+    the lowest one that is free, as in ``i_1``.
     """
 
     def __init__(self, kernel: Kernel, *, keep_numbers: bool = False) -> None:
@@ -224,7 +228,8 @@ class FreshNames:
         return self._names
 
     def name(self, like: str) -> str:
-        """`like`, or its base with the lowest numeric suffix (replacing one it has) that is unused.
+        """`like` itself if no name is equal, else its base with the lowest number that is free
+        (see ``keep_numbers``).
         """
         base = like if self._keep_numbers else re.sub(r"_\d+$", "", like)
         name, number, used = like, 0, self._used

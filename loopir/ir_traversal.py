@@ -143,8 +143,9 @@ def memoized_by(f: Callable[..., T]) -> Callable[..., T]:
 
 @memoized_per_node
 def kernel_header(kernel: Kernel) -> Kernel:
-    """`kernel` without its body. Passes change bodies: that what a function says of one loop
-    depends on the header alone is what allows `memoized_by` to keep it from pass to pass.
+    """`kernel` without its body. An analysis of one loop that takes the header in place of the
+    kernel, and is `memoized_by` both, is not computed again after a pass that has changed another
+    part of the body.
     """
     return replace(kernel, body=()) if kernel.body else kernel
 
@@ -308,7 +309,8 @@ def bottom_up(n: N, f: Callable[[Any], Any]) -> Any:
 
 @memoized_per_node
 def advanced_accums(n: Node) -> frozenset[str]:
-    """The accumulators that an `Append` or `Prefix` in `n` advances: scalars in vector loops too.
+    """The accumulators that an `Append` or `Prefix` in `n` advances in the middle of an iteration.
+    They are scalars, also in a vector loop.
     """
     if not contains(n, (Append, Prefix)):
         return _NONE
@@ -324,7 +326,7 @@ def range_bounds(r: Range) -> tuple[Expr, Expr]:
 
 
 def outermost_loops(n: Node) -> Iterator[Loop]:
-    """The scalar loops in `n`, also in branches, that are in no other loop in `n`."""
+    """The scalar counted loops inside `n`, also in branches, with no other loop of `n` between."""
     for child in children(n):
         if isinstance(child, Loop):
             yield child

@@ -93,8 +93,9 @@ def max_row_sums(machine: Machine, sum_bytes: int) -> int:
 def register_tiles(
     machine: Machine, sums_per_element: int, max_row_count: int | None = None
 ) -> tuple[RegisterTile, ...]:
-    """The tiles whose accumulators (`sums_per_element` of them) fit in registers, cheapest first.
-    ``max_row_count``: the largest number of rows that the loop may have; None: not known.
+    """The tiles whose accumulators, `sums_per_element` for each element, fit in registers, the
+    cheapest first. ``max_row_count``: the largest number of rows that the loop may have; None: not
+    known.
     """
     max_rows = min(machine.registers // sums_per_element, max_row_count or machine.registers)
     tiles = _tiles(machine, sums_per_element, max(max_rows, 1), max_row_count)

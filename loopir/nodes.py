@@ -3,7 +3,8 @@
 A tree never changes; passes build new ones. An expression has ``dtype``, a name in
 ``dtypes.DTYPES``, and ``lanes``: 1 for a scalar, ``"W"`` for a vector of abstract width, a number
 once a target has been chosen. Operators are data: ``Call("add", …)`` names a row of
-``op_table.OPS``. After ``canonicalize_loops`` every loop is ``[0, n)`` with step 1.
+``op_table.OPS``. After ``canonicalize_loops`` every counted loop runs over an `Interval`, by steps
+of 1, until passes split it into strips.
 """
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ Lanes: TypeAlias = "int | str"  # 1, "W", or the lanes of a register
 
 @record(frozen=True, slots=True)
 class Span:
-    """A range in the user's file; lines count from 1, columns from 0. ``internal``: of a loop that
-    implements one operation there, such as the lookup of a key; reports do not speak of it.
+    """A range in the user's file; lines count from 1, columns from 0.
+
+    ``internal`` marks a loop that the compiler has made for this place, such as the lookup of a key
+    in a dict, or a copy of the user's loop; reports leave it out.
     """
     line: int
     col: int
@@ -84,8 +87,8 @@ class Dim(Spanned):
 
 @record(frozen=True, slots=True)
 class Load(Spanned):
-    """``array[index]``; of a vector load, the index is lane 0's and grows by ``step`` a lane on
-    ``axis``.
+    """``array[index]``. In a vector load, ``index`` is the place of lane 0; lane ``k`` loads the
+    element whose subscript on ``axis`` is greater by ``k * step``.
     """
     array: str
     index: tuple[Expr, ...]
@@ -196,11 +199,11 @@ class VecAccum(Spanned):
 class Loop(Spanned):
     """A counted loop; it ends after an iteration whose new accumulators make ``until`` true.
 
-    ``parallel``: its iterations, which have no accumulators, may run in any order, and at the same
-    time (`passes.loops.parallelize`); also of VecLoop and PredLoop, by groups. If it has an
-    ``until``, then all iterations up to the first that makes it true are run, and any others.
-    ``undoes``: also of a parallel VecLoop; if a check stops the kernel, what this loop has stored
-    to parameters is put back (`analysis.undoable_stores`).
+    ``parallel``: the loop has no accumulators, and its iterations may run in any order and at the
+    same time (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With
+    an ``until`` all iterations up to the first one that makes it true run, and later ones may.
+    ``undoes``: if a check stops the kernel in this parallel loop (or VecLoop), the elements of
+    parameters that the loop has stored to get their old values back (`analysis.undoable_stores`).
     """
     var: str
     range: Range
@@ -252,7 +255,8 @@ class MaskForm(Enum):
     """How a PredLoop disables inactive lanes: mask registers, lane-wide masks with blends,
     branches.
 
-    No form stores back an element that it has read: another thread may have written it meanwhile.
+    A masked store writes the active lanes only. No form loads the elements of inactive lanes and
+    stores them back, since another thread may have written to them meanwhile.
     """
     AVX512Mask = "AVX512Mask"  # a mask register: one bit a lane
     SelectBlend = "SelectBlend"  # a vector of 0 and -1, as wide as the lanes
@@ -306,7 +310,9 @@ LoopLike: TypeAlias = Loop | Zip | VecLoop | PredLoop | Scan | While
 
 @record(frozen=True, slots=True)
 class Assign(Spanned):
-    """Binds a new name; a name is bound once in its block (SSA form)."""
+    """Binds a name, which must be unbound here. So a block with the blocks in it is in SSA form.
+    Two blocks of which neither contains the other may bind the same name.
+    """
     name: str
     value: Expr
 
@@ -392,8 +398,9 @@ class Prefix(Spanned):
 
 @record(frozen=True, slots=True)
 class Check(Spanned):
-    """Sets the status bit ``code`` (of ``op_table.STATUS``) where ``cond`` is false; execution goes
-    on. ``cause`` is the guard code for reports; it does not take part in equality.
+    """Sets the status bit ``code`` (of ``op_table.STATUS``) where ``cond`` is false. Execution goes
+    on, unless the code is ``"replay"`` and the kernel stops (`Kernel.stops`). ``cause`` is the
+    guard code for reports; it does not take part in equality.
     """
     cond: Expr
     code: str
@@ -478,9 +485,11 @@ class Kernel:
     """One compiled region.
 
     ``strict`` names the float-status classes (``op_table.STATUS``) after which the call is replayed
-    in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails: Python then writes
-    again what was written so far, which is safe since the kernel reads nothing that it writes. A
-    pass must not move a store before a check: Python may raise there, and the store would remain.
+    in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails, and Python then
+    writes again what was written so far. That is the same, since the kernel reads nothing that it
+    writes, or has all its checks before its first visible store (`checks.hoist_checks`). In such a
+    kernel a pass must not move a store before a check: Python may raise there, and the store, which
+    Python never gets to, would remain.
     """
 
     name: str

@@ -4,8 +4,8 @@
 operand dtypes; ``c`` is the same in scalar C. ``tests/unit/loopir/test_op_table.py`` compares the
 two on every dtype and target.
 
-Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero) the
-front end adds a `Check`; the ``*_over`` rows are the predicates that it uses. Float rows leave the
+Integer operations wrap. Where Python or NumPy would warn or raise (overflow, division by zero),
+lowering adds a `Check`; the ``*_over`` rows are the predicates for it. Float rows leave the
 hardware's exception flags as NumPy's scalar operation would: divide, over, under, invalid.
 Comparisons, ``min`` and ``max`` raise no flag on a NaN.
 """
@@ -94,8 +94,8 @@ class Op:
     """The kinds that ``a`` may have, as in `dtypes.DType.kind`: b bool, i signed, u unsigned, f
     float."""
     excluded: tuple[str, ...] = ()
-    """Dtypes of these kinds on which the operation does not exist; the front end leaves it to
-    Python. float16 is one where computing in float32 and rounding once is not the operation."""
+    """Dtypes of these kinds on which the operation does not exist: lowering refuses it there. Such
+    a dtype is float16, where computing in float32 and rounding once gives another result."""
     unit: float | None = None
     """The neutral element of a reduction by it; None if there is none. That of ``add`` is -0.0,
     since 0.0 + -0.0 is 0.0: with 0.0 a sum of terms that are all -0.0 would lose its sign."""

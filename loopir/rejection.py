@@ -34,7 +34,8 @@ class Rejection:
     ``message`` is shown (None where there is none, e.g. a missing compiler); ``labels`` are further
     locations. The labels of a ``VECTOR_*`` rejection are the elements that the message names, in
     its order. Of a ``FUSE_*`` rejection ``span`` is the second loop, ``first`` the loop that it was
-    not joined to, and ``bytes_saved`` what one pass would move less an element.
+    not joined to, and ``bytes_saved`` how many bytes of memory traffic joining would save for each
+    element.
     """
 
     code: str

@@ -1,6 +1,7 @@
-"""Statement blocks: straight-line statements with result expressions, and maps over them.
+"""Statement blocks: the statements of a body with its result expressions, and maps over blocks.
 
-A block is the body of a loop with its steps, or one side of a branch with its yields.
+A block is the body of a loop with its steps, or one side of a branch with its yields. Its
+statements may be loops and branches, which have blocks of their own.
 """
 from __future__ import annotations
 
@@ -112,7 +113,8 @@ def map_blocks(
     kernel: Kernel, edit: Callable[[Block], Block], *, vectors: bool = True, around: Any = None
 ) -> Kernel:
     """`kernel` with `edit` applied to every block, inner before outer; ``vectors=False`` skips the
-    bodies of vector loops. ``around``: types of statements; blocks without any are skipped.
+    bodies of vector loops. ``around``: types of statements; a loop or branch that contains none of
+    them is skipped with its blocks (None: none is skipped).
     """
 
     def in_statement(s: Stmt) -> Stmt:
@@ -152,7 +154,9 @@ def map_statements(
 
 
 def backward_slice(body: Iterable[Stmt], *code: Node) -> tuple[Assign, ...]:
-    """The assignments of `body`, in order, that `code`, evaluated at its end, depends on."""
+    """The assignments of `body`, in order, that `code`, evaluated after `body`, depends on. What
+    other statements bind, such as yields and accumulators, is not traced further.
+    """
     names = set(names_read(*code))
     needed: list[Assign] = []
     for s in reversed(tuple(body)):

@@ -1,7 +1,7 @@
 """Constant folding, neutral elements, lossless casts, constant trip counts.
 
-What is decided about an expression by its constants and dtypes alone: the leaves on which the
-rewrite rules (`rewrite_rules`), the index arithmetic (`index_builder`) and the passes build.
+What follows from the constants and dtypes of an expression alone. The rewrite rules
+(`rewrite_rules`), the index arithmetic (`index_builder`) and the passes use it.
 """
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """May it raise: which floating-point flags code may raise, and whether it may end in a replay.
 
 A *flag* is a bit of the floating-point status that some operands of an operation set; NumPy and
-Python turn it into a warning or an exception, so that a pass may neither drop nor add one. A check
-of ``"replay"`` ends the kernel where it fails: the caller then runs the function in Python.
+Python turn it into a warning or an exception, so that a pass may neither drop nor add one. If a
+check of the code ``"replay"`` fails, the caller runs the function again in Python; a kernel with
+`Kernel.stops` ends at that check.
 """
 from __future__ import annotations
 
@@ -93,21 +94,23 @@ def _flag_raising_parts(e: Expr) -> Iterator[Expr]:
 
 
 def is_replay_check(n: object) -> bool:
-    """Whether `n` is a check that ends the kernel where it fails."""
+    """Whether `n` is a check after which the call is replayed in Python if it fails."""
     return isinstance(n, Check) and n.code == "replay"
 
 
 def replay_checks(*code: Node) -> Iterator[Check]:
-    """The checks in `code` that end the kernel where they fail, in their order."""
+    """The checks in `code` after which the call is replayed if they fail, in their order."""
     parts = (part for part in code if contains(part, Check))
     return (n for part in parts for n in walk(part) if isinstance(n, Check) and is_replay_check(n))
 
 
 def may_replay(*code: Node) -> bool:
-    """Whether running `code` may end the kernel: it has a check, of code "replay", that may fail.
+    """Whether the call may be replayed in Python because of `code`: it has a check of the code
+    "replay".
 
-    A pass must not move a visible store before such code: the replay would run on a changed array.
-    A check of another code, such as "over", only raises a flag. (Guards are tested before the
-    kernel runs, and are no part of `code`.)
+    A pass must not move a visible store before such code: the kernel may end at the check
+    (`Kernel.stops`), and the replay would then run on a changed array. A check of another code,
+    such as "over", only sets a flag. (Guards are tested before the kernel runs, and are no part of
+    `code`.)
     """
     return any(True for _ in replay_checks(*code))

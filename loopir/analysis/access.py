@@ -159,7 +159,9 @@ def has_unit_stride(access: Access, param: Param, var: str) -> bool:
 
 
 def count_strided(accesses: Iterable[Access], params: Mapping[str, Param], var: str) -> int:
-    """How many of `accesses` vary with `var`, or may, but not with unit stride."""
+    """How many of `accesses` change with the loop variable `var`, or perhaps do (a subscript is not
+    affine), but not from one element to its neighbour in memory.
+    """
     return sum(
         any(f is None or f.coefficient(var) != 0 for f in a.index)
         and not has_unit_stride(a, params[a.array], var)

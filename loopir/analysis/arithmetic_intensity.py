@@ -1,4 +1,7 @@
-"""Arithmetic intensity: work per element written, estimated for unknown lengths."""
+"""Arithmetic intensity: whether a kernel computes much more than copies of its arrays would cost.
+
+Lengths and trip counts are not known at compile time, so each is assumed to be the same number.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -14,11 +17,13 @@ _ASSUMED_TRIPS = 8
 """Assumed trip count of each loop and length of each axis."""
 
 _COPY_COST = 8.0
-"""Work per copied element, in additions, compared with which the copy is negligible."""
+"""Additions for each copied element from which on the time of the copy does not matter."""
 
 
 def copies_are_cheap(kernel: Kernel, arrays: Iterable[str]) -> bool:
-    """Whether copying these arrays costs little compared with the work of `kernel`."""
+    """Whether copying `arrays`, parameters of `kernel`, costs little compared with its work: there
+    are at least `_COPY_COST` additions for each element. `decide_copies.with_copies_decided` asks.
+    """
     ranks = {p.name: p.rank or 0 for p in kernel.params}
     copied = sum(float(_ASSUMED_TRIPS) ** ranks[name] for name in arrays)
     return sum(map(_cost_in_additions, kernel.body)) >= _COPY_COST * copied

@@ -227,8 +227,8 @@ def match_linear_recurrence(acc: Accum, step: Expr) -> FactorTerm | None:
 
 
 def _factor_and_term(acc: Accum, e: Expr) -> FactorTerm | None:
-    """The factor and term that `e` is over the accumulator: of a sum, difference or select of such
-    parts; None if it is none.
+    """The pair (f, t) for which `e` equals ``acc * f + t``, where neither reads `acc`; None if `e`
+    is no sum, difference or select of parts that have such pairs.
     """
     match e:
         case Call(op="add", args=(a, b)):
@@ -275,10 +275,11 @@ def _select_of_pairs(
 
 
 def _without_selects(acc: Accum, cond: Expr, e: Expr, side: int) -> Expr:
-    """`e` without selects by `cond` that replace operands of inactive lanes by safe ones.
+    """`e` with each select by `cond` in it replaced by its operand number `side`: 1 is the value
+    where `cond` is true, 2 that where it is false.
 
-    Needed where both arms of an outer select by `cond` are combined: those lanes no longer compute
-    the guarded operation.
+    If-conversion has made these selects: they give an operation a safe operand in lanes that do not
+    use its result. `e` is an arm of an outer select by `cond`, so that its other value is dropped.
     """
     match e:
         case Call(op="select", args=(test, *_)) if test == cond:

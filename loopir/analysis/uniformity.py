@@ -30,9 +30,12 @@ class Uniformity:
 
         for i in loop(0, n):                   i varies
             row = 2 * i                        row varies: values {row: 2 * i}
-            for k in loop(0, m, s=0.0):        k is uniform: its range does not depend on i
+            for k in loop(0, m, s=0.0):        k is uniform: the same in all lanes
                 s = step(s + x[row, k] * w[k])     s varies; the lanes of x[row, k] lie along
                                                    axis 0, 2 apart; w[k] is uniform: (0, 0)
+
+    Variables of inner loops always count as uniform: the caller must have tested their ranges, as
+    `can_run_in_lockstep` does.
 
     ``names``: the varying names, without the loop variable; ``values``: varying integer names with
     their values, which replace them in subscripts, so that a subscript reads only the loop variable

@@ -82,7 +82,9 @@ def advance(n: Splittable) -> int:
 
 
 def units(work: Work) -> float:
-    """The work in additions, with a guess for each loop whose bounds would tell."""
+    """The work as one number of additions. `GUESSED_TRIPS` stands for the trip count of a loop that
+    only its bounds tell.
+    """
     return work.constant + sum(_trips(part) * units(part.work) for part in work.inner)
 
 
@@ -91,13 +93,14 @@ def _trips(part: InnerWork) -> float:
 
 
 def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
-    """From how many elements on the parallel loop `n` does `amount` of work, in additions, rounded
-    up to two digits: a report tells from how many elements on threads pay.
+    """How many elements the parallel loop `n` must have to do `amount` of work, in additions,
+    rounded up to two digits: a report says from how many elements on threads pay.
 
-    ``listed``: the loop whose line of the report says so, `n` or a loop in it. Elements are the
-    iterations of all loops from `n` down to `listed`, and to the innermost loop in it that does the
-    most, multiplied; not of ``while`` loops. A trip count that is not known is guessed, which
-    matters little: a longer inner loop does more work, and has as many more elements.
+    ``listed``: the loop in whose line the report says so, `n` or a loop in it. The number of
+    elements is the product of the trip counts of all loops from `n` to `listed`, and on to the
+    innermost loop in it that does the most; ``while`` loops are left out. A trip count that is not
+    known is guessed. That matters little: a longer inner loop does more work, and has as many more
+    elements.
     """
     work = work_of(n)
     chain = [part for part in _chain(work, listed) if not isinstance(part.loop, While)]
@@ -111,7 +114,8 @@ def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
 
 
 def _are_blocks_of(loop: Splittable, inner: Iterable[LoopLike]) -> bool:
-    """Whether one of the loops in it, and not `loop` itself, goes through the elements of a step.
+    """Whether `loop` runs over blocks, and one of its loops `inner` over the elements of a block:
+    its bounds read the variable of `loop`. The step of `loop` is then not counted as elements.
     """
     return any(
         loop.var in names_read(*range_bounds(x.range)) for x in inner if isinstance(x, Splittable)
@@ -119,7 +123,9 @@ def _are_blocks_of(loop: Splittable, inner: Iterable[LoopLike]) -> bool:
 
 
 def _chain(work: Work, listed: LoopLike) -> Iterator[InnerWork]:
-    """The loops from the outside in, to `listed`, and to the one in it that does the most."""
+    """The loops from the outside to `listed`, and from there to the innermost one, on each level
+    the one that does the most work.
+    """
     path = [*_path(work.inner, listed)]
     yield from path
     inside = path[-1].work if path else work
@@ -130,7 +136,7 @@ def _chain(work: Work, listed: LoopLike) -> Iterator[InnerWork]:
 
 
 def _path(inner: Iterable[InnerWork], listed: LoopLike) -> Iterator[InnerWork]:
-    """The loops from the outside in, to `listed`; none if it is not there."""
+    """The loops from the outside to `listed`, which is the last; none if it is not in `inner`."""
     for part in inner:
         if part.loop is listed:
             yield part

@@ -8,7 +8,7 @@ A walk in order of evaluation keeps the table `ForwardedValues`: for an element 
 subscripts, the name that has its value. A store adds an entry and drops those of elements that may
 be the same; a load with an entry becomes the name. A branch keeps what both sides agree on, or
 merges two names by a yield. Nothing is kept from one iteration to the next. `fuse_loops` runs this
-on each joined loop.
+on each joined loop and on each outermost loop.
 """
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], fresh: Fres
         →   t_here = a[i] * 2.0; t[i] = t_here; out[i] = t_here + 1.0
 
     The second of three steps that make a temporary array a scalar: the loops are joined, loads are
-    replaced here, and `contract_arrays` removes the array if no load is left. `fuse_loops` calls it
-    on each joined loop. ``outer``: the variables of the loops around, for affine subscripts;
-    ``fresh``: makes the new names.
+    replaced here, and `contract_arrays` removes the array if no load is left.
+    `fuse_loops._LoopFuser.finalized` calls it. ``outer``: the variables of the loops around, for
+    affine subscripts; ``fresh``: makes the new names.
     """
     forwarder = _StoreForwarder(kernel, (*outer, loop.var), fresh, advanced_accums(loop))
     forwarded: ForwardedValues = {}

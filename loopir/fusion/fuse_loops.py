@@ -40,7 +40,7 @@ from .fusion_legality import (
     uncounted_rejections,
 )
 from .iteration_domains import affine_bindings, perfect_nest
-from .loop_pairs import FusionGates, LoopPair, make_loop_pair
+from .loop_pairs import FusionOptions, LoopPair, make_loop_pair
 from .shift_and_peel import Alignment, alignments, shift_and_peel
 
 __all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
@@ -79,20 +79,22 @@ def fuse_kernel(
 ) -> Fusion:
     """Join all neighbouring loops of `kernel` that may be joined, and forward stores to loads.
 
-    `temporaries`: arrays that the function allocates and that do not escape; `private`: all arrays
-    that it allocates, which are not visible if the call raises; `drawn`: states of random
-    generators.
+    `enabled`: if False, nothing is done. `allow_control_flow_simple`: loops with branches may be
+    joined; `allow_broadcast_identity`: nests that read an element repeatedly, such as x[j] for all
+    i, may be joined. `temporaries`: arrays that the function allocates and that do not escape;
+    `private`: all arrays that it allocates, which are not visible if the call raises; `drawn`:
+    states of random generators.
     """
     if not enabled:
         return Fusion(kernel)
-    gates = FusionGates(
+    options = FusionOptions(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,
         private=private | temporaries,
         temporaries=temporaries,
         drawn=drawn,
     )
-    fuser = _LoopFuser(kernel, gates)
+    fuser = _LoopFuser(kernel, options)
     body = fuser.block(kernel.body, ())
     if body == kernel.body:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
@@ -115,7 +117,7 @@ class _LoopFuser:
     """The state of the fusion of one kernel; fields as in `Fusion`."""
 
     kernel: Kernel  # its guards may be tightened on the way
-    gates: FusionGates
+    options: FusionOptions
     fused: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     lines: dict[int, list[int]] = field(default_factory=dict)  # by the line of the first part
@@ -143,7 +145,8 @@ class _LoopFuser:
             loop 1, loop 2, loop 3     1 and 2 cannot be joined; then 2 and 3 are tried
 
         There are two rounds: the first for loops with equal iteration order, the second also
-        for those that can be joined once one is reversed or shifted.
+        for those that can be joined once one is reversed or shifted. Joined loops, and all
+        outermost ones, are then `finalized`.
         """
         out = [self.nested(s, outer) for s in stmts]
         joined_variables: set[str] = set()  # the variables of joined loops
@@ -236,15 +239,15 @@ class _LoopFuser:
         return (*p.between.above, *peeled_before), loop, (*peeled_after, *p.between.below)
 
     def reject(self, first: Loop, second: Loop, reasons: Iterable[Rejection]) -> None:
-        """Report `reasons`, the reasons why two loops are not joined.
-
-        Suppressed where the first loop is generated and the second one is the user's, and where
-        both come from one line and touch the state of a random generator.
+        """Report `reasons`, the reasons why two loops are not joined. A report would be about no
+        loop that the user has written, and is suppressed, if the first loop is generated and the
+        second one has a place in the source; or if both come from one line and touch the state of a
+        random generator, whose code they are.
         """
         is_suppressed = second.span and not first.span
         if first.span and second.span and first.span.line == second.span.line:
             touched = {a.array for a in accesses((first, second))}
-            is_suppressed = not touched.isdisjoint(self.gates.drawn)
+            is_suppressed = not touched.isdisjoint(self.options.drawn)
         if not is_suppressed:
             self.rejections += [r for r in reasons if r not in self.rejections]
 
@@ -257,8 +260,9 @@ class _LoopFuser:
         if alignment.shift is not None:
             second = alignment.shift.delayed(second)
         return make_loop_pair(
-            self.kernel, alignment.first, tuple(between), second, outer, self.bindings, self.gates,
-            may_peel=alignment.shift is not None, brief=brief, vectorized=self.vectorized,
+            self.kernel, alignment.first, tuple(between), second, outer, self.bindings,
+            self.options, may_peel=alignment.shift is not None, brief=brief,
+            vectorized=self.vectorized,
         )
 
     def find_other_alignment(
@@ -338,8 +342,12 @@ class _LoopFuser:
         return new
 
     def first_loop_loads(self, p: LoopPair) -> tuple[list[Stmt], list[Accum]]:
-        """Assignments of loads in the first loop's steps that the second loop would overwrite, and
-        the steps that read these names.
+        """For steps of the first loop that load elements which the second loop's body, now before
+        them, may overwrite: assignments of these loads to names, which go between the two bodies;
+        and the accumulators of the first loop, whose steps read the names.
+
+            s = step(s + y[i])  and  y[i] = 0.0   →   y_before = y[i]; y[i] = 0.0;
+                                                      s = step(s + y_before)
         """
         written = {a.array for a in accesses((p.second,)) if a.is_write}
         assigns: list[Stmt] = []
@@ -360,7 +368,10 @@ class _LoopFuser:
         return any(may_alias(self.kernel, array, w) for w in written)
 
     def finalized(self, s: Stmt, outer: tuple[str, ...]) -> Stmt:
-        """A loop in its final form: stores forwarded, dead stores removed."""
+        """The loop `s` inside loops over `outer` in its final form: a load of an element that the
+        iteration has stored is replaced by the value (`forward_stores`), dead stores are removed.
+        Other statements are returned unchanged.
+        """
         if not isinstance(s, Loop):
             return s
         return without_dead_stores(self.kernel, forward_stores(self.kernel, s, outer, self.fresh))

@@ -184,7 +184,14 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
 
 
 def access_pattern(p: LoopPair) -> Iterator[Rejection]:
-    """Accesses to one array must have subscripts that differ by a constant at most."""
+    """Two accesses to one array, one of which writes, must be a constant distance apart::
+
+        first loop    second loop
+        y[i] = …      … = y[i + 2]      a known distance: the condition `dependence` judges it
+        y[i] = …      … = y[2 * i]      FUSE_REJECT_INDEXMAP_NOT_IDENTITY
+
+    Broadcasts are left to the condition `broadcast`.
+    """
     for c in p.same_array:
         if c.distance is Overlap.UNKNOWN and not is_broadcast(c, p.first.var):
             reason = f"the two walk `{c.first.array}` in different ways"
@@ -219,7 +226,7 @@ def effects_rng(p: LoopPair) -> Iterator[Rejection]:
     """
     accessed = (a for loop in (p.first, p.second) for a in accesses((loop,)))
     draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
-    draws += [a for a in accessed if a.array in p.gates.drawn and not a.is_write][:1]
+    draws += [a for a in accessed if a.array in p.options.drawn and not a.is_write][:1]
     for draw in draws:
         reason = "the order in which random numbers are drawn would change"
         yield fusion_rejection(
@@ -257,9 +264,12 @@ def sequential(p: LoopPair) -> Iterator[Rejection]:
 
 
 def control_flow(p: LoopPair) -> Iterator[Rejection]:
-    """Both bodies must be straight-line code, or have branches that can be masked."""
+    """Both loops must be of straight-line code, nests of such loops, or have branches that can be
+    masked (`control_flow_obstruction`): a joined loop that is left early, or whose inner loop runs
+    under a condition, could not run the other body as before, or in vectors.
+    """
     for loop, ordinal in ((p.first, "the first"), (p.second, "the second")):
-        if obstruction := control_flow_obstruction(loop, p.gates.control_flow_simple):
+        if obstruction := control_flow_obstruction(loop, p.options.control_flow_simple):
             node, reason = obstruction
             label = make_label(getattr(node, "span", None), "here")
             yield fusion_rejection(p, "FUSE_REJECT_CONTROL_FLOW", f"{ordinal} {reason}", *label)
@@ -272,7 +282,7 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
         if is_broadcast(c, p.first.var):
             reason = f"`{c.first.array}` is broadcast, and written"
             yield fusion_rejection(p, code, reason, conflict=c)
-    for loop in () if p.gates.broadcast_identity else (p.first, p.second):
+    for loop in () if p.options.broadcast_identity else (p.first, p.second):
         for a in repeated_loads(loop):
             reason = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
             yield fusion_rejection(p, code, reason, *make_label(a.span, "read again and again"))
@@ -295,7 +305,9 @@ def dependence(p: LoopPair) -> Iterator[Rejection]:
 
 
 def scalar_live(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop must not read a value that is final only after the first loop has ended."""
+    """The second loop must not read a value that is final only after the first loop has ended: an
+    accumulator of it, or what a statement between the loops computes from one.
+    """
     for name in sorted(p.between.unfinished & names_read(p.second)):
         spans = (n.span for n in walk(p.second) if isinstance(n, Var) and n.name == name)
         span = next((s for s in spans if s), None)
@@ -309,10 +321,10 @@ def may_raise(p: LoopPair) -> Iterator[Rejection]:
     """The first loop and statements after it must not raise once the second has written visibly.
 
     Visible are stores of the second loop, and of statements moved above. Stores to private arrays
-    (`FusionGates.private`) are not: nobody sees these arrays if the call raises.
+    (`FusionOptions.private`) are not: nobody sees these arrays if the call raises.
     """
     moved = accesses((*p.between.above, p.second))
-    visible = {a.array for a in moved if a.is_write} - p.gates.private
+    visible = {a.array for a in moved if a.is_write} - p.options.private
     for part, stmts in (("the first", (p.first,)), ("what follows the first", p.between.below)):
         check = next(replay_checks(*stmts), None)
         if check and visible:
@@ -324,7 +336,7 @@ def may_raise(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _calls_of(p: LoopPair, selects: Callable[[str], bool]) -> Iterator[Call]:
-    """The calls in both loops of operations for which `selects` is true."""
+    """The calls, in both loops, of the operations whose name `selects` accepts."""
     for loop in (p.first, p.second):
         if any(map(selects, ops_within(loop))):
             yield from (n for n in walk(loop) if isinstance(n, Call) and selects(n.op))

@@ -102,10 +102,9 @@ def _too_many_streams(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
-    """Folds down columns, or of a product, must keep the freedom to be permuted or blocked.
-
-    They would lose it if joined with a loop that carries a dependence, or that is not perfectly
-    nested.
+    """Folds down columns, or of a matrix product, must remain in a nest that passes can permute or
+    block. They would not if joined with a nest that has an accumulator in one of its outer loops,
+    or that is not perfectly nested as deep (`_is_permutable`).
     """
     for nest, other in ((p.first, p.second), (p.second, p.first)):
         keeps_freedom = _is_permutable(other, len(perfect_nest(nest)))
@@ -120,7 +119,8 @@ def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _is_permutable(loop: Loop, levels: int) -> bool:
-    """Whether the outer `levels` loops of a perfect nest carry no dependence through accumulators.
+    """Whether `loop` is perfectly nested to `levels` loops, none of which reads an accumulator of
+    its own in its body or steps.
     """
     inside = perfect_nest(loop)[:levels]
     return len(inside) == levels and not any(
@@ -189,7 +189,7 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
         return
     stored = {a.array for a in accesses((p.first,)) if a.is_write}
     loaded = {a.array for a in accesses((p.second,)) if not a.is_write}
-    contracted = stored & loaded & p.gates.temporaries
+    contracted = stored & loaded & p.options.temporaries
     if contracted:
         return
     joined = replace(
@@ -279,7 +279,9 @@ def _read_outside(kernel: Kernel, loop: Loop) -> list[Accum]:
 
 
 def _may_be_long(loop: Loop) -> bool:
-    """Whether `loop` is an innermost loop without early exit that may have many iterations."""
+    """Whether `loop` is an innermost loop without early exit that may have more than
+    `MIN_COUNTED_TRIPS` iterations.
+    """
     count = max_trips_of_strip(loop.range) if isinstance(loop.range, Interval) else None
     return (
         is_innermost(loop) and loop.until is None and (count is None or count > MIN_COUNTED_TRIPS)

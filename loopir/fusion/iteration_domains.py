@@ -20,8 +20,9 @@ __all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_dep
 
 
 def affine_bindings(kernel: Kernel) -> AffineBindings:
-    """The affine forms of the names that the kernel assigns; None for a name that is assigned
-    twice.
+    """The affine forms of the names that the kernel assigns, in terms of loop variables and
+    symbols; a value without such a form is a symbol itself, by its name. None for a name that is
+    assigned twice.
     """
     nodes = [n for s in kernel.body for n in walk_statements(s)]
     loops = [n.var for n in nodes if isinstance(n, Loop)]
@@ -115,8 +116,9 @@ def trip_count_difference(
 
 
 def _trip_count_forms(r: Range, bindings: AffineBindings) -> Iterator[Affine]:
-    """The trip count in two forms, if both are affine: with the end ``n``, and with ``max(n, 0)``
-    as an atom, to compare with one that is written like this.
+    """The trip count as two affine forms, if there are both: from the end without its clamp, and
+    from the end as it is written. Of ``[0, max(n, 0))`` that is ``n``, and ``max(n, 0)`` as one
+    atom, which equals the same atom in the form of another range.
     """
     n, end = (
         affine_trip_count(r, bindings),

@@ -30,7 +30,7 @@ from ..rejection import Label, Rejection
 from .fusion_dependences import Conflict, fusion_conflicts, is_updated_in_place, smallest_witness
 
 __all__ = [
-    "StatementsBetween", "Obstacle", "sort_between", "FusionGates", "LoopPair", "conflict_labels",
+    "StatementsBetween", "Obstacle", "sort_between", "FusionOptions", "LoopPair", "conflict_labels",
     "make_label", "witness_note", "make_loop_pair", "fusion_rejection", "bytes_saved",
     "conflict_phrase",
 ]
@@ -153,8 +153,10 @@ def _order_cause(a: _Effects, b: _Effects, may_alias: MayAlias) -> str | None:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class FusionGates:
-    """Options of `fuse_kernel`: which loops it may join, and properties of arrays, by name."""
+class FusionOptions:
+    """The options of `fuse_kernel`, for all pairs of a kernel: which loops it may join, and sets of
+    array names.
+    """
 
     control_flow_simple: bool = True  # loops with branches may be joined
     broadcast_identity: bool = True  # nests that read an element repeatedly may be joined
@@ -176,7 +178,7 @@ class LoopPair:
     conflicts: tuple[Conflict, ...]
     """All pairs of accesses whose order joining reverses, or may reverse (`fusion_conflicts`)."""
     bindings: AffineBindings  # affine forms of names
-    gates: FusionGates
+    options: FusionOptions
     may_peel: bool = False  # joined only over the iterations that both loops have
     brief: bool = False  # rejections carry their codes only, since they are dropped
     vectorized: dict[Kernel, bool] = field(default_factory=dict, compare=False)
@@ -203,7 +205,7 @@ def make_loop_pair(
     second: Loop,
     outer: tuple[str, ...],
     bindings: AffineBindings,
-    gates: FusionGates,
+    options: FusionOptions,
     *,
     may_peel: bool = False,
     brief: bool = False,
@@ -239,7 +241,7 @@ def make_loop_pair(
             None if may_peel else affine_trip_count(first.range, bindings),
         ),
         bindings=bindings,
-        gates=gates,
+        options=options,
         may_peel=may_peel,
         brief=brief,
         vectorized={} if vectorized is None else vectorized,

@@ -60,7 +60,7 @@ class Shift:
     None if unknown.
     """
 
-    def lead(self, first: Loop, second: Loop) -> Interval | None:
+    def earlier_iterations(self, first: Loop, second: Loop) -> Interval | None:
         """Iterations of the first loop before the common ones."""
         if not self.earlier:
             return None
@@ -207,7 +207,7 @@ def shift_and_peel(
     loop = replace(loop, range=shift.common(first, second))
     before: tuple[Loop, ...] = ()
     after: list[Loop] = []
-    if interval := shift.lead(first, second):
+    if interval := shift.earlier_iterations(first, second):
         fresh = fresh_names(first)
         before = (replace(rename_names(first, fresh), range=interval, span=None),)
         loop = _with_starts(loop, {a.name: fresh[a.name] for a in first.accs})

@@ -44,11 +44,17 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
 
 
 def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """Strip-mine a loop: a loop over tiles of `size` elements around the loop over one tile.
+    """Strip-mine a loop with its accumulators: a loop over strips, here called tiles, of `size`
+    iterations around the loop over one tile.
 
-    Accumulators pass from tile to tile, except for the folds in `partial` (by name): these restart
-    in each tile, and the results of the tiles are folded. Tiles of an interval start at multiples
-    of `size`; a loop whose step divides `size` may be tiled again.
+        for i in loop(0, n, s=a): s = step(s + x[i])
+        →   for i_1 in loop(range(0, n, size), s=a):
+                for i in loop(i_1, min(i_1 + size, n), s_1=s): s_1 = step(s_1 + x[i])
+                s = step(s_1)
+
+    So accumulators pass from tile to tile, except for the folds in `partial` (by name): these start
+    anew in each tile, at `Reduction.start`, and their results are folded: above, ``s_1=-0.0`` and
+    ``s = step(s + s_1)``. A loop whose step divides `size` may be tiled again.
     """
     names = {a.name: fresh.name(a.name) for a in loop.accs}
     tile = Var(fresh.name(loop.var), INDEX)
@@ -64,8 +70,8 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: Fr
 
 
 def _outer_accumulator(a: Accum, inner: str, partial: Reduction | None) -> Accum:
-    """The accumulator of the loop over tiles: the value at the end of a tile, or with a `partial`
-    fold the fold of it. `inner` is its name within a tile.
+    """The accumulator `a` of the loop over tiles. Its step is the value at the end of a tile, whose
+    name is `inner`; for a `partial` fold, the operation of the fold on `a` and that value.
     """
     tile_result = Var(inner, a.init.dtype)
     if partial is None:
@@ -97,7 +103,9 @@ def _offset_from(lo: Expr, hi: Expr) -> int | None:
 
 
 def can_split_loop(loop: Loop) -> bool:
-    """Whether `loop` is innermost, not split yet, and has no early exit and no appends."""
+    """Whether `split_loop_at` may split `loop`: it is innermost, without early exit and appends,
+    and starts at 0, which the second part of a loop that has been split already does not.
+    """
     counted = counted_range(loop)
     if counted is None or counted.lo != index_const(0):
         return False
@@ -108,8 +116,8 @@ def can_split_loop(loop: Loop) -> bool:
 def split_loop_at(
     loop: Loop, at: Var, simplify: Callable[[Any], Any], fresh: FreshNames
 ) -> tuple[Loop, Loop]:
-    """The iterations before `at`, rewritten by `simplify`, and those from `at` on. Accumulators
-    continue.
+    """`loop` as two loops: over the iterations before `at`, rewritten by `simplify`, with fresh
+    names; and over those from `at` on, whose accumulators start with the values from the first.
     """
     assert isinstance(loop.range, Interval)
     names = {old: fresh.name(old) for old in sorted(bound_names(loop))}

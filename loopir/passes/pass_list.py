@@ -201,7 +201,7 @@ PASS_LIST: tuple[Pass, ...] = (
     # A pass may stand here more than once; its invocations are called NAME@1, NAME@2 …
     Pass(
         run=canonicalize_loops,
-        reason="all later passes assume loops over [0, n) and unique names",
+        reason="all later passes assume loops over intervals and unique names",
     ),
     Pass(run=promote_f16, reason="no later pass and no target computes in a storage-only dtype"),
     Pass(

@@ -74,8 +74,8 @@ class _TestFinder:
             self._forms[name] = self._form(value)
 
     def tests(self) -> list[PositionTest]:
-        """The tests of branches, selects and checks; and of clamps those whose bound is that of
-        such a test, since a split at other bounds would not pay.
+        """The tests of branches, selects and checks. And those of clamps ``max(0, x)``, but only at
+        the bound of one of the former: a split for the sake of a clamp alone would not pay.
         """
         pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
         candidates = dict(reversed(pairs))
@@ -107,9 +107,10 @@ class _TestFinder:
         """The comparisons in the condition of `n`, each with the result that is wanted in the
         interior:
 
-        - of a branch or a select: the result that selects the larger side;
-        - of an index that wraps around if it is negative or too large: the one without that;
-        - of a remainder that is skipped where it is not needed: the one that skips it;
+        - of a branch or a select: the result that selects the side with more code;
+        - of an index that wraps around (``select(i < 0, i + n, i)``, ``select(i >= n, i - n, i)``):
+          the result without the wrap-around;
+        - of a remainder that is needed at the ends only, ``select(c, i, i % n)``: that without it;
         - of a check: True.
         """
         match n:
@@ -132,7 +133,10 @@ class _TestFinder:
                 yield from self._implied(cond, True)
 
     def _implied(self, cond: Expr, then: bool) -> Iterator[tuple[Call, bool]]:
-        """The comparisons that have a fixed result where `cond` is `then`, with that result."""
+        """The comparisons that have a fixed result where `cond` has the value `then`, each with
+        that result. Of an ``and`` or ``or`` that `then` does not decide only tests of equality are
+        taken: they have one result in all iterations but one anyway (`_equality_test`).
+        """
         for term, value in implied_terms(cond, then, self._values.get):
             match term:
                 case Call("and" | "or", parts):

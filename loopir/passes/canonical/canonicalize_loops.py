@@ -1,4 +1,4 @@
-"""Loop canonicalization: every loop is ``[0, n)`` with step 1; names are unique; zips are loads.
+"""Loop canonicalization: every loop has an interval and step 1; names are unique; zips are loads.
 
 A ``while`` whose trip count follows from constants becomes a counted loop.
 """
@@ -37,10 +37,11 @@ __all__ = ["canonicalize_loops", "while_to_counted_loop"]
 
 
 def canonicalize_loops(kernel: Kernel) -> Kernel:
-    """Rewrite every loop to ``[0, n)`` with step 1 and unique names: the first pass, whose result
-    all analyses assume.
+    """Rewrite every counted loop to one over an interval, with step 1, and give unique names: the
+    first pass, whose result all analyses assume.
 
-    A range with a step gets a trip count, and its variable becomes ``start + step * i``. A zip
+    A range with a step, even of 1, becomes ``[0, n)`` with its trip count n, and the loop variable
+    in the body ``start + step * i``; an interval ``[lo, hi)`` stays as it is. A zip
     becomes a loop with loads. A ``while`` becomes a counted loop if its condition, evaluated on
     constants iteration by iteration, turns false within `MAX_KNOWN_TRIPS`. A name that two blocks
     bind gets two names, so that later passes may move code between them. Before::
@@ -64,7 +65,9 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
 
 
 def _canonical_statement(s: Stmt, fresh: FreshNames) -> Stmt:
-    """`s` with its own range in canonical form; a zip or constant ``while`` becomes a loop."""
+    """`s` with its own range in canonical form; a zip, or a ``while`` of known trip count, as a
+    counted loop.
+    """
     if isinstance(s, While):
         return while_to_counted_loop(s, fresh)
     s = _zip_to_loop(s) if isinstance(s, Zip) else s

@@ -98,7 +98,7 @@ def _propagated(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
 
 @memoized_by
 def _propagated_in_blocks(s: Stmt, memory: AliasInfo, changing: frozenset[str]) -> Stmt:
-    """As `_propagated`; ``changing``: those that `s` reads."""
+    """As `_propagated`, memoised. ``changing``: only those of the changing names that `s` reads."""
 
     def within(b: Block) -> Block:
         """`b` after copy propagation, inner blocks first."""

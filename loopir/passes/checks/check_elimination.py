@@ -131,9 +131,10 @@ class _Prover:
 
     ``never_negative``: float names that are never less than zero. ``in_counted_loop``: the
     enclosing loop is a counted loop, so that its branches may be if-converted later.
-    ``may_be_masked``: the code is in such a branch: facts of conditions then remove checks, but do
-    not simplify expressions, since inactive lanes evaluate these, too. ``ignores_conditions``: they
-    are used for neither, so that what is proved holds in inactive lanes.
+    ``may_be_masked``: the code is in such a branch, and may later run in lanes for which its
+    condition is false. Facts then remove checks, which are masked, but simplify no expressions,
+    which these lanes evaluate, too. ``ignores_conditions``: the condition of a branch adds no
+    facts, so that what is proved holds in those lanes, and may simplify expressions.
     """
 
     def __init__(

@@ -126,7 +126,8 @@ class _IndependentPart:
                 self.free[s.name] = s
         expensive = dict.fromkeys(e for root in self.roots() for e in self.expensive_parts(root))
         vectorizable = [e for e in expensive if self.is_vectorizable(e, kernel)]
-        # `Load("", …)`: an element of the local array, which has no name yet
+        # what each of them saves: its own operations, without those that the second loop computes
+        # anyway. `Load("", …)` is an element of the local array, which has no name yet
         remaining = self.second(
             dict.fromkeys(vectorizable, Load("", (Var(loop.var, INDEX),), INDEX))
         ).body
@@ -168,7 +169,9 @@ class _IndependentPart:
             yield e
 
     def weight(self, e: Expr, remaining: Sequence[Stmt] = ()) -> float:
-        """The cost of computing `e`, without statements that the loop keeps (`remaining`)."""
+        """The cost of computing `e` with the free assignments that it depends on, in additions;
+        those in `remaining`, which the loop keeps anyway, cost nothing.
+        """
         code = (e, *(s for s in backward_slice(self.free.values(), e) if s not in remaining))
         return sum(OPS[n.op].weight for part in code for n in walk(part) if isinstance(n, Call))
 

@@ -112,8 +112,9 @@ def _vector_reduction_loops(loop: Loop) -> Iterator[Loop | VecLoop]:
 
 
 def sums_only_rows(loop: Loop) -> bool:
-    """Whether every reduction in `loop` is a cheap sum along vector lanes, and no other vectors are
-    carried.
+    """Whether all vectors that loops in `loop` carry are cheap reductions along the lanes of a
+    vector loop, as of the rows in ``a @ b.T``; and there is such a loop. Then jamming two loops of
+    the nest shares more loads (`jam`), and rows can be blocked (`block_rows`).
     """
     inner_loops = list(_vector_reduction_loops(loop))
     return bool(inner_loops) and all(
@@ -122,7 +123,9 @@ def sums_only_rows(loop: Loop) -> bool:
 
 
 def _is_plain_sum(n: VecLoop) -> bool:
-    """Whether `n` only computes reductions of cheap terms in fixed lanes."""
+    """Whether `n` only computes reductions, of cheap terms: it has a group of lanes, runs to its
+    end, and has assignments alone, of at most `EXPENSIVE_WEIGHT` additions for each reduction.
+    """
     has_fixed_lanes = n.group is not None and n.until is None
     work = sum(OPS[x.op].weight for x in walk(n) if isinstance(x, Call) and x.lanes != 1)
     return (

@@ -31,13 +31,13 @@ __all__ = ["carry_indexed"]
 
 
 def carry_indexed(kernel: Kernel) -> Kernel:
-    """Replace a load at a loop-carried index by an accumulator.
+    """Replace a load at a loop-carried index by an accumulator. An extremum that is tracked by its
+    index alone thus becomes an ordinary arg-reduction.
 
-    It is loaded once before the loop, and then takes the value that the loop loads anyway at the
-    new index. An extremum tracked by its index alone thus becomes an ordinary arg-reduction. The
-    load before the loop is in bounds, since each iteration executes it; the branch is for a loop
-    without iterations.
-    Before::
+    The element is loaded once before the loop; where the index changes, the accumulator takes the
+    element at the new index, which the loop must load anyway (`_CarriedElement.follow`). Only for a
+    load that every iteration executes, from an array that the loop does not write. So the load
+    before the loop is in bounds; its branch is for a loop without iterations. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)

@@ -154,15 +154,16 @@ def _without_recurrences(
         replace(a, step=substitute(a.step, values)) for a in flat.accs if a.name not in values
     )
     body = tuple(substitute(s, values) for s in flat.body)
-    rest = _behind(replace(flat, body=body, accs=accs), max(r.peeled for r in found))
+    without = replace(flat, body=body, accs=accs)
+    rest = _without_first_iterations(without, max(r.peeled for r in found))
     if not _is_vectorizable(rest, kernel, reassociate):
         return loop
     return _split(loop, rest, found, read_later, fresh)
 
 
-def _behind(loop: Loop, peeled: int) -> Loop:
-    """`loop` without its first iterations. If it may be left early, its variable starts from 0
-    again, as `vectorize_search` assumes.
+def _without_first_iterations(loop: Loop, peeled: int) -> Loop:
+    """`loop` without its first `peeled` iterations. If it may be left early, its variable starts
+    from 0 again, as `vectorize_search` assumes.
     """
     assert isinstance(loop.range, Interval)
     lo, hi = loop.range.lo, loop.range.hi

@@ -17,8 +17,8 @@ __all__ = ["load_elimination"]
 
 def load_elimination(kernel: Kernel) -> Kernel:
     """Replace a load of the element that the previous iteration stored by an accumulator: a value
-    in a register has a shorter latency than one that goes through memory. The first iteration
-    loads the element before the loop. `_store_and_reload` finds such pairs. Before::
+    in a register has a shorter latency than one that goes through memory. For the first iteration
+    the element is loaded before the loop. `_store_and_reload` finds such pairs. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)

@@ -44,7 +44,9 @@ _FAR_STRIDE = 8
 
 
 def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
-    """Version code on the length of an owned bool array: long ones are packed to bits. Before::
+    """Version code on the length of an owned bool array: long ones are packed to bits, of which an
+    eighth of the memory is moved. Short ones are in the caches anyway, where unpacking bits costs
+    more than it saves (`_min_length`). Before::
 
         def k(t: u8, x: u8[::1], m: own(bool[::1]), y: mut(u8[::1])):
             for i in vec(0, x.shape[0], width=W):

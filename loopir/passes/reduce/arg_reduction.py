@@ -60,7 +60,7 @@ class ArgExtremum:
 
     @property
     def worst(self) -> Expr:
-        """The neutral value of the extremum, which no term is worse than."""
+        """The value that no term is worse than: inf (or the greatest integer) for a minimum."""
         d = DTYPES[self.value.dtype]
         if d.kind == "f":
             return literal(float("inf") if self.op == "min" else float("-inf"), d.name)
@@ -73,7 +73,7 @@ class ArgExtremum:
         return self.ties_win and (self.cond is not None or DTYPES[self.value.dtype].kind == "f")
 
     def where(self, test: Expr) -> Expr:
-        """`test`, for a term that takes part."""
+        """The condition that a term takes part in the extremum, and `test` holds for it."""
         return test if self.cond is None else Call("and", (self.cond, test), "bool")
 
 

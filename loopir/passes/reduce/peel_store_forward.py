@@ -24,12 +24,14 @@ MAX_PEELED_STRIDED_TERMS = 31  # with a stride: a masked remainder of gathers is
 
 
 def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Split a float fold over elements that earlier iterations of an outer loop have stored.
+    """Split a float sum over elements that earlier iterations of the loop around it have stored:
+    vectors add the first terms, and a scalar loop the last ones, beyond a multiple of 16 (32 for
+    strided terms).
 
-    The last terms, beyond a multiple of 16 (32 for strided terms), are added one by one. A vector
-    load that contains an element that was just stored by itself must wait until that store has left
-    the store buffer (store forwarding fails), and the whole fold waits for it; so does the
-    horizontal sum, which takes as long as a dozen additions. Before::
+    The last of these elements have just been stored, one by one. A vector load that contains one of
+    them must wait until its store has left the store buffer (store forwarding fails), and the whole
+    sum waits with it; so does the horizontal sum, which takes as long as a dozen additions. Only
+    with ``reassociate``, and for sums that would be vectorised. Before::
 
         def k(a: f64[:, ::1], x: mut(f64[::1])):
             guard(x.shape[0] >= a.shape[0], "GUARD_BOUNDS")
@@ -101,8 +103,8 @@ def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _term_count(fold: Loop, around: Loop) -> Expr:
-    """The number of terms of `fold` in the loop `around`: its end, which may be negative unless it
-    depends on the loop variable alone.
+    """The number of terms of `fold`, whose range starts at 0, in the loop `around`: the end of the
+    range, clamped at 0 unless it is surely not negative, as for a fold over ``[0, i)``.
     """
     *_, hi = range_bounds(fold.range)
     n, (lo, *_) = affine_form(hi, (around.var,)), range_bounds(around.range)
@@ -111,7 +113,7 @@ def _term_count(fold: Loop, around: Loop) -> Expr:
 
 
 def _peeled_terms(fold: Loop, kernel: Kernel) -> int:
-    """The limit on the terms that are added one by one."""
+    """The most terms of `fold` that are added one by one: more if it loads with a stride."""
     params = {p.name: p for p in kernel.params}
     axes = [(a.array, moving_axis(a, fold.var)) for a in accesses((fold,))]
     contiguous = all(m is None or (m[0] == params[a].unit and abs(m[1]) == 1) for a, m in axes)

@@ -25,18 +25,18 @@ from ..vector.vectorize_outer import (
 __all__ = ["version_short_reductions"]
 
 SHORT_LIMIT = 32
-"""Folds with fewer terms (exclusive: so many are not short) run in one lane each. `SHORT_FOLD` of
-`vectorize`, the limit for folds that are in no other loop, is inclusive.
+"""A fold of fewer terms than this (of 31, not of 32) runs in one lane. Of `SHORT_FOLD` terms, the
+limit of `vectorize` for folds that are in no other loop, a fold is still short.
 """
-UNSHARED_LIMIT = 12  # the limit (exclusive, too) if no other loop reuses what the lanes gather
+UNSHARED_LIMIT = 12  # in place of `SHORT_LIMIT`, if no other loop reuses what the lanes gather
 
 
 def version_short_reductions(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Version a nest on the trip count of its innermost folds: short ones get vectors along an
-    outer loop.
+    """Version a nest on the trip count of its innermost folds: for short ones the vectors are along
+    a loop around the folds, and each lane folds in Python's order.
 
-    Each lane then folds in Python's order. The choice depends on the number of terms alone.
-    Before::
+    Which version runs depends on the number of terms alone, so that a sum has the same bits on
+    every machine. `_shortness_condition` says when there is no such version. Before::
 
         def k(x: f64[:, ::1], y: f64[:, ::1], out: mut(f64[:, ::1])):
             disjoint(x, out)

@@ -53,7 +53,9 @@ def predictive_commoning(kernel: Kernel) -> Kernel:
 
 
 def _with_all_carried(s: While, fresh: FreshNames) -> While:
-    """`s` with all such values carried, larger expressions first."""
+    """`s` with an accumulator for each expression whose next value it computes anyway
+    (`_carried_accumulator`), larger expressions first.
+    """
     if not all(isinstance(x, Assign) for x in s.body):
         return s
     for e in dict.fromkeys(n for part in (*s.body, *s.accs) for n in walk(part)):

@@ -16,7 +16,10 @@ Write: TypeAlias = "Store | Append"
 
 
 def sink(kernel: Kernel) -> Kernel:
-    """Replace equal stores at the end of both sides of a branch by one store after it. Before::
+    """Replace stores to the same element at the end of both sides of a branch by one store after
+    it, of a yielded value; appends likewise. Not if one of these writes may change what the yields
+    or the other stored values read, since all of them are now computed before it
+    (`_shared_ending`). Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)

@@ -36,7 +36,9 @@ __all__ = ["narrow_counts"]
 
 _COUNTER_DTYPE = {1: "u8", 2: "u16", 4: "u32"}
 _MAX_BLOCK = {2: 1 << 15, 4: 1 << 30}
-"""Largest block by lane bytes: its count fits one lane (u8: only the count of each lane does)."""
+"""Iterations of a block, by the bytes of a lane: one lane has room for the count of a whole block,
+so that lanes can be added up as they are. Lanes of u8 are not here: each has room for its own 128
+iterations of a block only, and is widened before lanes are added (`_total_with_block`)."""
 
 
 def narrow_counts(kernel: Kernel) -> Kernel:

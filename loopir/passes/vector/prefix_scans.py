@@ -94,8 +94,10 @@ def _dependent_values(acc: str, body: Iterable[Stmt]) -> dict[str, Expr]:
 
 
 def _keeps_order(f: Reduction) -> bool:
-    """Whether a tree combination of lanes gives the same bits: earlier lanes remain the left
-    operands.
+    """Whether lanes may be combined as a tree, in which earlier lanes remain the left operands.
+    True for integers and bools, and for float sums and products, whose bits may then differ
+    (`reassociate` decides: `vectorize_legality._check_order`). A float extremum must give the same
+    bits: it keeps a NaN or none, and of equal zeros the one that its operation keeps.
     """
     if DTYPES[f.dtype].kind != "f" or OPS[f.op].unit is not None:
         return True

@@ -184,8 +184,9 @@ def _raises_nothing_elsewhere(loop: Loop, reductions: tuple[Reduction, ...], mas
 
 
 SHORT_FOLD = 32
-"""A float fold of at most so many terms (inclusive: so many are short, too) that is in no other
-loop keeps the order of its loop. `SHORT_LIMIT` of `version_short_reductions` is exclusive.
+"""A float fold of at most so many terms that is in no other loop keeps the order of its loop. (For
+folds in other loops the limit is `version_short_reductions.SHORT_LIMIT`, of which a short fold must
+have fewer terms.)
 """
 
 

@@ -53,10 +53,10 @@ __all__ = [
 
 
 def vectorize_outer(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
-    """Vectorise a loop around other loops, where that is cheaper than vectors inside it.
+    """Vectorise a loop around other loops, where that is cheaper than vectors inside it
+    (`best_vector_loops`) and its iterations may run in lockstep (`can_run_in_lockstep`).
 
-    Uniform values stay scalar; each lane reduces for itself. The choice is made in
-    `best_vector_loops`. Before::
+    Uniform values stay scalar; each lane does the reductions of inner loops for itself. Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], c: mut(f32[:, ::1])):
             disjoint(a, c)

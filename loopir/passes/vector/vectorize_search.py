@@ -117,8 +117,8 @@ def _may_fill_block(r: Interval) -> bool:
 
 
 def _assigned_values(loop: Loop) -> Mapping[str, Expr]:
-    """The values of the names that the body assigns, over names bound outside; of yields, those
-    that are a condition.
+    """The values of the names that the body assigns, over names bound outside. A yielded name is
+    among them only if it is a condition: ``True`` on one side of a branch, ``False`` on the other.
     """
     values: dict[str, Expr] = {}
     for s in loop.body:
