@@ -1,25 +1,31 @@
 """Call selection: whether compiled code or Python serves a call, decided by measured time.
 
-Compiled code can be the slower one: a call of a kernel costs 100 ns and more, a list is converted
-as a whole although the loop stops at its first item, a region in a Python loop is entered again and
-again. So the first calls of a specialization are timed, some compiled and some as Python, and the
-faster one serves the next calls of that size (`inline_cache.size_of_call`: elements of arrays and
-lists, and magnitudes of ints). From a decision for one size others follow: if Python is the faster
-one, it also is for smaller calls; if compiled code is, it also is for larger ones, unless it
-converts lists. If the difference is small, the calls are timed again after a number of calls that
-doubles each time, since the work of a call depends on more than its size.
+Compiled code can be slower than Python: a call of a kernel costs 100 ns and more, a list argument
+is converted as a whole even if the loop stops at its first item, a region in a Python loop is
+called in each iteration. So the first calls of a specialization are *trials*: some run compiled,
+some as Python, and are timed. The faster way then serves the calls of that size
+(`inline_cache.size_of_call`: elements of arrays and lists, plus magnitudes of ints). A decision for
+one size implies others: where Python is faster, it serves smaller calls, too; where compiled code
+is faster, it serves larger calls, too, unless it converts lists.
 
-The first call of a function that has not run for a while takes up to twice as long as the next,
-and so does one that the dispatcher runs between decisions. So where both ways take about as long, a
-series of consecutive calls of each is timed, in C (`CallSeries`), and these times decide.
+The work of a call depends on more than its size. So a decision for Python, for a region or for a
+call that converts lists, and any close decision, holds for a limited number of calls, the
+*allowance*. Then the calls are timed again, and the next decision has twice the allowance.
 
-Python is not tried where the compiled call is a long one: it could take a thousand times as long.
-With one exception: a call that converts lists may be long only because of that. So its kernel is
-timed alone, and Python is tried if the kernel takes a small part of the call: it then reads a few
-items of a long list. Nor is Python tried for calls larger than ``exact_up_to``, where its sums
-could have other last bits: the same call must not have two answers. The size that is compared with
-``exact_up_to`` is that of the arguments which determine how many terms a sum has (`exact_size`): a
-long list of which few items are read does not count.
+A single call that the dispatcher runs takes up to twice as long as one of many consecutive calls.
+So short calls are also timed in C, in a series of consecutive ones (`CallSeries`): calls of
+compiled code, and then calls of Python if a single one took less than `_FAR` times as long.
+
+When is Python not tried?
+
+- If the compiled call is long: as Python it could take a thousand times as long. But a call that
+  converts lists may be long only because of the conversion. So its kernel is timed alone, and
+  Python is tried if the kernel takes a small part of the call, as it reads few items of a long
+  list.
+- If the call is larger than ``exact_up_to``: Python's sums could have other last bits there, and
+  one call must not have two answers. That limit is for the *exact size* (`exact_size`), the size of
+  those arguments that determine how many terms a sum has. A long list of which few items are read
+  does not count.
 
 `Backoff` decides about calls that no compiled code could serve.
 """
@@ -47,21 +53,24 @@ PYTHON_FASTER = "RUN_PYTHON_FASTER"
 
 Served = Literal["compiled", "python"]
 Trial = Literal["compiled", "python", "kernel"]
-"""How a call is served whose time is asked for; ``kernel``: compiled, and the kernel is timed."""
+"""How a timed call is run: compiled, as Python, or (``kernel``) compiled, and only the time that
+the kernel takes counts.
+"""
 
 _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
-"""Nanoseconds of a compiled call, below which Python may be tried: ``_LONG_CALL``, without the time
-for conversions of lists (`_CONVERSION`); ``_LONGEST_CALL`` if the call takes more than `_PER_ITEM`
-for each item. Of longer calls the share of the kernel decides (`_KERNEL_SHARE`).
+"""Python may be tried if a compiled call takes less than ``_LONG_CALL`` nanoseconds, apart from the
+conversion of lists (`_CONVERSION`); or less than ``_LONGEST_CALL`` nanoseconds, and more than
+`_PER_ITEM` for each item. For longer calls the share of the kernel decides (`_KERNEL_SHARE`).
 """
 
 _PER_ITEM = 300
-"""Nanoseconds of a compiled call for each item of its arguments (its size), from which on most of
-it must be conversions: of the arguments, or to a result of nested lists. A compiled loop takes less
-for an item. This is a high estimate and `_CONVERSION` a low one: both then allow fewer trials.
+"""If a compiled call takes more nanoseconds than this for each item of its arguments (its size),
+most of the time must be conversions, of the arguments or to a result of nested lists: a compiled
+loop takes less for an item. The number is estimated high, and `_CONVERSION` low, so that Python is
+tried too seldom rather than too often.
 """
 
 _KERNEL_SHARE, _KERNEL_SHARE_OF_SHORT, _QUITE_SHORT_CALL = 200, 20, 10_000_000
@@ -81,71 +90,71 @@ _CONVERSION = 10
 """Nanoseconds that the conversion of an item of a list takes at least."""
 
 _SHORT_CALL = 250
-"""Nanoseconds: if a compiled call takes no longer, compiled code serves all smaller calls, too, and
-the decision is not looked at again, whatever time Python takes.
+"""Nanoseconds: if a compiled call takes no longer, and Python is not faster, compiled code serves
+all smaller calls, too, and the decision does not count as close.
 """
 
 _FORWARDING_COST = 60
 """Nanoseconds that it costs to forward a call to Python: it must be faster by more than that."""
 
 _CALL_SAVED = 120
-"""Nanoseconds by which Python is faster than its trial shows where a region's statements can be put
-beside its call (`original_in_place`): a test takes less than the call.
+"""Nanoseconds that Python saves over its trial where a region's statements can be put beside its
+call (`original_in_place`): these then run after a test, without a call.
 """
 
 REGION_ENTRY = 200
-"""Nanoseconds by which Python is faster than its trial shows where a region can be dropped, so that
-its statements stand in place of a call: the arguments, the call and the tuple of results.
+"""Nanoseconds that Python saves over its trial where a region can be dropped, so that its
+statements stand in place of a call: the arguments, the call and the tuple of results.
 """
 
 FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
-"""How many calls are served before they are timed again (another *look*): at first, and at most."""
+"""How many calls a decision serves before they are timed again: the first decision, and at most."""
 
 _CLEARLY, _ALLOWANCE_OF_CLOSE = 2, 1 << 11
 """If compiled code was chosen, but is faster by less than the factor ``_CLEARLY``, the calls are
-timed again, until there are more than ``_ALLOWANCE_OF_CLOSE`` calls between two looks: other work
-on the machine may have slowed the few calls of Python's trial.
+timed again, until the allowance is greater than ``_ALLOWANCE_OF_CLOSE``: other work on the machine
+may have slowed the few calls of Python's trial.
 """
 
 _SERIES, _FAR, _LONGEST_IN_SERIES = 10, 4, 200_000
-"""``_SERIES``: how many calls a series has, more than the eight after which Python 3.11 makes the
-bytecode of a function faster. Calls are not timed in a series if one of them takes more than
-``_LONGEST_IN_SERIES`` nanoseconds; calls of Python also if one takes more than ``_FAR`` times as
-long as a compiled one.
+"""``_SERIES``: how many calls a series has; more than eight, as Python 3.11 specializes a
+function's bytecode after eight calls. No series is timed if a single call took more than
+``_LONGEST_IN_SERIES`` nanoseconds; none of Python if that took more than ``_FAR`` times as long as
+a compiled call.
 """
 
 _NEVER = np.iinfo(np.int64).max
-"""The shortest time of a series of which no call has ended."""
+"""The shortest time of a series in which no call has ended yet."""
 
 _BUCKETS = SIZE_LIMIT.bit_length() + 1
 """The number of buckets: sizes are put together by their bit length, from 0 on."""
 
 
 def next_allowance(allowance: int) -> int:
-    """The number of calls to serve before another look, after `allowance` calls did not change the
-    decision.
+    """The allowance of the decision that follows one with this allowance: twice as many calls, up
+    to `MAX_ALLOWANCE`.
     """
     return min(2 * allowance, MAX_ALLOWANCE)
 
 
 @record(frozen=True, slots=True)
 class SizeRange:
-    """What serves calls of the sizes from ``low`` to ``high``, both included, whose *exact size* is
-    from ``exact_low`` to ``exact_high``: the size of those arguments alone that decide how many
-    terms a sum has, and so whether compiled code has Python's bits.
+    """What serves calls whose size is from ``low`` to ``high``, and whose exact size is from
+    ``exact_low`` to ``exact_high``, all included. (Exact size: that of the arguments which decide
+    how many terms a sum has, and so whether compiled code has Python's bits.)
     """
 
     served: Served
     low: int
     high: int
-    allowance: int  # how many calls before another look; -1: all
+    allowance: int  # how many calls are served before they are timed again; -1: all
     exact_low: int = 0
     exact_high: int = SIZE_LIMIT
 
 
 @record(frozen=True, slots=True, eq=False)
 class CallSeries:
-    """Consecutive calls that the inline cache times."""
+    """Consecutive calls of one size range that the inline cache times, in C."""
 
     range: SizeRange
     counters: np.ndarray  # how many so far, and how many more
@@ -159,38 +168,37 @@ class _Trials:
     compiled: list[int]
     python: list[int]
     in_series: bool = False  # whether the inline cache can time calls
-    are_close: bool = False  # whether an earlier decision was close: then series are enough
+    only_series: bool = False  # no single calls are timed, as an earlier decision has done that
     series: dict[Served, CallSeries] = field(default_factory=dict)
     running: CallSeries | None = None  # the one of them that has not ended
-    kernel: int | None = None  # of the kernel alone, in such a call
-    needs_kernel: bool = False  # whether that decides if Python may be tried
-    may_try_python: bool | None = None  # whatever the times say; None: as they say
+    kernel: int | None = None  # of the kernel alone, in a compiled call
+    needs_kernel: bool = False  # whether `kernel` decides if Python may be tried
+    may_try_python: bool | None = None  # as told to `add_time`; None: `_may_try_python` decides
 
     @property
     def needs_compiled(self) -> bool:
         """Whether there are too few times of compiled calls."""
-        return len(self.compiled) < (1 if self.are_close else _COMPILED_TRIALS)
+        return len(self.compiled) < (1 if self.only_series else _COMPILED_TRIALS)
 
     @property
     def needs_python(self) -> bool:
         """Whether there are too few times of calls as Python."""
-        return len(self.python) < (1 if self.are_close else _PYTHON_TRIALS)
+        return len(self.python) < (1 if self.only_series else _PYTHON_TRIALS)
 
 
 def _may_try_python(
     compiled_time: int, kernel_time: int | None, size: int, *, converts_lists: bool,
     makes_tables: bool,
 ) -> bool:
-    """Whether Python may serve a call of this size, to be timed. Python could take a hundred
-    times as long as compiled code, and the user would notice that call. `CallSelection` asks
-    this before a trial; if it is False, compiled code serves such calls.
+    """Whether Python may serve a call of this size as a trial. Python could take a hundred times
+    as long as compiled code, and the user would notice that one call. If False, `CallSelection`
+    decides for compiled code without a trial of Python.
 
     ``compiled_time``, ``kernel_time``: nanoseconds of a compiled call, and of the kernel alone in
     it (None: not measured). One of these is enough:
 
     - the kernel takes a small fraction of the call (`_KERNEL_SHARE`). The rest is conversions,
-      which Python does not need: so the trial takes about as long as the call, or a few times as
-      long;
+      which Python does not need, so that the trial takes at most a few times as long as the call;
     - the kernel takes less than half of the call, and ``makes_tables`` (`_KERNEL_SHARE_OF_TABLES`);
     - the kernel itself is shorter than `_LONG_CALL`: a hundred times as long is not noticed;
     - the call is shorter than `_LONG_CALL`, not counting the least time for the conversion of its
@@ -216,23 +224,24 @@ class CallSelection:
     """Whether compiled code or Python serves the calls of one variant, by their size: the sizes of
     one bit length (a *bucket*) share one decision.
 
-    `choice` says what serves a call. If that is a trial, the dispatcher tells `add_time` how long
-    it took, which decides for the bucket after a few trials, and for others where that follows.
-    `ranges` gives the decisions as rows of the inline cache. A row serves a certain number of
-    calls; then the dispatcher calls `look_again`.
+    `choice` says what serves a call. If the call is a trial, the dispatcher tells `add_time` how
+    long it took. After a few trials `add_time` decides for the bucket, and for other buckets where
+    that follows. `ranges` gives the decisions, of which the dispatcher makes rows of the inline
+    cache. When a row has served as many calls as it may, the dispatcher calls `measure_again`.
 
     - ``converts_lists``: a compiled call converts lists, or builds them for its result. Its time
       grows with their lengths, even if the loop reads few items; ``makes_tables``: it makes a
       dict or a set of a hash table;
     - ``exact_up_to``: the largest size for which Python may be chosen, since up to there compiled
-      results have Python's bits; None: any. ``in_part``: that is the size of some arguments only
-      (the exact size), which `choice` gets as ``part``;
-    - ``is_region``: of an outlined region, calls of equal size may differ much in work, so that
-      decisions for compiled code are looked at again, too. If Python is faster for all sizes, the
-      region is dropped, which saves its call as well (`REGION_ENTRY`); if ``exact_up_to`` is given,
-      its statements are put beside the call (`_CALL_SAVED`);
-    - ``is_outlined``: of an outlined function, also like a region. Its calls are forwarded in the
-      same way as those of the original.
+      results have Python's bits; None: any. ``in_part``: it limits the exact size, that of some
+      arguments only, which `choice` is given as ``exact_size``;
+    - ``is_region``: the function is an outlined region, whose calls of equal size may differ much
+      in work, so that decisions for compiled code have an allowance, too. If Python is faster for
+      all sizes, the region is dropped, which also saves its call (`REGION_ENTRY`); if
+      ``exact_up_to`` is given, its statements are put beside the call (`_CALL_SAVED`);
+    - ``is_outlined``: selected is between an outlined function and the original. Calls of both are
+      forwarded in the same way, so that neither has a cost that the other has not. Used with
+      ``is_region``, for the allowances.
     """
 
     def __init__(
@@ -254,7 +263,7 @@ class CallSelection:
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
-        self._are_close = [False] * _BUCKETS  # the times of both, by bucket
+        self._only_series = [False] * _BUCKETS  # when the calls of a bucket are timed again
         self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
         self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
@@ -264,24 +273,24 @@ class CallSelection:
         return size <= self._exact_up_to
 
     def choice(
-        self, size: int, part: int | None = None, *, in_series: bool = False
+        self, size: int, exact_size: int | None = None, *, in_series: bool = False
     ) -> tuple[Trial, bool]:
-        """What serves a call of this size, and whether it is a trial, whose time `add_time` has to
-        be told. ``in_series``: the inline cache can time calls. In this order:
+        """What serves a call of this size, and whether the call is a trial, whose time `add_time`
+        must be told. ``exact_size``: if it is not `size`; ``in_series``: the inline cache can time
+        calls. The first that applies:
 
-        - compiled code, if only that has exact results (`is_exact`; ``part``: the size of the
-          arguments that bits depend on, if not of all);
-        - what has been decided for the bucket, maybe by a series that has ended;
-        - that of which a series is being timed, which `running_series` has for the inline cache;
+        - compiled code, if Python's result could have other bits (not `is_exact`);
+        - what has been decided for the bucket, maybe now, by a series that has ended;
+        - the way of which a series is being timed (by the inline cache, of `running_series`);
         - a trial: the first ones compiled, then the kernel alone if that matters, then Python.
         """
-        if not self.is_exact(size if part is None else part):
+        if not self.is_exact(size if exact_size is None else exact_size):
             return "compiled", False
         bucket = size.bit_length()
         if self._decisions[bucket] is None:
             trials = self._trials.setdefault(bucket, _Trials([], []))
             trials.in_series = in_series
-            trials.are_close = in_series and self._are_close[bucket]
+            trials.only_series = in_series and self._only_series[bucket]
             self._decide_if_known(bucket, trials, size)
         decision = self._decisions[bucket]
         if decision is not None:
@@ -296,8 +305,8 @@ class CallSelection:
         self, size: int, served: Trial, nanoseconds: int, *, may_try_python: bool | None = None
     ) -> bool:
         """Adds the time of a trial; decides what serves calls of this size, if the times so far are
-        enough for that. Returns whether it has decided. ``may_try_python``: of a compiled call,
-        whether it surely does not take far longer as Python; None: as `_may_try_python` says.
+        enough for that. Returns whether it has decided. ``may_try_python``: whether the caller
+        knows that Python would not take far longer; None: `_may_try_python` estimates that.
 
         The shortest time of each way counts, as other work on the machine only adds. In this order:
 
@@ -306,9 +315,9 @@ class CallSelection:
           the kernel alone could change that: no decision, the next trial takes that time
           (``served`` is "kernel" then);
         - Python may be tried, and was not `_PYTHON_TRIALS` times, or a series runs: no decision;
-        - Python is faster, with the cost of forwarding a call to it, or without that of entering a
-          region (`_FORWARDING_COST`, `REGION_ENTRY`): Python, also for all smaller sizes, where
-          compiled code has even less to gain;
+        - Python is faster, after the cost of forwarding a call to it is added, or for a region the
+          cost of its call is taken off (`_FORWARDING_COST`, `REGION_ENTRY`): Python, also for all
+          smaller sizes, where compiled code has even less to gain;
         - else compiled code (`_decide_for_compiled`).
         """
         trials = self._trials.get(bucket := size.bit_length())
@@ -323,8 +332,8 @@ class CallSelection:
         return self._decide_if_known(bucket, trials, size)
 
     def _decide_if_known(self, bucket: int, trials: _Trials, size: int) -> bool:
-        """As `add_time`, for the times so far: decides, unless more are needed. Where the times of
-        single calls do not tell, it starts a series, and takes its time once it has ended.
+        """As `add_time`, for the times so far: decides, unless more are needed. Short calls need
+        a series (`_awaits_series`).
         """
         if self._awaits_series(bucket, trials, "compiled") or trials.needs_compiled:
             return False
@@ -341,8 +350,8 @@ class CallSelection:
         if may_try and (self._awaits_series(bucket, trials, "python") or trials.needs_python):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
-        python_time = min(trials.python) if may_try else _LONGEST_CALL  # taken for longer
-        self._are_close[bucket] = may_try and python_time < _FAR * compiled_time
+        python_time = min(trials.python) if may_try else _LONGEST_CALL  # untried: surely longer
+        self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, python_time
             self._decide("python", 0, bucket)
@@ -352,8 +361,8 @@ class CallSelection:
 
     def _awaits_series(self, bucket: int, trials: _Trials, served: Served) -> bool:
         """Whether a decision has to wait for a series of calls that are `served` in this way. The
-        series is started here, once there are times of single calls, if these are short; before
-        that if `are_close`. Of one that has ended, the shortest time joins those of single calls.
+        series is started here, once single calls were timed and are short; without single calls if
+        ``trials.only_series``. When it has ended, its shortest time joins those of single calls.
         """
         times = trials.compiled if served == "compiled" else trials.python
         series = trials.series.get(served)
@@ -364,7 +373,7 @@ class CallSelection:
                 compiled = trials.compiled[:_COMPILED_TRIALS]  # single ones, as long as these are
                 limit, may_be = min(limit, _FAR * min(compiled)), "compiled" in trials.series
             is_long = bool(times) and min(times) > limit
-            if not may_be or is_long or (needs_times and not trials.are_close):
+            if not may_be or is_long or (needs_times and not trials.only_series):
                 return False
             low, high = 1 << bucket >> 1, min((1 << bucket) - 1, SIZE_LIMIT)
             exact = self._exact_up_to
@@ -399,7 +408,7 @@ class CallSelection:
           next bucket (up to four times the size): conversions grow with the size, and Python may
           be faster again where a loop stops early.
 
-        The decision is noted as close if Python was not clearly slower: it is then looked at again.
+        The decision is noted as close if Python was not clearly slower: it then has an allowance.
         """
         first = 0 if compiled_time <= _SHORT_CALL else bucket
         last = min(bucket + 1 if self._converts_lists else _BUCKETS - 1, _BUCKETS - 1)
@@ -413,9 +422,9 @@ class CallSelection:
         for bucket in range(first, min(last + 1, _BUCKETS)):
             self._decisions[bucket] = served
 
-    def look_again(self, size: int) -> None:
-        """Drops the decision for this size, if there is one; the next one holds for twice as many
-        calls. Where there is none, calls are being timed for it already.
+    def measure_again(self, size: int) -> None:
+        """Drops the decision for this size, so that calls are timed again; the next decision has
+        twice the allowance. Without a decision they are being timed, and nothing changes.
         """
         bucket = size.bit_length()
         if self._decisions[bucket] is not None:
@@ -423,11 +432,11 @@ class CallSelection:
             self._allowance = min(next_allowance(self._allowance), self.max_allowance)
 
     def ranges(self) -> list[SizeRange]:
-        """The decisions so far, for each run of sizes with the same one. Calls whose results could
-        differ from Python's in the last bits are compiled.
+        """The decisions so far, for each run of sizes with the same one; and compiled code for all
+        sizes where results could differ from Python's in the last bits.
         """
         found, exact = [], self._exact_up_to
-        rows = [(served, self._calls_until_a_look(k)) for k, served in enumerate(self._decisions)]
+        rows = [(served, self._allowance_of(k)) for k, served in enumerate(self._decisions)]
         for (served, allowance), run in groupby(range(_BUCKETS), key=rows.__getitem__):
             if served is not None:
                 buckets = [*run]
@@ -443,8 +452,10 @@ class CallSelection:
             return [*found, SizeRange("compiled", 0, SIZE_LIMIT, -1, exact + 1)]
         return [*found, SizeRange("compiled", max(exact + 1, 0), SIZE_LIMIT, -1)]
 
-    def _calls_until_a_look(self, bucket: int) -> int:
-        """How many calls of this bucket to serve by its decision; -1: all."""
+    def _allowance_of(self, bucket: int) -> int:
+        """How many calls the decision for this bucket serves before they are timed again; -1: all,
+        as it is for compiled code, and was clear.
+        """
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
         may_change = self._is_region or self._converts_lists or self._decisions[bucket] == "python"
         may_change = may_change or may_be_wrong
@@ -459,8 +470,8 @@ class CallSelection:
 
     @property
     def prefers_python(self) -> bool:
-        """Whether all decisions so far are for Python, and one of them was looked at again
-        (`look_again`), which the allowance shows: it has grown by that.
+        """Whether all decisions so far are for Python, and one of them was measured again. (The
+        allowance has grown then, see `measure_again`.)
         """
         served = {r.served for r in self.ranges()}
         return served == {"python"} and self._allowance > FIRST_ALLOWANCE
@@ -472,7 +483,7 @@ which the function (or region) backs off.
 """
 
 _SHORTEST, _LONGEST = 6, 16
-"""Calls of the first and the longest back-off, as powers of two; each is twice the last."""
+"""Calls of the first and the longest back-off, as exponents of two; each is twice the last."""
 
 
 class Backoff:

@@ -81,7 +81,9 @@ def compile_variant(
 
 
 def _run(state: Compilation, settings: knobs.Knobs) -> Compilation:
-    """All stages, with what ``TRANSPILE_DEBUG`` and its like ask for."""
+    """`state` after all stages; traced, checked or with passes left out, as the environment
+    variables in `settings` ask.
+    """
     from ..pipeline import run_stages
 
     if not (settings.debug or settings.dump):
@@ -93,7 +95,9 @@ def _run(state: Compilation, settings: knobs.Knobs) -> Compilation:
 
 
 def _make_variant(function: FunctionType, state: Compilation, *, check: bool) -> Variant:
-    """The last stage: the loaded kernel as a variant. With `check` its first call is compared."""
+    """The loaded kernel of `state` as a variant. With `check` its first call is compared with the
+    interpreter, and no call is performed in C as a whole.
+    """
     fast = state.entry.fast
     if check:
         from .differential_check import compare_first_call

@@ -62,7 +62,7 @@ class Variant:
     """Why `call` is the Python wrapper, which is slower than a call in C; None: it is in C, or was
     not tried (no `entry`).
     """
-    selection: CallSelection | None = None  # of it or Python, made by `selection_by_time`
+    selection: CallSelection | None = None  # between it and Python; see `selection_by_time`
     recording_tried: bool = False  # `recording_variant` has been compiled, or that has failed
     verdicts: VerdictCache = field(default_factory=VerdictCache)  # decisions about statuses
     capacity: np.ndarray = field(default_factory=new_capacity)
@@ -92,8 +92,8 @@ class Variant:
         return names
 
     def selection_by_time(self, *, is_region: bool) -> CallSelection:
-        """What selects between it and Python, by the time of calls; made at the first one.
-        ``is_region``: see `CallSelection`.
+        """What selects between the variant and Python, by the times of calls. The first call makes
+        it. ``is_region``: see `CallSelection`.
         """
         if self.selection is None:
             takes_lists = any(isinstance(b, ListItems) for b in self.interface.bindings)
@@ -239,9 +239,9 @@ class Variant:
         not fit; `argument_mismatch` looks for it, and the report shows the text that is kept in
         ``mismatches``. `Dispatcher._on_miss` calls this.
 
-        Items of lists are looked at until some mismatch has been found and kept, not later, as that
-        takes longer than the call. If nothing is found, the call gets the code that was found
-        first; without any, an allocation has failed: GUARD_RAISES, as Python will raise.
+        To test the items of lists takes longer than the call, so it is done only until one mismatch
+        has been kept. If nothing is found, the code is that of the first mismatch that was kept; if
+        none was, an allocation must have failed: GUARD_RAISES, as Python will raise.
         """
         found = argument_mismatch(
             self.function, self.interface, call_arguments, lists=not self.mismatches

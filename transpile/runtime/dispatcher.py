@@ -79,8 +79,9 @@ class Dispatcher(WrappedFunction):
     """The state of one function: its specializations, and the installed call."""
 
     is_region = False
-    """It is an outlined region, which may be called in a loop."""
+    """Whether it is an outlined region, which may be called in a loop."""
     role = RegionRole()
+    """Of a region: what the function around it has decided."""
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
@@ -96,7 +97,7 @@ class Dispatcher(WrappedFunction):
         self._faults = Faults(function, self._lock)
         self._begin_dispatching = self._faults.guarded(self._send_all_calls_here, False)
         self._background = BackgroundCompiler()
-        self._unverified = 1.0  # calls to verify that have not been: each call adds ``verify``
+        self._unverified = 1.0  # calls due to be verified: each adds ``verify``, a verified one -1
         self._backoff = Backoff()
         self._signatures = SignatureResolver(function)
         self._installed: InstalledCall | None = None
@@ -131,9 +132,10 @@ class Dispatcher(WrappedFunction):
         return True
 
     def _select_verified_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`; for the share of calls that ``verify`` selects, a function that also
-        compares with Python. `_unverified` counts the calls that are due. Not compared are refused
-        signatures (their regions compare) and kernels that write captured arrays (no copies).
+        """As `_select_callee`; but when a call is due (``verify=0.1``: each tenth one), a function
+        that runs it both ways and compares (`run_and_compare`). Not compared are calls that Python
+        serves, calls of refused signatures, whose regions compare their own calls, and calls of
+        kernels that write captured arrays, of which there are no copies.
         """
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
@@ -182,14 +184,15 @@ class Dispatcher(WrappedFunction):
         whichever `CallSelection` has found faster for calls of this size.
 
         If it has not decided yet, the call is a trial: its time goes to `_add_time`. A decision
-        holds for a number of calls; when these are used up it is dropped here, and measured again.
+        holds for a number of calls; when these are used up, it is dropped here, and calls are
+        timed again.
         """
         keys, size = keys_of(spec.types, values), size_of_call(values)
         selection = variant.selection_by_time(is_region=self.is_region)
         assert self._installed is not None
         exact_size = variant.exact_size(values)
         if selection.is_exact(exact_size) and self._installed.is_used_up(keys, size):
-            selection.look_again(size)
+            selection.measure_again(size)
         in_series = self._installed.can_time_calls and spec.rows_tell(self._function)
         served, is_trial = selection.choice(size, exact_size, in_series=in_series)
         if not is_trial:
@@ -226,8 +229,9 @@ class Dispatcher(WrappedFunction):
         return self._may_bypass() and selects_by_time()
 
     def _may_select_original(self, spec: Specialization) -> bool:
-        """Whether `OutlinedSelection` decides between the outlined function and the original: both
-        have the same bits, and no function around it decides so for all its regions.
+        """Whether `OutlinedSelection` may decide between the outlined function and the original:
+        both give the same bits, and this function is no region of one that makes this decision for
+        all its regions together (`RegionRole.is_selected_with_caller`).
         """
         if spec.outlined is None or spec.variants or self.role.is_selected_with_caller:
             return False
@@ -264,12 +268,13 @@ class Dispatcher(WrappedFunction):
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, if some of
-        its statements compile, else the original; if that is recursive, a copy that calls itself
-        directly and not the dispatcher (`self_calls`). `_select_for_refused` asks.
+        its statements compile, else the original. If it is recursive, a copy that calls itself
+        directly and not through the dispatcher (`self_calls`). `_select_for_refused` calls this.
 
-        To ask costs microseconds. So a row of the installed call sends the next calls to the same
-        function without asking: `Specialization.allowance` of them, which is 1, 2, 4, …. Then one
-        asks again, as names may have been rebound, or a region found slower than Python.
+        A decision of the dispatcher costs microseconds. So a row of the installed call sends the
+        next calls to the same function: `Specialization.allowance` of them, which is 1, 2, 4, ….
+        The call after these comes here again, as names may have been rebound, or a region found
+        slower than Python.
         """
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
@@ -291,17 +296,18 @@ class Dispatcher(WrappedFunction):
     def _send_to_python(
         self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
     ) -> None:
-        """Put a row that sends the next calls with these keys (None: all that no other row is for)
-        to `callee`, the original or the outlined function: twice as many each time. They count as
-        replays by `code`; None: as no replays, since `callee` has all loops in compiled regions.
+        """Put a row that sends the next ``spec.allowance`` calls with these keys (None: all that no
+        other row is for) to `callee`, the original or the outlined function, and double the
+        allowance. They count as replays by `code`; None: they are no replays, since all loops of
+        `callee` are in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
         self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
 
     def _may_bypass(self) -> bool:
-        """Whether rows may send calls to Python, which then do not reach the dispatcher: not if
-        each call that runs as Python must raise, or is to be compared.
+        """Whether rows may send calls to Python past the dispatcher: not if each call that runs as
+        Python must raise, or calls are to be verified.
         """
         may_replay = not fallback_is_error() and self.options.on_reject != "raise"
         return may_replay and not self.options.verify
@@ -348,8 +354,9 @@ class Dispatcher(WrappedFunction):
 
         A kernel that fails again and again only costs time. So when `Backoff` has counted many
         failures in a row, over all signatures, a row sends the next calls with these types to the
-        original at once. Not under ``TRANSPILE_SELECT=compiled`` (but a region does, as it may be
-        in a loop), nor if each call must reach the dispatcher (`_may_bypass`).
+        original at once. There is no such row if each call must reach the dispatcher
+        (`_may_bypass`), or under ``TRANSPILE_SELECT=compiled``; of a region there is even then, as
+        it may be called in a loop.
         """
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
@@ -394,7 +401,9 @@ class Dispatcher(WrappedFunction):
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised, or None. Raises what may be retried."""
+        """A variant that records which operation raised; None if compiling it has failed. Raises
+        faults of the process, after which the next call tries again (`Faults.should_retry`).
+        """
         with self._lock.held:
             self._lock.note_owner()
             if not failed.recording_tried:
@@ -456,9 +465,9 @@ class Dispatcher(WrappedFunction):
         background. One thread at a time compiles a function; another one waits for the lock, and
         then takes what the first has made.
 
-        Any exception of the compiler is a refusal (`_refuse`): the original still runs. Raised are
-        only faults of the process, after which the next call tries again (`Faults`), and failed
-        assertions under ``TRANSPILE_CHECK``.
+        Any exception of the compiler counts as a refusal (`_refuse`): the original still runs. Only
+        faults of the process are raised, after which the next call tries again (`Faults`), and
+        failed assertions under ``TRANSPILE_CHECK``.
         """
         if self._background.is_compiling():
             return None
@@ -507,8 +516,9 @@ class Dispatcher(WrappedFunction):
     ) -> Variant:
         """A variant for the current global names, from the disk cache or compiled.
 
-        `values`: the arguments of the call; None for a recording variant, which is not cached.
-        Raises as `compile_variant` does, and CompilationPending if a thread was started instead.
+        `values`: the arguments of the call; None: compile a recording variant, which the cache does
+        not have. Raises what `compile_variant` raises, and CompilationPending if a thread was
+        started to compile it (``background=True``).
         """
         start, types = perf_counter(), spec.types_by_name(self._function)
         try:
@@ -536,8 +546,9 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, rejection: Rejection, cause: Rejection,
         wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
-        """The outlined function, whose compilable regions are compiled separately; None if there
-        are none. ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
+        """The outlined function for a refused signature (`outline_function`); None if no region may
+        compile. Its regions get the warnings of this function, so that one cause is told once.
+        ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
         """
         from .outlined_function import outline_function
 
@@ -561,13 +572,14 @@ class Dispatcher(WrappedFunction):
         return outlined
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
-        """The outlined function of a refused signature (None: there is none), without the regions
-        that become Python for good, as they are refused or run faster so (`regions_to_drop`).
+        """The outlined function of a refused signature (None: there is none), after its regions
+        were adapted to what their calls have shown (`OutlinedFunction.as_measured`): those that
+        are refused, or are slower than Python, become Python for good.
 
-        No region is dropped for its time where the function is selected as a whole, outlined or
-        original, by the size of each call, since later calls may have longer loops. This is done by
-        `OutlinedSelection`, unless it `never_tries_original`, or by that of a function around this
-        one, if this is a region of it (`is_selected_with_caller`). `as_measured` has the rest.
+        Slow regions are kept where each call selects between the outlined function and the
+        original by its size, since later calls may have longer loops. `OutlinedSelection` selects
+        so, unless it `never_tries_original`; or that of a function around this one, if this is a
+        region of it (`is_selected_with_caller`).
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
@@ -583,7 +595,9 @@ class Dispatcher(WrappedFunction):
         return self._outline(spec, spec.rejection, spec.rejection, wanted)
 
     def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
-        """`rejection` with its cause, in the terms of the source."""
+        """`rejection` with its cause, in the names of the source (`refusal_causes.with_cause`);
+        itself if finding the cause fails.
+        """
         from ..report.refusal_causes import with_cause
 
         try:

@@ -44,7 +44,9 @@ _R_co = TypeVar("_R_co", covariant=True)
 _Self = TypeVar("_Self")
 
 _MANY_CALLS = 32
-"""Calls of a region after which its statements may be put in place of a call."""
+"""How many calls of a region Python must have served before the region's statements may be put
+beside its call (`original_in_place`).
+"""
 
 
 @overload
@@ -296,8 +298,8 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
 
     @property
     def original_share(self) -> float:
-        """Which share of the calls so far Python has served; 0 if no row of the inline cache sends
-        calls to the original now, or if there were few (`_MANY_CALLS`).
+        """Which share of the calls so far Python has served; 0 if that were fewer than
+        `_MANY_CALLS`, or if no row of the inline cache sends calls to the original now.
         """
         if self._installed is None or not self._installed.serves_original:
             return 0

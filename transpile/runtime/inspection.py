@@ -97,7 +97,7 @@ def _report_on_types(
     is_region: bool,
     in_python_loop: bool,
 ) -> Report:
-    """As `report`, which tells of empty lists besides."""
+    """As `report`, without its notes on arguments that were empty lists."""
     settings = knobs.read()
     target = chosen_target(options, settings)
     types_by_name = _types_by_parameter(function, types)
@@ -165,7 +165,9 @@ def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:
 
 
 def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
-    """Why loops that are or were regions run as Python: they are slower compiled, or refused."""
+    """Why Python runs loops that are regions, or were before they were dropped: compiled code was
+    measured to be slower, or is refused.
+    """
     if spec.selection is not None and (faster := spec.selection.faster_as_python()):
         yield faster_as_python_rejection(faster, (), is_region=is_region)
     for region in spec.dropped:

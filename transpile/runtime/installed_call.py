@@ -47,9 +47,9 @@ _SOON = 1 << 10
 class InstalledCall:
     """The rows of one function, and the callable made from them.
 
-    ``miss``: the stub that takes calls to the dispatcher; ``install(call)`` puts a callable in
-    place; ``test``: a cell for the test of whether a row sends a call to `function` itself, where
-    one asks for that (`original_in_place`).
+    ``miss``: the stub that takes calls to the dispatcher; ``install(call)`` makes a callable what a
+    call of the function runs; ``test``: of a region, the cell for the test of whether a row sends
+    a call to the original, which the outlined function asks (`original_in_place`).
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class InstalledCall:
         self._install(call or cache or self._stub_for_rows(rows, is_alternating))
 
     def _set_test(self, cache: Callable[..., Any] | None) -> None:
-        """Put the test of this inline cache into its cell, if there is one for it."""
+        """Put the test of this inline cache into the cell ``test``, if there is such a cell."""
         if self._test is not None:
             self._test.cell_contents = original_test(cache) if cache else never_original
 

@@ -107,8 +107,9 @@ def _with_regions(
     outlined: OutlinedTree, regions: Sequence[OutlinedRegion], function: FunctionType,
     wanted: OutlinedFunction | None,
 ) -> OutlinedFunction:
-    """The function of `outlined`, which calls the fused functions of its regions, or runs the
-    statements of those in place.
+    """The tree `outlined` made a function, in which the names of the helpers are bound to the fused
+    functions of its regions. Regions that `wanted` has in place have their statements beside the
+    call, with a test (`original_in_place`).
     """
     dropped, in_place = (wanted.dropped, wanted.in_place) if wanted else (_NONE, _NONE)
     cells = {region.helper: CellType(region.fused) for region in regions}

@@ -2,7 +2,8 @@
 
 A region costs about 0.2 µs each time it is entered, which a loop of a few iterations does not gain.
 So calls of the outlined function are timed, and then calls of the original; the faster one serves
-the next calls of that size, as for a compiled function (`call_selection`), until another look.
+the next calls of that size, as for a compiled function (`call_selection`), until it is measured
+again.
 
 This is done where both have the same bits, whatever the regions are called with
 (`OutlinedFunction.has_python_bits`): else one call could have two answers. `dispatcher` uses this.
@@ -34,10 +35,10 @@ _SHORT_ENTRY = 2_000
 region takes so little that the original may be tried, which takes at most some ten times as long.
 """
 
-_MAX_ALLOWANCE, _TIME_BETWEEN_LOOKS = 1 << 10, 10_000_000
-"""How many calls are served before another look, at most: the size of a call does not tell how long
-the loops in it are. Or, if that is less time, as many calls as take so many nanoseconds: a look
-takes some tens of microseconds.
+_MAX_ALLOWANCE, _TIME_BETWEEN_TRIALS = 1 << 10, 10_000_000
+"""How many calls a decision serves at most before they are timed again: ``_MAX_ALLOWANCE``, few, as
+the size of a call does not tell how long the loops in it are; or, if that is more, as many as take
+``_TIME_BETWEEN_TRIALS`` nanoseconds, so that the timing, some tens of microseconds, costs little.
 """
 
 _MAX_UNFINISHED = 64
@@ -74,7 +75,7 @@ class OutlinedSelection:
         told its time. ``is_used_up``: the last decision has served as many calls as it may.
         """
         if is_used_up:
-            self._by_time.look_again(size)
+            self._by_time.measure_again(size)
         served, is_trial = self._by_time.choice(size)
         self._entries = self.outlined.calls if is_trial else 0
         self._unfinished += is_trial
@@ -87,7 +88,7 @@ class OutlinedSelection:
         is short, or so short for each time that it enters a region that the regions do little.
         """
         self._unfinished -= 1
-        calls = _TIME_BETWEEN_LOOKS // max(nanoseconds, 1)
+        calls = _TIME_BETWEEN_TRIALS // max(nanoseconds, 1)
         self._by_time.max_allowance = min(max(calls, _MAX_ALLOWANCE), MAX_ALLOWANCE)
         if served == "original":
             self._has_tried_original = True
@@ -103,8 +104,8 @@ class OutlinedSelection:
 
     @property
     def prefers_python(self) -> bool:
-        """Whether it decided for the original at all sizes so far, also after another look
-        (`CallSelection.prefers_python`).
+        """Whether it decided for the original at all sizes so far, and again when one was measured
+        again (`CallSelection.prefers_python`).
         """
         return self._by_time.prefers_python
 

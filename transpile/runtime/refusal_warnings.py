@@ -51,8 +51,8 @@ class RefusalWarnings:
         )
 
     def cause(self, rejection: Rejection) -> Rejection:
-        """The rejection of which the user is told in place of `rejection`: if that has its cause
-        outside of the region, the one of the function around it; else `rejection` itself.
+        """The rejection of which the user is told: that of the function around the region, if the
+        cause of `rejection` is outside of the region (`follows_from_outside`); else `rejection`.
         """
         if self.outer_rejection is None:
             return rejection
@@ -64,9 +64,9 @@ class RefusalWarnings:
         is_outlined: bool = False,
     ) -> None:
         """Issue a FuseWarning that the signature `types` is refused, if ``on_reject`` is "warn" and
-        its cause is new: no earlier warning had its code and line, or its code and message. Not if
-        ``TRANSPILE_FALLBACK=error`` makes the call raise.
-        ``is_outlined``: some of its loops may compile, as regions.
+        the cause is new: no earlier rejection had its code and line, or its code and message. No
+        warning if ``TRANSPILE_FALLBACK=error`` makes the call raise. ``is_outlined``: some of its
+        loops may compile, as regions.
         """
         if fallback_is_error():
             return
@@ -102,9 +102,9 @@ def follows_from_outside(
 def names_of_refused_values(
     tree: ast.FunctionDef, rejections: Iterable[Rejection]
 ) -> Iterator[str]:
-    """The names of values that the regions of the outlined function `tree` may get as arguments of
-    types that are not compiled: names that it binds to lists, and names that a statement binds in
-    which one of `rejections` has its place.
+    """The names whose values, passed to a region of the outlined function `tree`, may be of types
+    that are not compiled: names bound to lists, and names bound by a statement that contains the
+    place of one of `rejections`.
     """
     from ..frontend.ast_names import name_bindings
     from ..frontend.source import is_within, span_of

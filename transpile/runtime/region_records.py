@@ -61,12 +61,12 @@ class RegionRole:
     """
 
     is_in_loop: bool = False
-    """A loop that stays Python calls it, or calls a region that it is in."""
+    """Whether it is called in a loop that stays Python, directly or as part of another region."""
     can_be_python: bool = False
-    """Its compiled code gives the same bits as Python, for arguments of any types and sizes."""
+    """Whether its compiled code gives the bits of Python, for arguments of any types and sizes."""
     is_selected_with_caller: bool = False
-    """A function around it is run either with all its regions or as Python
-    (`outlined_selection`), so that no region of it need be dropped.
+    """Whether a function around it selects for each call, as a whole, between all its regions and
+    Python (`outlined_selection`), so that no single region need be dropped.
     """
 
 
@@ -137,7 +137,7 @@ class OutlinedFunction:
     regions: tuple[OutlinedRegion, ...]
     loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
     dropped: frozenset[str] = frozenset()
-    """The helpers of regions that Python runs faster: they are part of `function` again."""
+    """The helpers of regions that Python runs faster: their statements are part of `function`."""
     too_short: tuple[ast.stmt, ...] = ()
     """Loops that would be regions, but take less time as Python than a call of compiled code."""
     calling_tree: ast.FunctionDef | None = None  # of `function`, if that has more than `tree`
@@ -185,17 +185,17 @@ class OutlinedFunction:
 
 @record(slots=True)
 class ForwardedCalls:
-    """Calls that rows of the inline cache forward to Python, of one reason."""
+    """Calls that rows of the inline cache forward to Python for one reason, counted in C."""
 
     counters: np.ndarray = field(default_factory=lambda: np.zeros(2, np.int64))
-    """How many so far, and how many more before another look (`CacheRow`)."""
+    """How many so far, and how many more before the dispatcher decides again (`CacheRow`)."""
     code: str | None = None
-    """The code of the reason; None: they call compiled regions, and are no replays."""
+    """The code of the reason; None: they are no replays, as all loops are in compiled regions."""
     _before: int = 0  # how many before `start` was called last
 
     def start(self, code: str | None, allowance: int, replays: Counter[str]) -> np.ndarray:
-        """The counters, for the next `allowance` calls by the reason `code`; those so far are
-        added to `replays`.
+        """Begin to count the next `allowance` calls, for the reason `code`. Returns the counters
+        for the row. The calls so far are added to `replays`.
         """
         replays.update(self.replays())
         self._before = self.total
@@ -208,6 +208,6 @@ class ForwardedCalls:
         return self._before + int(self.counters[0])
 
     def replays(self) -> dict[str, int]:
-        """The replays since `start`, by code: of one at most."""
+        """The number of replays since `start`, by their code (there is one code at most)."""
         forwarded = int(self.counters[0])
         return {self.code: forwarded} if forwarded and self.code else {}

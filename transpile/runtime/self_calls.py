@@ -4,12 +4,12 @@
     → return (_tp_direct if fib is _tp_fused else fib)(n - 1) + …
 
 The name is still looked up at each call, since it may be rebound during the recursion. If no other
-code can run in it (the arguments are numbers and strs, and it reads no other name), the name cannot
-be rebound, and only the first call looks it up: the calls inside go to a second copy, which calls
-itself, at the cost of the plain function.
+code can run in the function (the arguments are numbers and strs, and it reads no other name), the
+name cannot be rebound. Then only the first call looks it up: the calls inside go to a second copy,
+which calls itself and costs no more than the plain function.
 
-`dispatcher` uses this where no signature of the function is compiled. The calls of an outlined
-function, which has compiled regions, are treated in the same way, but for the second copy.
+`dispatcher` uses this where no signature of the function is compiled. An outlined function, which
+has compiled regions, also calls itself directly, but there is no second copy of it.
 """
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ class DirectSelfCalls:
     def function(
         self, fused: object, specs: Collection[Specialization]
     ) -> FunctionType | None:
-        """The function, for calls of `fused` in it, and the signatures `specs` so far; None if it
-        does not call itself, or if calls of it may be compiled.
+        """The copy of the function whose calls of `fused`, the fused function, go to the copy
+        itself. None if it does not call itself, or if calls may be compiled, by the signatures so
+        far (`specs`).
         """
         if any(s.rejection is None or s.outlined for s in specs):
             return None
@@ -62,9 +63,9 @@ class DirectSelfCalls:
     def outlined(
         self, fused: object, outlined: OutlinedFunction, specs: Collection[Specialization]
     ) -> FunctionType:
-        """`outlined`, an outlined function of `fused`, with such calls: they go to this copy, which
-        serves arguments of all types. ``outlined.function`` if it does not call itself, or if
-        calls of one of `specs` are compiled as a whole.
+        """A copy of `outlined`, an outlined function of `fused`, whose calls of `fused` go to the
+        copy itself, which serves arguments of all types. ``outlined.function`` if it does not call
+        itself, or if calls of one of `specs` are compiled as a whole.
         """
         if any(s.rejection is None for s in specs):
             return outlined.function

@@ -118,8 +118,8 @@ class Specialization:
     selection: OutlinedSelection | None = None
     """Of the outlined function or the original, if their results have the same bits."""
     allowance: int = 1
-    """How many calls go to Python before the next look: regions that are slower than Python show
-    after few calls.
+    """For how many calls the next row sends them to Python, before the dispatcher decides again. At
+    first 1, since regions that are slower than Python show after few calls.
     """
     seconds: float = 0.0  # time spent compiling
     observers: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)

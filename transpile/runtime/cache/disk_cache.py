@@ -1,9 +1,10 @@
 """Disk cache of kernel interfaces: a later process calls a kernel without compiling anything again.
 
 The key of an entry (`_cache_key`) is made from the function's code, the call signature and all else
-that shapes the kernel. An entry is the kernel interface as data (`recipe_format`) and the names of
-the shared objects. Global names of the function are stored as descriptions of their values, which
-must still match; then `Variant.applies` decides.
+that shapes the kernel. An entry is a recipe: the kernel interface as data (`recipe_format`) and the
+names of the shared objects; or it is a refusal (`stored_refusals`). The values of global names are
+stored as descriptions (`_description`). An entry is used only if these match the values that the
+names have now; whether it serves a call, `Variant.applies` decides.
 """
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Native call: a kernel interface compiled to rows of words, from which C performs the whole call.
 
-Three kinds of rows: arrays allocated for the call, walked from the host expression that allocates
-them; argument slots, where C finds arguments, names and the items of objects; and the result.
+The rows describe three things: where C finds each value of the call (arguments, global names,
+members of objects); the arrays that it allocates, from their host expressions; and the result.
 ``np.empty((len(x), max(n - 1, 0)), np.float32)`` becomes one row for the array and one for each
-number its shape is computed from. A call that C cannot perform is left to the Python wrapper, as
-are random number generators: `NotNative` says why, and `Variant.not_native` keeps it.
+number and operation in its shape. A call that C cannot perform, such as one with a random number
+generator, is left to the Python wrapper: `NotNative` says why, and `Variant.not_native` keeps it.
 """
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _HELPERS: dict[HostExpr, Any] = {
     numpy_function("empty"): np.empty, numpy_function("zeros"): np.zeros,
     HostHelper("max"): max, HostHelper("min"): min,
 }
-"""The helpers that have rows."""
+"""The functions whose calls have rows, by the host expressions that name them."""
 
 _FIXED: dict[str, object] = {"math": math, "modules": sys.modules, "np": np}
 """Helpers from whose members or entries a path may start (`NameBinding.fixed`)."""
@@ -110,7 +110,7 @@ _HELPER_NAMES = {host_source(HostHelper(name)): name for name in get_args(Helper
 
 
 def _not_evaluated(e: HostExpr) -> NotNative:
-    """C has no row for the expression `e`."""
+    """The exception which says that C has no row for the expression `e`."""
     tree = to_ast(e)
     for name in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
         name.id = _HELPER_NAMES.get(name.id, name.id)
@@ -124,10 +124,11 @@ def add_allocation(
     refs: Mapping[HostExpr, object],
     capacity: np.ndarray,
 ) -> int:
-    """Add rows that allocate the array; returns the start of its row.
+    """Add rows to `program` that allocate the array; returns the start of its row.
 
-    `places`: indices of the values of names; `refs`: objects that names in the source are bound to;
-    `capacity`: see `list_capacity`. Raises NotNative.
+    `places`: the place of each value in the frame, by its name (`CallFrameLayout`); `refs`: the
+    objects that names and attributes in the expression are bound to; `capacity`: see
+    `list_capacity`. Raises NotNative.
     """
     if not isinstance(allocated.expr, HostCall):
         raise _not_evaluated(allocated.expr)
@@ -136,7 +137,7 @@ def add_allocation(
 
 
 class _AllocationReader:
-    """Translates the Python expression of an allocation to rows of a `Program`.
+    """Translates the host expression of an allocation to rows of a `Program`.
 
     ``_objects``: the objects that names and attributes in it are bound to. All methods raise
     NotNative for expressions without a row.

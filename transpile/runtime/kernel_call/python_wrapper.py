@@ -159,8 +159,8 @@ class _WrapperSource:
         ]
 
     def captures(self) -> list[str]:
-        """Assignments of the values that the wrapper derives from arguments, such as the state of a
-        generator.
+        """Source of assignments: values that the kernel takes, derived from arguments and captured
+        names, such as the state of a random generator.
         """
         return [f"{c.name} = {host_source(c.expr)}" for c in self.interface.captures]
 
@@ -293,8 +293,8 @@ class _WrapperSource:
         )
 
     def release_memory(self) -> Iterator[str]:
-        """Drop the arrays that share the memory of an array.array, which cannot change its length
-        before: the original must not be called while they live.
+        """Source that drops the arrays which share the memory of an array.array. While such an
+        array lives, the array.array cannot change its length, and so a replay could fail.
         """
         return (
             f"{b.name} = None" for b in self.bindings

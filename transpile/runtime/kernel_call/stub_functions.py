@@ -106,10 +106,11 @@ def argument_collector(function: FunctionType) -> Callable[..., Arguments]:
 def choosing_stub(
     function: FunctionType, choose: Callable[[Arguments], tuple[Callable[..., Any], Timed | None]]
 ) -> FunctionType:
-    """A stub that calls the function that `choose` returns for the arguments; with a second result
-    it tells that how many nanoseconds the call took, unless it raised.
+    """A stub that asks ``choose(arguments)`` for a pair (target, timed), and calls the target with
+    the arguments. If ``timed`` is not None, and the target does not raise, it then calls
+    ``timed(nanoseconds)`` with the time that the call took.
 
-    The call is made in the stub, so that only one frame is between the caller and that function.
+    The call is made in the stub, so that only one frame is between the caller and the target.
     """
     code = function.__code__
     forward = forwarding_source(code)
@@ -144,8 +145,9 @@ def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
 def observing_stub(
     function: FunctionType, observe: Callable[[Exception], None]
 ) -> FunctionType:
-    """A stub that calls `function`, and shows `observe` the exception that it raises. Its own line
-    is removed from the traceback, which a bare ``raise`` keeps as it is (from Python 3.11 on).
+    """A stub that calls `function`. If that raises an exception, the stub calls
+    ``observe(exception)`` and raises it again, without the stub's own line in the traceback (a bare
+    ``raise`` adds none from Python 3.11 on).
     """
     forward = forwarding_source(function.__code__)
     body = [
@@ -161,8 +163,8 @@ def backoff_stub(
     function: FunctionType, replacement: Callable[..., Any], calls_left: CellType,
     wake: Callable[[], None],
 ) -> FunctionType:
-    """A stub that calls `replacement` instead of `function`, and `wake` once it has done so as
-    often as the cell `calls_left` says, which counts down.
+    """A stub that calls `replacement` instead of `function`. The cell `calls_left` counts these
+    calls down; with the last one, the stub calls `wake` first.
 
     It passes the arguments on as they come, and has no defaults of its own: to fill these in takes
     several times as long.

@@ -32,7 +32,9 @@ _METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, deque) for name in dir(kind)
     if not name.startswith("_")
 )
-"""Methods of Python's containers and texts; arrays have none of these names that computes."""
+"""Methods of Python's containers and strs. Arrays have some of the same name, such as ``copy`` and
+``sort``, but these compute no floats.
+"""
 
 
 def is_plain_arithmetic(
@@ -60,7 +62,7 @@ def is_plain_arithmetic(
 
 
 def _is_exact_function(function: ast.expr, resolve: Callable[[ast.expr], object]) -> bool:
-    """Whether a call of this expression rounds no float otherwise than Python does."""
+    """Whether a call of `function` gives floats the same bits in compiled code as in Python."""
     known = resolve(function)
     if known is not None:
         is_exception = isinstance(known, type) and issubclass(known, BaseException)

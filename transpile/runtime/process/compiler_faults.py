@@ -1,9 +1,9 @@
 """Faults of the compiler itself: no memory, no files, no stack, a system call that fails.
 
-They say nothing about the function, and may be gone at the next call. So the original runs, nothing
-is remembered, and the next call tries again, up to `_MAX_ATTEMPTS` times in a row. So it is with a
-bug of the dispatcher, of which a warning tells. (A bug of a compilation is a rejection:
-`compile_call.rejection_of`.)
+Such a fault says nothing about the function, and may be gone at the next call. So the original
+runs, nothing is remembered, and the next call compiles again, up to `_MAX_ATTEMPTS` times in a row.
+An exception of the dispatcher that is no fault is a bug: the original runs, too, and a warning
+tells of it. (A bug of a compilation is a rejection: `compile_call.rejection_of`.)
 """
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _is_of_caller(error: BaseException) -> bool:
 
 
 _FOR_CALLER = (FuseError, FuseWarning, SettingError)
-"""What the dispatcher raises for the user: refused though that is an error, the warning of it where
-a filter makes it an error, a wrong environment variable.
+"""What the dispatcher raises for the user: FuseError where a refusal is to be an error, FuseWarning
+where a warning filter makes it an error, SettingError for a wrong environment variable.
 """
 
 
@@ -78,7 +78,7 @@ _USUAL_LIMIT = 1000
 
 
 def _is_python_forbidden() -> bool:
-    """As `fallback_is_error`; False where that cannot be found out either."""
+    """As `fallback_is_error`; False where a fault prevents reading the environment variable."""
     try:
         return fallback_is_error()
     except Exception as error:
@@ -92,7 +92,7 @@ _NO_MORE = ("can't start new thread", "interpreter shutdown")
 
 
 class Faults:
-    """The faults in compilations of one function, which runs instead."""
+    """The faults in compilations of one function; while they last, Python serves its calls."""
 
     def __init__(self, function: FunctionType, lock: ForkSafeLock) -> None:
         self._function = function
@@ -135,10 +135,11 @@ class Faults:
 
         - `otherwise` (what lets the original serve the call), if this process must not compile,
           since it was forked in the middle of an import;
-        - what `choose` gives, in a thread with a large stack if that of the caller is small, or if
-          `choose` has raised RecursionError, and no compilation is under way here;
-        - `otherwise`, if that raises an exception, which is logged. It is a bug if it is no fault
-          (`is_fault`); then a warning says so, once a function.
+        - what `choose` gives: called in a thread with a large stack if the caller's stack is small;
+          called again in such a thread if it raises RecursionError, unless this thread is
+          compiling the function;
+        - `otherwise`, if `choose` raises an exception, which is logged. If that is no fault
+          (`is_fault`), it is a bug, and a warning says so, once a function.
 
         Raises what is meant for the caller (`_must_raise`), and FuseError for any other exception
         if running as Python is forbidden.
@@ -170,8 +171,8 @@ class Faults:
 
     def _python_instead(self, fault: BaseException, otherwise: _Choice) -> _Choice:
         """`otherwise`, after a warning if `fault` is a bug. Raises FuseError if running as Python
-        is forbidden, and what a signal handler has raised, such as an interrupt, if it was taken
-        for an error of a system call.
+        is forbidden. If the cause of `fault` was raised by a signal handler, as KeyboardInterrupt,
+        that is raised.
         """
         if fault.__cause__ is not None and _is_of_caller(fault.__cause__):
             raise fault.__cause__

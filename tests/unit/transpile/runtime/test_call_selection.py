@@ -50,7 +50,7 @@ def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
         allowances = []
         while (allowance := selection.ranges()[-1].allowance) > 0:
             allowances.append(allowance)
-            selection.look_again(12)
+            selection.measure_again(12)
             settle(selection, 12, lambda n: 10_000, lambda n, t=python: t)
         assert allowances == [256, 512, 1024, 2048][:looks]
 
@@ -86,7 +86,7 @@ def test_series_of_calls_decide_where_single_calls_mislead(faster: str) -> None:
     assert asked[-5:] == [faster] * 5
     assert asked.count("python") >= 12
     assert selection.python_in_series == 10
-    selection.look_again(40)
+    selection.measure_again(40)
     asked = serve_in_series(selection, 40, {}, warm, 30)
     assert asked[-5:] == [faster] * 5
     assert selection.python_in_series == 20, "known to be close: no single calls are timed"
@@ -200,12 +200,12 @@ def test_another_look_may_change_it() -> None:
     allowances = []
     for _ in range(12):
         allowances.append(selection.ranges()[0].allowance)
-        selection.look_again(5)
+        selection.measure_again(5)
         assert settle(selection, 5, lambda n: 500, lambda n: 100) == "python"
     assert allowances == sorted(allowances)
     assert (allowances[0], allowances[-1]) == (256, 65536)
     assert selection.prefers_python
-    selection.look_again(5)
+    selection.measure_again(5)
     assert settle(selection, 5, lambda n: 500, lambda n: 9000) == "compiled"
     assert not selection.prefers_python
 
@@ -215,7 +215,7 @@ def test_ranges_are_what_choice_says(steps: list[tuple[int, int]]) -> None:
     selection = new(converts_lists=len(steps) % 2 == 0, is_region=True)
     for size, kind in steps:
         if kind == 3:
-            selection.look_again(size)
+            selection.measure_again(size)
         else:
             served, is_trial = selection.choice(size)
             if is_trial:
