@@ -2,9 +2,9 @@
 
 Each row has a key for each argument (its class; of an array also dtype, rank and layout, of a
 sequence the class of its first item), a range of sizes, and a target. The first row that fits gets
-the call; a call that no row fits, or whose row has used up its calls, goes to ``miss``. Rows are
-guesses: every target gives the right answer for any arguments, so a key need not tell all
-arguments apart. `inline_cache.c` does this in about 20 ns.
+the call; a call that no row fits, or whose row has used up its calls, goes to ``miss``. A row is
+only a guess which target is the best: every target checks its arguments, and gives the right answer
+for any, so a key need not tell all arguments apart. `inline_cache.c` does this in about 20 ns.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 SIZE_LIMIT = 1 << 30
-"""The largest size that is told from larger ones; as in `inline_cache.c`."""
+"""Larger sizes count as this one; as in `inline_cache.c`."""
 
 _PACKED = bytes, bytearray, memoryview, array
 """The classes of sequences whose items are numbers without objects of their own."""
@@ -44,13 +44,13 @@ _MAX_PARAMETERS = 62  # each argument of `CacheRow.part` is a bit of one 64-bit 
 
 @record(frozen=True, slots=True)
 class ArgumentKey:
-    """What an argument must be. None: anything."""
+    """What an argument must be for a row to fit. A field that is None is not compared."""
 
-    kind: type
-    value: Pointer | None = None  # this very object
+    kind: type  # its class
+    value: Pointer | None = None  # the object itself
     item: object = None
     """The class of its first item, `_EMPTY_SEQUENCE` if it has none; of an array the dtype."""
-    inner: object = None  # the class of the first item of that
+    inner: object = None  # if the first item is a list or tuple: the class of its first item
     array: tuple[int, int, int, int] | None = None
     """Of an array the number of its dtype, rank, flags of the layout, and byte order."""
     code: CodeType | None = None  # of a Python function
@@ -133,7 +133,7 @@ def size_of_call(values: Sequence[object]) -> int:
 
 @record(slots=True, eq=False)
 class CacheRow:
-    """A target, and the calls that it is for."""
+    """A target, and the calls that are forwarded to it."""
 
     target: Callable[..., Any]
     keys: tuple[ArgumentKey, ...] | None  # one for each parameter; None: any arguments
@@ -141,7 +141,8 @@ class CacheRow:
     high: int = SIZE_LIMIT
     """The sizes of calls (`size_of_call`), both included; no upper bound if it is SIZE_LIMIT."""
     counters: np.ndarray = field(default_factory=lambda: np.array([0, -1], np.int64))
-    """The number of calls forwarded so far, and how many more to forward; negative: all."""
+    """The number of calls forwarded so far, and how many more to forward before a call goes to
+    ``miss``; negative: all."""
     part: tuple[int, ...] = ()
     """The positions of some arguments: the size of these alone must be in ``part_low`` …
     ``part_high``, too. Empty: there is no such condition."""

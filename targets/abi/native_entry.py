@@ -2,8 +2,8 @@
 
 `CallSpec` describes the call; `native_entry` encodes it as an int64 array of words, which the C
 code reads as structs (`values.c` declares them, in the same order). A word is a number or the
-address of an object. Unusual calls are passed on to a Python function.
-`transpile.runtime.kernel_call.native_call` builds the CallSpec.
+address of an object. A call that C cannot perform, as its arguments do not fit, is passed on to a
+Python function. `transpile.runtime.kernel_call.native_call` builds the CallSpec.
 """
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class CallSpec:
     sources: Sequence[int]  # for each parameter of the kernel the number of a value, or SLOT
     program: Program  # rows for `values.c`; the first one describes the result
     needs_quiet_state: bool  # the kernel writes arrays that a replay would write again
-    python: Callable[..., Any]  # is called with the arguments where anything is unusual
+    python: Callable[..., Any]  # performs a call that C cannot perform, given its arguments
     ended: Callable[..., Any]
     """``ended(status, saved, *values)`` interprets a non-zero status: None if the result is valid,
     else a callable to call instead. ``saved``: True if the copies are in the preallocated buffer,

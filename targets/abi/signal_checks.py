@@ -58,9 +58,9 @@ def _connect(library: SharedLibrary, goes_on: int) -> bool:
 def connect_portably(library: SharedLibrary, fast: Callable[..., int]) -> Callable[..., int]:
     """Connect the kernel in `library` as `connect_natively` does, where there is no trampoline.
 
-    `fast` calls the kernel and returns its status; so does the callable that is returned, and it
-    raises the exception of a signal handler. Without a C compiler, or Python's C API, the kernel
-    looks for no signals.
+    `fast` calls the kernel and returns its status; so does the callable that is returned, which
+    also raises the exception of a signal handler. Without a C compiler, or Python's C API, the
+    kernel does not poll for signals.
     """
     found = _separate_functions()
     if found is None:

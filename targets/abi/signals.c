@@ -1,6 +1,6 @@
 /* Signal checks of kernels (stop.h): whether a signal handler of Python raised. Follows entry.c in one translation unit. */
-/* The clock of a loop that polls. `read`: the ticks at its last look, 0 before the first; `asked`: those when Python was asked last;
- * `turns`: how many iterations the loop makes before its next look. */
+/* The clock of a loop that polls. `read`: the ticks at its last poll, 0 before the first; `asked`: those when Python was asked last;
+ * `turns`: how many iterations the loop makes before its next poll. */
 typedef struct { int64_t read, asked, turns; } tp_clock;
 enum { MOST_TURNS = 1024 };
 
@@ -52,7 +52,7 @@ void tp_bind_signals(const uintptr_t *addresses)
     for (unsigned i = 0; i < sizeof signals / sizeof *addresses; i++) ((uintptr_t *)&signals)[i] = addresses[i];
 }
 
-/* When each thread has last asked Python, or looked first since long; threads with the same slot forget each other's time. */
+/* When each thread has last asked Python, or polled first after a long time. Threads with the same slot overwrite each other's time. */
 static struct { int64_t thread, asked; } recent[16];
 #define PEEK(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define POKE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -69,8 +69,8 @@ GENERAL static int64_t this_thread(void)
     return number;
 }
 
-/* Notes in `c` when Python was asked last. A clock that looks first may be a new one of a loop that is run again and again, as those
- * of the functions of parallel loops are: so it goes on from the time of the thread, unless that is long ago. */
+/* Notes in `c` when Python was asked last: now; but at the first poll of a clock (`is_first`) the time of the thread, unless that is
+ * long ago, since each run of a loop has a new clock: a short loop that is run again and again would never ask. */
 GENERAL static void set_asked(tp_clock *c, int64_t now, int is_first)
 {
     int64_t thread = this_thread(), slot = thread >> 12 & 15;
@@ -80,9 +80,9 @@ GENERAL static void set_asked(tp_clock *c, int64_t now, int is_first)
 }
 
 /* Whether Python need not be asked now: to ask takes the GIL, so it is done at most every 50 ms. A loop calls this (by `tp_goes_on`)
- * after each `turns` of its iterations; this is a look at the clock, which should come every 4 to 16 ms. So it sets how many
- * iterations the loop makes before the next look: eight times as many if the last ones took less than a quarter of a millisecond,
- * twice as many if less than 4 ms, half as many if more than 16 ms, a sixteenth if more than 160 ms. */
+ * at each poll, after `turns` of its iterations. Polls should come every 4 to 16 ms, so this sets `turns` anew: eight times as many
+ * if the last ones took less than a quarter of a millisecond, twice as many if less than 4 ms, half as many if more than 16 ms, a
+ * sixteenth if more than 160 ms. */
 GENERAL __attribute__((used)) static int64_t is_early(tp_clock *c, void **raised) __asm__("tp_is_early");
 GENERAL static int64_t is_early(tp_clock *c, void **raised)
 {
@@ -99,9 +99,9 @@ GENERAL static int64_t is_early(tp_clock *c, void **raised)
 /* Whether the kernel goes on: 1, or 0 if it must stop, since a signal handler has raised, such as that of Ctrl-C. `raised` then has
  * the exception (its class, value and traceback), which entry.c sets after the kernel. `tp_goes_on` calls this, at most every 50 ms.
  *
- * - A worker of the thread pool may not ask Python: only the main thread runs signal handlers. It goes on until the thread that
- *   owns the parallel loop has been told to stop.
- * - Else this thread acquires the GIL, if the call has released it, and lets Python run the signal handlers that are due.
+ * - A worker of the thread pool does not ask Python: only the main thread runs signal handlers. It goes on until the thread that
+ *   started the parallel loop has been stopped.
+ * - Any other thread acquires the GIL, if the call has released it, and lets Python run the signal handlers that are due.
  * - If the call has kept the GIL, since its arguments are small (MAX_EXTENT_WITH_GIL), but takes so long all the same, the GIL is
  *   released for a moment, so that other threads run; not if none may during the call (`is_gil_kept`). */
 __attribute__((used)) static int64_t ask(tp_clock *c, void **raised) __asm__("tp_ask");

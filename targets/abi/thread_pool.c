@@ -45,7 +45,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 /* Nanoseconds. */
 #define SPIN 50000.0            /* that a worker spins after a region */
 #define PATIENCE 20000.0        /* that the owner spins for workers, before it sleeps */
-#define PREEMPTED 300000.0      /* a spinning worker's two looks at the clock further apart: another thread ran on its CPU */
+#define PREEMPTED 300000.0      /* if a spinning worker reads the clock so long after the last time, another thread ran on its CPU */
 #define CROWDED 20e6            /* for which nobody spins after that */
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* what a thread must save; the t-th one saves work/(t-1) - work/t, which is work/(t*(t-1)) */
@@ -55,20 +55,20 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
 #define EARNED 25               /* a longer region gets its first serial run when parallel runs have taken so many times its work, … */
 #define EARNED_AGAIN 100        /* … and each region a further one when they have taken so many times its work since the last one */
-#define DEBT 200e3              /* lost against serial runs, at which there is a pause: 50 times as long, and up to 800 */
-#define LONG_PAUSE 200e6        /* a longer one is at most 40 times as long as what was lost */
+#define DEBT 200e3              /* when parallel runs have lost so much against serial ones, all run serially for a pause, which is … */
+#define LONG_PAUSE 200e6        /* … 50 to 800 times as long as what was lost; but if longer than this, at most 40 times */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
 /* Waking workers for the next regions is in vain if they never find them awake: if each parallel region still had to wake some,
  * for longer than WOKEN. `pool.streak` then counts from RARELY, so that about 2000 regions in quick succession do not try it. */
 #define WOKEN 1e6
 #define RARELY (-2000)          /* a number of regions, below 0 */
-#define LOOK_EVERY 50e6         /* how often the other processes are looked at */
+#define COUNT_EVERY 50e6        /* between two counts of the CPUs that other processes use (`free_cpus`) */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
 
 /* The pool. A moment is a number of ticks (see Clock below). */
 static struct {
-    /* What workers look at while they wait for a region. */
+    /* What workers read while they wait for a region. */
     OWN_LINE uint64_t gate;     /* high half: the number of the region; low half: OPEN, AWAITED, the number of workers inside */
     int32_t parked;             /* the number of workers that sleep, or are about to */
     int32_t is_leaving;         /* the workers must end */
@@ -284,7 +284,7 @@ static int64_t claim(int64_t stretch, int is_worker)
  * those that another core has written come from there much more slowly. A region whose chunks must be claimed in ascending order has
  * one stretch.
  *
- * The owner, which alone has a `clock`, looks for signals between chunks, since the clocks of the kernel's own loops begin anew in
+ * The owner, which alone has a `clock`, polls for signals between chunks, since the clocks of the kernel's own loops begin anew in
  * each. */
 static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
 {
@@ -304,8 +304,8 @@ static int64_t run_chunks(int64_t number, int64_t *clock, int64_t *iterations)
     return status;
 }
 
-/* Whether the worker is on the owner's CPU, where each of them only runs while the other does not: it was woken there, or waited
- * there until the region had ended. The owner learns of that (`keep_apart`). */
+/* Whether the worker is on the owner's CPU, so that only one of them runs at a time: it was woken there, or waited there until the
+ * region had ended. Notes that for the owner (`keep_apart`). */
 static int displaces_owner(int64_t number)
 {
     int32_t cpu = PEEK(&pool.cpu);
@@ -600,11 +600,11 @@ static int32_t limit_now(const tp_region *r)
     return (int32_t)limit;
 }
 
-/* How many CPUs no other process keeps busy, with the one that this thread has. `awake` workers do not sleep. */
+/* How many CPUs no other process keeps busy, with the one that this thread has. `awake`: how many workers do not sleep. */
 static int free_cpus(int awake)
 {
 #if defined __linux__ && !defined TP_SIMULATED && !defined TP_ALONE
-    if (since(pool.counted) > LOOK_EVERY) {
+    if (since(pool.counted) > COUNT_EVERY) {
         char text[64], *place;
         int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
         ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
@@ -617,7 +617,7 @@ static int free_cpus(int awake)
         int others = place ? atoi(place) - 1 - awake : 0;       /* as in "0.20 0.18 0.12 3/80 11206": 3 */
         pool.busy = (pool.busy + (others > 0 ? others : 0)) / 2;
     }
-    int rest = pool.online - (int)(pool.busy + 0.3);        /* one look that met a short-lived process does not count */
+    int rest = pool.online - (int)(pool.busy + 0.3);        /* a process that was there at one count alone takes no CPU */
     return rest > 1 ? rest : 1;
 #else
     (void)awake;

@@ -106,10 +106,10 @@ _traced: list[bool] = []
 """Whether the pool notes the runs of regions, once it is asked to."""
 
 _configured = [0.0]
-"""When the pool was told its limit, which takes some file reads."""
+"""When the pool was told its limit, which is read from some files (`cpu_limit`)."""
 
 _LIMIT_HOLDS = 1.0
-"""Seconds after which that is looked at again when a kernel is loaded."""
+"""Seconds for which that limit holds; a kernel that is loaded later makes it be read again."""
 
 
 def pool_source() -> str:
@@ -365,8 +365,9 @@ def region_runs(rate: int = 0) -> RegionRuns | None:
 
 
 def limit_by_context(variable: ContextVar[int]) -> None:
-    """From now on, each call of a kernel may use at most as many threads as `variable` says in the
-    context of its Python thread. Before the first call of this, calls do not look.
+    """From now on, each call of a kernel may use at most as many threads as the context variable
+    `variable` says in the context of its Python thread. Until this is called first, calls of
+    kernels read no context variable, which would take time.
     """
     if not _contexts:
         _contexts.append(variable)
@@ -380,7 +381,7 @@ def take_context() -> None:
 
 
 def _bind_contexts() -> None:
-    """Let all call paths look at the context variable, once it is used and there is a pool."""
+    """Let all call paths read the context variable, once it is used and there is a pool."""
     if not _contexts or not _opened or (pool := _opened[0]) is None:
         return
     import ctypes

@@ -36,15 +36,15 @@ SOURCES = "entry.c", "signals.c", "values.c", "items.c", "whole.c", "inline_cach
 
 @record(frozen=True, slots=True)
 class Trampoline:
-    """The opened shared object at ``path``.
+    """The opened shared object at ``path``, with the addresses of what is in it.
 
-    ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
-    ``take``, ``put``: addresses of such definitions; ``whole``, ``inline_cache``,
-    ``is_for_original``: the addresses of the C functions of a whole call, of an inline cache, and
-    of its test; ``goes_on``: that of `signals.c`;
-    ``bind_pool``, ``bind_context``: those that connect it to the thread pool.
-    ``set_quiet_state``: declares the error state under which nothing raises (see
-    `native_entry.declare_quiet_state`).
+    - ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
+      ``take``, ``put``: the addresses of such definitions;
+    - ``whole``, ``inline_cache``, ``is_for_original``: C functions of builtins whose definitions
+      Python makes: of a whole call, of an inline cache, and of its test;
+    - ``goes_on``: the function of `signals.c` by which kernels poll; ``bind_pool``,
+      ``bind_context``: those that connect the trampoline to the thread pool;
+    - ``set_quiet_state``: declares the quiet state (`native_entry.declare_quiet_state`).
     """
 
     path: str

@@ -57,9 +57,10 @@ def is_system_fault(error: OSError) -> bool:
 
 
 def is_from_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: that may
-    happen between any two steps of the compiler, says nothing about these, and is the caller's.
-    TimeoutError is an OSError: who catches that writes `failures`, or `suppress_failures`.
+    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm. That may
+    happen between any two steps of the compiler and says nothing about them: the error is meant for
+    the caller. As a TimeoutError is an OSError, code that catches OSError uses `failures` or
+    `suppress_failures`.
     """
     module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
     if module is None:

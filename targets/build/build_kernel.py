@@ -119,9 +119,8 @@ def build_object(source: str, cflags: tuple[str, ...] = (), *, cache: bool = Tru
 
 
 def find_object(source: str, cflags: tuple[str, ...] = ()) -> str | None:
-    """The path of what `build_object` would build, if it is in the cache; nothing is compiled.
-
-    Raises NoCompiler if there is none, and it is not in the cache.
+    """The path of what `build_object` would build, if that is in the cache, else None; nothing is
+    compiled. Raises NoCompiler if it is not in the cache, and there is no compiler to build it.
     """
     _, key = _flags_and_key(source, cflags)
     try:

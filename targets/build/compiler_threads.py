@@ -1,7 +1,8 @@
 """Compiler threads: which threads wait for a C compiler, so that a fork need not wait for them.
 
-Such a thread holds no lock that the child of a fork could need. It goes on only through the gate,
-which a fork closes from its first look at these threads until it is done.
+Such a thread holds no lock that the child of a fork could need. When its compiler has ended, it
+goes on only if the gate is open. A fork closes the gate before it asks which threads wait, and
+opens it when it is done.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU limit: how many CPUs this process may use, by its affinity, its cgroup's quota, variables.
+"""CPU limit: how many CPUs this process may use: its affinity, cgroup quota, ``OMP_NUM_THREADS``.
 
 A container has a quota of CPU time where `os.cpu_count` still counts all CPUs of the machine; more
 threads than that are stopped for a part of each period.
@@ -38,7 +38,9 @@ class CpuLimit:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether time that a thread spends waiting is taken from the others."""
+        """Whether a quota of CPU time limits the process: then the time for which a thread spins is
+        taken from the others.
+        """
         return self.quota is not None and self.quota < self.affinity
 
 

@@ -308,9 +308,11 @@ def _vector_call(e: ir.Call, s: Scope) -> str:
 
 
 def _forced_operands_of_select(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...]:
-    """`args`, the operands of the select `e`, as C. What may raise a flag is forced where gcc would
-    not compute it: an arm in the lanes that the mask does not select, or at all, if that is known;
-    the mask, if both arms have the same operands, and so may be the same for gcc.
+    """`args`, the operands of the select `e`, as C. Those that may raise a flag, but that gcc need
+    not compute in all lanes, are forced:
+
+    - an arm: gcc may compute it only in lanes that select it, or not at all if it knows the mask;
+    - the mask, if both arms read the same names and elements: gcc may find that they are equal.
 
         select(x[i:8] > 0.0, 1.0 / x[i:8], x[i:8])
         →   tp_select_f64x8(TP_EVERYWHERE(…), tp_load_f64x8(…), tp_gt_f64x8(…))
@@ -337,8 +339,9 @@ def _force_mask(text: str, s: Scope) -> str:
 
 
 def _forced_masks(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...]:
-    """`args`, the operands of the operation `e` on masks, as C. Beside a constant, which may decide
-    the result alone, gcc would not compute an operand: one that may raise a flag is forced.
+    """`args`, the operands of the operation `e` on masks, as C. A constant operand may decide the
+    result alone, so that gcc does not compute the others: of these, one that may raise a flag is
+    forced.
 
         (3.0 / x[i:8] < y[i:8]) | broadcast(True, 8)
         →   TP_ASKED(tp_lt_f64x8(…)) | tp_fill_m8(1)

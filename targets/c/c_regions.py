@@ -60,24 +60,25 @@ _PER_ELEMENT = 8
 """Iterations of a chunk for each element of its tables, at least."""
 
 _FIRST, _LAST = "#first", "#last"
-"""The names of the ends of a part, which no other name can be."""
+"""The IR names of the ends of a part. No other name contains a ``#``."""
 
 _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, which its part captures."""
 
 _ENDS = "tp_lo", "tp_hi"
-"""The fields for the ends of the whole range, where `tp_run` must know them."""
+"""The fields for the ends of the whole range, by which `tp_run` sees that it is given all of it."""
 
 _HIT = "tp_hit"
-"""The C name of the place of the lowest iteration of a search that has a hit (`parallel.h`)."""
+"""The C name of the variable with the lowest iteration of a search that has a hit (`parallel.h`).
+"""
 
 _SAVED_AT_ONCE = 1 << 16
-"""Bytes that a chunk of a loop saves, at most: they stay in a core's cache, and `malloc` takes them
-from memory that it has had before."""
+"""How many bytes a chunk of a loop saves, at most: so many stay in a core's cache, and `malloc`
+takes them from memory that it has had before."""
 
 _SAVED_BEFORE_RUN = 1 << 13
-"""Bytes that a chunk saves before it runs the iterations that store there, about: they stay in the
-first-level cache."""
+"""How many bytes, about, a chunk saves before it runs the iterations that store there: so many stay
+in the first-level cache."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -101,7 +102,7 @@ def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
 
 
 def _undoes(n: Splittable) -> bool:
-    """Whether `n` must be put back if it is stopped."""
+    """Whether the elements that `n` stores must be put back if a failed check stops it."""
     return isinstance(n, ir.Loop | ir.VecLoop) and n.undoes
 
 
@@ -186,8 +187,9 @@ def _loop_record(
 
 
 def _grain(n: Splittable) -> int:
-    """Chunks begin at multiples of so many iterations: a group, and at least 64, so that two
-    threads never store to one cache line, even of bytes.
+    """The grain: chunks begin at multiples of it, from the start of the range. Of a vector loop a
+    group, and at least 64 elements, so that two threads never store to one cache line, even of
+    bytes; of a scalar loop one step.
     """
     if isinstance(n.range, ir.RangeDesc):
         return n.range.step
@@ -245,7 +247,9 @@ def _with_own_tables(
 
 
 def _whole_range(number: int) -> Iterator[str]:
-    """The run of the whole range in one thread, in the body of `tp_run`."""
+    """The C at the start of `tp_run` for a call with the whole range: one thread runs all of it, so
+    that it needs no tables of its own and saves nothing.
+    """
     lo, hi = _ENDS
     yield f"if (first == shared->{lo} && last == shared->{hi})"
     yield f"    return tp_part_{number}(arrays, scalars, captured, first, last);"
@@ -403,7 +407,9 @@ def _step(n: Splittable) -> int:
 
 
 def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
-    """The stores, the largest elements first, so that each is aligned; each element once."""
+    """The stores of `n` whose elements are saved, one for each element of an iteration; those of
+    the largest elements first, so that all copies are aligned.
+    """
     assert s.kernel is not None
     places = {(x.array, x.index): x for x in stores_to_undo(n, s.kernel)}
     return sorted(places.values(), key=lambda x: -DTYPES[s.arrays[x.array].dtype].bytes)
@@ -415,7 +421,8 @@ def _bytes(n: Splittable, s: Scope) -> int:
 
 
 def _longest(n: Splittable, s: Scope) -> int:
-    """The iterations of a chunk, at most; 0: any number."""
+    """The most iterations of a chunk, so that it saves at most `_SAVED_AT_ONCE` bytes; 0: no limit.
+    """
     if not _undoes(n) or not _bytes(n, s):
         return 0
     grain = _grain(n)
@@ -467,8 +474,8 @@ def _block(n: Splittable, s: Scope) -> int:
 
 
 def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
-    """The call that copies the elements of the iterations `begin` … `end` - 1 to or from their
-    place in `room`; the last argument is still to be written.
+    """The start of the C call of `tp_copy` for the iterations `begin` … `end` - 1, whose copies are
+    in `room`. The caller appends the last argument: 0 to save the elements, 1 to put them back.
     """
     place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_bytes(n, s)}"
     return f"tp_copy_{number}({given}, begin, end, {place}, "

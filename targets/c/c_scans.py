@@ -30,8 +30,8 @@ __all__ = [
 
 
 def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope) -> str:
-    """`e`, with the neutral element in inactive lanes, where it changes no result and raises no
-    flag; ``neutral`` is None if inactive lanes may have any value.
+    """`e` in C, with the neutral element in the lanes behind the end of the loop, where it changes
+    no result and raises no flag. ``neutral``: None if these lanes may have any value.
     """
     text = expr(e, s)
     if not (s.vector and s.vector.element_mask) or neutral is None:
@@ -44,10 +44,11 @@ def identity_if_inactive(e: ir.Expr, neutral: ir.Const | None, v: Vec, s: Scope)
 def combine_halves(
     r: ScanState, k: int | str, combine: Callable[[int], str], saved: Mapping[str, str]
 ) -> Iterator[str]:
-    """Combine register `k` of a group with the left halves before it.
+    """C that combines register `k` of a group with the left halves before it: at level 0 register 1
+    with the last lane of 0, at level 1 registers 2 and 3 with that of 1, and so on.
 
-    ``join(level)`` gives the statements; `saved` are the arrays of left halves, with the value to
-    store in each.
+    ``combine(level)`` gives the statements that do so; ``saved``: for each C array of left halves,
+    indexed by level, the value to store where `k` is itself the last register of a left half.
     """
     for level in range(r.count.bit_length() - 1):
         lower_bits = (1 << level) - 1
@@ -62,8 +63,8 @@ def combine_halves(
 
 
 def left_half_lanes(lanes: int, half: int, offset: int) -> list[int]:
-    """Shuffle indices: lanes of right halves take the last lane of the left half; others their own,
-    plus `offset`.
+    """Shuffle indices, for halves of `half` lanes: each lane of a right half takes the last lane of
+    the left half before it; any other lane takes its own number plus `offset`.
     """
     return [k // half * half - 1 if k & half else k + offset for k in range(lanes)]
 
@@ -72,7 +73,10 @@ _RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
 
 
 def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
-    """Compute the recurrence of `n` for the scope's register, and bind its name."""
+    """C that computes the recurrence of `n` (``acc = acc * factor + value``) for the scope's
+    register, and binds its name: by halves, or, if a product leaves the range of floats
+    (``tp_astray``), lane after lane (``tp_inorder``), from then to the end of the group.
+    """
     assert n.factor is not None
     r, is_vector = s.running[n.acc], v.lanes > 1
     kind = v.name if is_vector else DTYPES[v.dtype].c

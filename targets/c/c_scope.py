@@ -82,10 +82,10 @@ class Scope:
     stops: bool = False  # a failing "replay" check returns at once
     is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
-    polls: Polls = field(default_factory=dict)  # loops that look for signals
-    tallies: Tallies = field(default_factory=dict)  # loops whose iterations are added up for that
+    polls: Polls = field(default_factory=dict)  # loops that poll for signals
+    tallies: Tallies = field(default_factory=dict)  # inner loops whose work is added up for that
     end_chunk: str = ""
-    """The C statement that ends the chunk of the loop around; none where that does not poll."""
+    """The C statement that ends the chunk of the loop around; empty if that loop does not poll."""
     leave: str = "break"  # the C statement that leaves the loop around
     registers: dict[str, AccumulatorRegisters] = field(default_factory=dict)  # by accumulator
     vector: VectorRegister | None = None  # the register being emitted; None: scalar code

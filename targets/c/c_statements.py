@@ -56,8 +56,8 @@ def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str
 
 
 def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
-    """The ``for`` line of a loop, whose variable is bound in `inner`; of a chunk, where the loop is
-    split to poll for signals.
+    """The ``for`` line of a loop, whose variable is bound in `inner`. If the loop polls, it is
+    split (`interrupt_polls`): the lines around its chunks, and the ``for`` line of a chunk.
     """
     var, rng = n.var, n.range
     match rng:
@@ -79,7 +79,7 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
     inner.names[f"{var}.end"] = end
     yield "{"
     if _is_left(n):
-        inner.leave = "goto tp_left"  # else it would be asked after the chunk whether it was left
+        inner.leave = "goto tp_left"  # ``break`` would only leave the chunk
         yield "__label__ tp_left;"
     yield f"{first};"
     yield f"if ({i} {sign} {end}) for (;;) {{"
@@ -112,7 +112,8 @@ def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
 
 
 def loop_latch(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
-    """The end of an iteration: accumulator updates, and barriers for those that may raise a flag.
+    """The end of an iteration: accumulator updates, and a barrier for each that may raise a flag,
+    if only its last value matters (`final_value_accumulators`).
     """
     yield from update_accumulators(n.accs, *scopes)
     last = final_value_accumulators(n)
@@ -122,7 +123,8 @@ def loop_latch(n: ir.Loop | ir.While, *scopes: Scope) -> Iterator[str]:
 
 
 def update_accumulators(accs: Iterable[ir.Accum], *scopes: Scope) -> Iterator[str]:
-    """Update accumulators in parallel: every step reads the old values. For each of the registers.
+    """Update the accumulators of each scope's register, all in parallel: every step reads the old
+    values.
     """
     new = [
         (s.use(a.name), c_type(a.step, s.target), strip_parens(expr(a.step, s)))
@@ -263,8 +265,8 @@ are thread-local: kernels are not reentrant."""
 
 
 def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
-    """The lines of `body`, for each register that `scopes` describe: they share its loops and
-    branches.
+    """The lines of `body`, for each register that `scopes` describe: each statement is printed once
+    a register, but a loop or branch once, with all registers in it.
     """
     remaining = list(body)
     while remaining:
@@ -297,7 +299,7 @@ def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
 
 
 def _count_run(n: ir.Stmt, tally: Tally, s: Scope) -> str:
-    """The statement before a counted loop that adds up its iterations (`poll_if_long`)."""
+    """The statement before a counted loop that adds its work to the sum (`poll_if_long`)."""
     assert isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan)
     match n.range:
         case ir.Interval(lo, hi):

@@ -98,8 +98,8 @@ def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 
 def predicated_bodies(n: ir.PredLoop, scopes: Iterable[Scope], block: Block) -> Iterator[str]:
-    """The bodies for several registers: all predicates first, then the code under them, which is
-    skipped (``n.skips``) where no lane of any register is active.
+    """The bodies for several registers: first all predicates, then all bodies. If ``n.skips``, one
+    branch around the bodies is taken where no lane of any register is active.
     """
     assert isinstance(n.width, int)
     inner_scopes, any_active = [], ""
@@ -147,7 +147,7 @@ def _update_accumulators(n: Vectored, s: Scope) -> Iterator[str]:
 
 
 def _new_value(a: ir.VecAccum, s: Scope) -> str:
-    """The new value of an accumulator; inactive lanes keep the previous one."""
+    """The new value of an accumulator in C; inactive lanes keep the previous one."""
     step, previous = expr(a.step, s), s.names[a.name]
     if s.vector is None or s.vector.active_mask is None or step == previous:
         return step
@@ -214,13 +214,15 @@ def _is_available(load: ir.Load, s: Scope) -> bool:
 
 
 _Bodies: TypeAlias = Callable[[Sequence[Scope], Block], Iterator[str]]
+"""A function that prints the bodies for the registers of these scopes, as `jammed_bodies`."""
 
 
 def groups_with_skipping(
     n: ir.PredLoop, i: str, end: str, side_by_side: Callable[[_Bodies], Iterator[str]]
 ) -> Iterator[str]:
-    """The loop over groups with skipping; `i` and `end` are C names, `side_by_side` emits a body
-    for all registers.
+    """The loop over groups that skips those without an active lane, rotated as at the top of this
+    module. `i`, `end`: C names of the next element and the end; ``side_by_side(bodies)`` prints
+    `bodies` for all registers of a group.
     """
     has_group, advance = f"{end} - {i} >= {n.group}", f"{i} += {n.group}"
     if not recomputes_predicate(n):

@@ -1,7 +1,7 @@
-"""Interrupt polls: where a kernel looks whether a signal, such as Ctrl-C, has come (`stop.h`).
+"""Interrupt polls: where a kernel asks whether a signal handler, as of Ctrl-C, raised (`stop.h`).
 
-- A counted loop is split into chunks of iterations, and polls between two of them, so that its body
-  has no more instructions than it would have::
+- A counted loop is split into chunks of iterations, and polls between two chunks, so that its body
+  has no instruction more::
 
       int64_t i = 0, i_end = n;
       if (i < i_end) for (;;) {
@@ -13,38 +13,39 @@
           if (TP_STOPPED(&tp_clock_0)) return status | 16;
       }
 
-- A ``while`` loop counts its iterations down from where it is entered, and polls when none is left.
-  A short body is repeated, with the condition in between, so that it counts down in some iterations
-  only (`copies_of_body`).
+- A ``while`` loop has a counter of the iterations before the next poll, which each iteration
+  decreases; at 0 the loop polls. A short body is repeated, with the condition in between, and only
+  the last copy decreases the counter (`copies_of_body`).
 
 `_add_polls` decides which loops poll: each loop except
 
 - one that does little work in every call;
 - one of few iterations around other loops, which poll;
-- an inner loop over large blocks: the loops in it are counted (below);
+- an inner loop over large blocks: the iterations of the loops in it are added up (below);
 - an inner loop that has at most as many iterations as an array that it goes through has elements
   (`_is_bounded`). The loop around it polls.
 
-The length of a chunk: of an innermost loop, `INNERMOST` iterations, or fewer if each does much,
-which take a few milliseconds at most. A loop around others starts with chunks of `NEST` iterations.
-From then on its clock (`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some
+How long is a chunk? In an innermost loop it has `INNERMOST` iterations, or fewer if each does much,
+and takes a few milliseconds at most. In a loop around others the first one has `NEST` iterations.
+From then on the loop's clock (`tp_clock` of ``stop.h``) sets the length, so that a chunk takes some
 milliseconds (`is_early` of ``signals.c``, which also asks Python at most every 50 ms).
 
-The length of a chunk assumes that iterations stay as short as the last ones, but the next ones may
-take a thousand times as long: a loop in them may have few iterations now and a million then. So the
-work of long runs of the loops in it is added up, before each of them, and a poll is due when the
-sum is large (`Tally`): the chunk ends with this iteration. A run of few iterations costs one
-comparison::
+The clock assumes that iterations stay as short as the last ones were. But the next ones may take a
+thousand times as long: an inner loop may have few iterations now and a million then. So before each
+run of an inner loop with many iterations, its work is added to a sum (`Tally`). When the sum is
+large, a poll is due, and the chunk of the outer loop ends with this iteration. A run of few
+iterations costs one comparison::
 
     if (__builtin_expect(n > 1024, 0) && TP_IS_DUE(tp_tally.turns += n * 1, tp_tally)) i_stop = i;
     for (int64_t j = 0, j_end = n; j < j_end; j += 1) { … }
 
-Where the outer loop has no chunk that could end, as it does not poll itself, or where it has other
-exits already, the kernel polls at the inner loop. Elsewhere it does not, since the first exit of a
-loop makes it slower.
+The kernel polls before the inner loop instead, in two cases: the outer loop has no chunk to end, as
+it does not poll itself; or the kernel returns at failed checks, so that its loops have exits in any
+case. (The first exit of a loop makes it slower.)
 
-A ``while``, whose iterations are not known before, is counted after it if it goes through an array;
-else it polls, and goes on to count down where the run before has ended.
+How many iterations an inner ``while`` makes is known only after it. If it does not poll itself, its
+work is added after it, by the change of a counter (`_counters`). If it polls, its count-down goes
+on, in the next run, where the run before has ended.
 
 The C compiler is told that a chunk is the last one (``__builtin_expect``), as it nearly always is:
 it then gives registers to what the loop computes, and not to the counters of chunks. A kernel that
@@ -77,7 +78,7 @@ __all__ = [
 _Counted: TypeAlias = ir.Loop | ir.VecLoop | ir.PredLoop | ir.Zip | ir.Scan
 _Loop: TypeAlias = _Counted | ir.While
 _Values: TypeAlias = "Mapping[str, ir.Expr]"
-"""The values of names that are bound once."""
+"""The expression assigned to each name that is assigned once."""
 
 
 @record(frozen=True, slots=True)
@@ -108,21 +109,21 @@ Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 
 @record(frozen=True, slots=True)
 class Tally:
-    """How the iterations of a loop inside one that polls are added up."""
+    """How the work of an inner loop, inside one that polls, is added to the sum."""
 
     work: int
     """The work of an iteration; 1: a few cheap operations."""
     least: int
-    """A run of at most so many iterations is not counted."""
+    """A run of at most so many iterations is not added."""
     step: int = 1
-    """The distance of two of them in the range of the loop; 1 of a loop over blocks of elements: it
-    counts elements."""
+    """The step of the loop, by which the length of its range is divided; 1 of a loop over blocks,
+    so that it counts elements."""
     once: int = 0
-    """The work of the loop besides."""
+    """Work of a run besides that of its iterations."""
     start: ir.Expr | None = None
-    """Where the first of consecutive loops starts that are counted together, before the last."""
+    """If consecutive loops are counted together (`_join`): where the first of them starts."""
     counter: str = ""
-    """Of a ``while``: the accumulator whose change is the number of iterations, times its step."""
+    """Of a ``while``: the accumulator whose change tells the number of iterations."""
 
 
 Tallies: TypeAlias = "Mapping[ir.Stmt, Tally]"
@@ -130,8 +131,8 @@ Tallies: TypeAlias = "Mapping[ir.Stmt, Tally]"
 
 
 INNERMOST, NEST = 1 << 16, 1 << 6
-"""Iterations before the first poll: of an innermost loop, and of a loop around others. A call with
-shorter loops never polls, which would take 20 ns."""
+"""Iterations before the first poll: of an innermost loop, and of a loop around others. A call whose
+loops are shorter makes no poll, which takes 20 ns."""
 
 _FEW_ITERATIONS = 1 << 4
 """A loop around others that surely has at most so many iterations does not poll: those in it do."""
@@ -150,14 +151,15 @@ _LARGE_BLOCK = 1 << 16
 """Elements of a large block."""
 
 _SHORT_RUN, _SHORT_NEST, _NEST_WORK = 1 << 10, 1 << 5, 1 << 6
-"""A run of a loop with at most so much work is not counted: to count takes 1 ns. Of a loop around
-others: the iterations that are not counted, and the work that each of more stands for."""
+"""A run of an innermost loop with at most so much work is not added, as that takes 1 ns. Of a loop
+around others: a run of at most so many iterations is not added; the work assumed for each."""
 
 _REGION_WORK = 1 << 14
-"""The work that a run of a parallel loop stands for besides: the sum in it is one of its own."""
+"""The work that is added for a run of a parallel loop, besides that of its iterations: what the
+loops in it do goes to another sum, of the function for its chunks."""
 
 _TALLY = "tp_tally"
-"""The clock of the loops that are counted, in C. Its ``turns`` is the sum."""
+"""The clock in C whose ``turns`` is the sum of the work of inner loops."""
 
 _STOPPED = f"return status | {STATUS['replay']};"
 
@@ -196,7 +198,7 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
 
 
 def tallies_of(body: Iterable[ir.Stmt], polls: Polls) -> Tallies:
-    """The loops of a kernel whose iterations are added up: those inside the loops that poll, but
+    """The loops of a kernel whose work is added to the sum: those inside the loops that poll, but
     for those that surely do little.
     """
     found: dict[ir.Stmt, Tally] = {}
@@ -212,8 +214,8 @@ def tallies_of(body: Iterable[ir.Stmt], polls: Polls) -> Tallies:
 def _add_tallies(
     n: _Loop, found: dict[ir.Stmt, Tally], polls: Polls, values: _Values
 ) -> None:
-    """Add a loop inside one that polls, and those in it, to `found`; not those in a parallel loop
-    whose iterations surely do little: it counts them all.
+    """Add to `found` the loop `n`, which is inside one that polls, and the loops in it; not those
+    in a parallel loop whose iterations surely do little: its own tally stands for them.
     """
     if tally := _tally(n, values, n in polls):
         found[n] = tally
@@ -230,8 +232,8 @@ def _max_work_inside(n: _Loop, values: _Values) -> float:
 def _join(outer: ir.Stmt, tallies: dict[ir.Stmt, Tally]) -> None:
     """Count loops in `outer` together that go on where the one before has ended::
 
-        for j in range(0, m): …         is not counted
-        for j in range(m, n): …         counts n - 0 iterations
+        for j in range(0, m): …         has no tally
+        for j in range(m, n): …         has one of n - 0 iterations
     """
     for around in walk(outer):
         loops = [
@@ -248,14 +250,16 @@ def _join(outer: ir.Stmt, tallies: dict[ir.Stmt, Tally]) -> None:
 
 
 def _values(body: Iterable[ir.Stmt]) -> _Values:
-    """The values of names that are bound once."""
+    """The expression assigned to each name that is assigned once in `body`."""
     assigns = [n for s in body for n in walk(s) if isinstance(n, ir.Assign)]
     counts = Counter(n.name for n in assigns)
     return {n.name: n.value for n in assigns if counts[n.name] == 1}
 
 
 def _tally(n: _Loop, values: _Values, polls: bool) -> Tally | None:
-    """How the iterations of a loop inside one that polls are added up; ``polls``: it polls, too."""
+    """The tally of the loop `n`, which is inside one that polls; None if its work is not added.
+    ``polls``: `n` polls itself.
+    """
     work = _work(n)
     least = max(_SHORT_NEST, _SHORT_RUN // work)
     if isinstance(n, ir.While):
@@ -325,8 +329,8 @@ def _add_polls_of_body(
 
 
 def _is_over_blocks(loop: _Loop) -> bool:
-    """Whether a loop is over large blocks of elements: the loops in it are then so long that each
-    iteration, but the last, adds to the sum (`Tally`).
+    """Whether a loop is over large blocks of elements, each of which a loop in it goes through:
+    that loop is then so long that each of its runs, but the last, adds to the sum (`Tally`).
     """
     return not isinstance(loop, ir.While) and _step(loop.range) >= _LARGE_BLOCK and any(
         isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop) for n in getattr(loop, "body", ())
@@ -345,10 +349,10 @@ def _registers(loop: _Loop) -> int:
 
 
 def _is_bounded(loop: _Loop, values: _Values, registers: int) -> bool:
-    """Whether an array bounds the number of iterations of `loop`, or of the nest that it is: each
-    iteration accesses an element that no other one accesses, so that there are no more iterations
-    than elements. False if an iteration takes long, since the loops around it run it for each of
-    their `registers`.
+    """Whether an array bounds the number of iterations of `loop` (with loops in it: those of the
+    innermost ones together): each iteration accesses an element that no other one accesses, so that
+    there are no more iterations than elements. False if an iteration takes long. ``registers``: for
+    how many registers side by side the loops around it run it, which multiplies its time.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
     is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
@@ -365,13 +369,13 @@ def _traversed_arrays(
     loop: _Loop, around: Mapping[str, _Counted], values: _Values,
     blocks: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
-    """The arrays of `_is_bounded`, for a loop inside of those over the variables `around`.
+    """For each innermost loop in `loop`, an array that the nest goes through once (`_is_bounded`);
+    empty if some innermost loop has none. ``around``: the loops around `loop`, by their variables.
 
-    Each of these variables and that of the loop must have a dimension of the array for itself
-    (`_traversed_array`). Left out are variables of loops with few iterations, and of a loop over
-    blocks (`blocks`) whose inner loop runs over one block: together they go through the array once,
-    unless the index counts from the start of a block. The variable of a ``while`` is a counter
-    (`_counters`).
+    Each variable must have a dimension of the array for itself (`_traversed_array`), except that of
+    a loop with few iterations, and of a loop over ``blocks`` with a loop over one block in it: both
+    together go through the array once, unless the index counts from the start of a block. The
+    variable of a ``while`` is a counter (`_counters`).
     """
     inner = [*_loops_directly_in(loop)]
     if isinstance(loop, ir.While):
@@ -419,8 +423,8 @@ def _traversed_array(
 
 _INJECTIVE = frozenset(("add", "sub", "mul"))
 _OF_CHECKS = frozenset(("select", "lt", "le", "gt", "ge", "and"))
-"""Operations by which an index differs in each iteration, and those that a check of the index adds,
-which ends a loop whose end is not known before."""
+"""``_INJECTIVE``: the operations in an index by which it differs from iteration to iteration;
+``_OF_CHECKS``: those that a bounds check adds to an index."""
 
 
 def _counters(loop: ir.While) -> Iterator[str]:
@@ -436,8 +440,8 @@ def _counters(loop: ir.While) -> Iterator[str]:
 def _without_blocks(
     around: Mapping[str, _Counted], loop: _Loop, values: _Values
 ) -> Mapping[str, _Counted]:
-    """The loops `around` without those over blocks, if `loop` runs over one block of theirs: it
-    starts where their variables say, and has no more iterations than their steps leave room for.
+    """The loops `around` without those over blocks of which `loop` runs over one block: it starts
+    where their variables say, and its range is no longer than their step.
     """
     trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     if trips is None or isinstance(loop, ir.While):
@@ -471,8 +475,8 @@ def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
 def _computed_from(
     index: ir.Expr, values: Mapping[str, ir.Expr], ops: Collection[str]
 ) -> frozenset[str]:
-    """The names that an index is computed from; none if it is by memory or by other operations.
-    ``values``: those of other names.
+    """The names that an index is computed from, by the operations `ops` alone; none if it depends
+    on memory or on another operation. ``values``: the expressions of names in it.
     """
     names, waiting = set[str](), [index]
     while waiting:
@@ -543,8 +547,8 @@ def _max_work(loop: _Loop, values: _Values) -> float | None:
 
 
 def copies_of_body(n: ir.While, registers: int) -> int:
-    """How often the body of a ``while`` loop over so many registers side by side is repeated; only
-    the last copy counts down. 1 if the body is long or has loops in it.
+    """How often the body of a ``while`` loop, for this many registers side by side, is repeated;
+    only the last copy counts down. 1 if the body is long or has loops in it.
     """
     if any(contains(part, _Loop) for part in n.body):
         return 1
@@ -561,9 +565,9 @@ def count_down(poll: Poll) -> Iterator[str]:
 
 
 def poll_if_long(length: str, tally: Tally, end_chunk: str) -> str:
-    """The statement beside a loop over a range of this `length`, in C: it adds up the iterations.
-    When their sum is large, the loop around polls after its iteration (``end_chunk``), or the
-    statement itself does, where that is empty.
+    """The C statement, before an inner loop (after a ``while``) over a range of this `length`, that
+    adds its work to the sum. When the sum is large, the statement ends the chunk of the loop
+    around, which then polls (``end_chunk``: the C for that); with an empty ``end_chunk`` it polls.
     """
     trips = length if tally.step == 1 else f"{length} / {tally.step}"
     work = f"{trips} * {tally.work}" + (f" + {tally.once}" if tally.once else "")
@@ -577,8 +581,8 @@ def poll_if_long(length: str, tally: Tally, end_chunk: str) -> str:
 def chunk_start(
     i: str, end: str, stop: str, step: int, poll: Poll, *, whole: bool = False
 ) -> Iterator[str]:
-    """The lines before the loop over one chunk, which runs from `i` to `stop`; ``whole``: after a
-    whole number of steps.
+    """The line before the loop over one chunk, which runs from `i` to `stop`: it sets `stop`.
+    ``whole``: the last chunk ends after a whole number of steps, maybe before `end`.
     """
     size = poll.turns + (f" * {abs(step)}" if abs(step) != 1 else "")
     left = f"(uint64_t){end} - (uint64_t){i}" if step > 0 else f"(uint64_t){i} - (uint64_t){end}"
@@ -588,7 +592,9 @@ def chunk_start(
 
 
 def chunk_end(more: str, poll: Poll) -> Iterator[str]:
-    """The lines after that loop. ``more``: a condition in C, whether there are more chunks."""
+    """The lines after the loop over one chunk: they poll if there are more chunks, by the C
+    condition `more`.
+    """
     yield f"if (__builtin_expect(!({more}), 1)) break;"
     yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
     yield "}"

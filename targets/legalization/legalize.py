@@ -171,9 +171,9 @@ def _is_movable(s: ir.Stmt, read: frozenset[str]) -> bool:
 def _pairs_to_keep_apart(
     loop: ir.VecLoop | ir.PredLoop, read: frozenset[str], kernel: ir.Kernel
 ) -> Iterator[frozenset[str]]:
-    """Pairs of arrays that the guards of `kernel` allow to be one, but that must be disjoint once
-    stores of `loop` have been moved: a store into the first moves past a load from the second, or
-    past a store into it.
+    """Pairs of arrays that the guards of `kernel` allow to be the same array, but that must be
+    disjoint once `_checks_before_stores` has moved stores of `loop`: a store into the first moves
+    past a load from the second, or past a store into it.
     """
     for k, s in enumerate(loop.body):
         if isinstance(s, ir.Store) and _is_movable(s, read):
@@ -186,8 +186,9 @@ def _pairs_to_keep_apart(
 def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop | ir.PredLoop:
     """The loop with its number of lanes, its group and its mask form.
 
-    The group is, in this order: that of the vectoriser; `_group_size`, if there are accumulators;
-    as many registers as the cost model says (`registers_per_group`).
+    The group is the first of these that there is: the one that the vectoriser has fixed;
+    `_group_size`, for accumulators; as many registers as the cost model says
+    (`registers_per_group`).
     """
     branches_per_lane = isinstance(loop, ir.PredLoop) and loop.form is ir.MaskForm.BranchPerLane
     width = 1 if branches_per_lane else _lane_count(loop, target)

@@ -36,8 +36,9 @@ _MAX_RECOMPUTED_COST = 4.0
 
 
 def recomputes_predicate(loop: ir.PredLoop) -> bool:
-    """Whether a skipping loop finds the next active group in a separate loop, recomputing the
-    predicate.
+    """Whether a predicated loop that skips finds the next group with an active lane in a loop of
+    its own, which computes the predicate alone; the body then computes it again. Only for a cheap
+    predicate; otherwise the body is under an ``if`` (`c_vector_loops` shows both).
     """
     return loop.skips and vector_cost(loop.pred) <= _MAX_RECOMPUTED_COST
 

@@ -23,7 +23,8 @@ from .mlir_ops import element_type
 __all__ = ["STATE", "emit_block", "parallel_reductions", "state_values"]
 
 STATE, GO, RETURNED = "$status", "$go", "$returned"
-"""State names: the status; whether the current block continues; whether the kernel has returned."""
+"""Names that the builder maps to MLIR values besides those of the kernel: the status; whether the
+current block goes on; whether the kernel has returned."""
 
 ON, OFF = ir.Const(True, "bool"), ir.Const(False, "bool")
 
@@ -31,7 +32,9 @@ Values = Callable[[], list[str]]
 
 
 def emit_block(w: MlirBuilder, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
-    """The values of `done` at the end of `body`, or of `left` where it is left early."""
+    """Emit `body`; returns the MLIR values that the region around it yields: those of ``done()`` if
+    `body` runs to its end, those of ``left()`` if it is left early.
+    """
     for k, s in enumerate(body):
         if isinstance(s, ir.Return):
             w.names |= {GO: w.constant(OFF), RETURNED: w.constant(ON)}
@@ -337,7 +340,7 @@ def _bind_fresh(w: MlirBuilder, names: list[str], like: list[str]) -> list[str]:
 
 
 def _changed(w: MlirBuilder, body: Iterable[ir.Stmt]) -> list[str]:
-    """The state names that `body` changes and does not define itw."""
+    """The state names that `body` changes and does not define itself."""
     found: set[str] = set()
     for s in body:
         match s:
@@ -357,8 +360,8 @@ def _changed(w: MlirBuilder, body: Iterable[ir.Stmt]) -> list[str]:
 
 
 def _changed_outside(w: MlirBuilder, s: ir.Loop | ir.Zip | ir.While) -> list[str]:
-    """The state that a loop changes and does not drop at its end. After a `return` in it, the
-    enclosing block is left, too.
+    """The state names that the loop `s` changes and that are still visible after it: not its
+    accumulators, and the flag `GO` only if a `return` in the loop may leave the block around it.
     """
     inner = _changed(w, s.body)
     dropped = {a.name for a in s.accs} | ({GO} if RETURNED not in inner else set())

@@ -16,10 +16,12 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError."""
+    """A parser that raises UsageError, where argparse would print the usage and end the process."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError. If the argument of an option is missing, it says what that may be."""
+        """Raise UsageError. If the argument of an option is missing, the message has the help of
+        that option.
+        """
         missing = re.fullmatch(r"argument (-[\w-]+).*: expected one argument", message)
         action = missing and self._option_string_actions.get(missing[1])
         if action:
@@ -27,7 +29,9 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} ({self.prog} --help tells more)")
 
     def parse_known_options(self, words: Sequence[str]) -> argparse.Namespace:
-        """As `parse_args`; an option that there is not is an error that names those there are."""
+        """As `parse_args`; for an unknown option the message names all options, and the one with
+        the most similar name.
+        """
         options, unknown = self.parse_known_args(list(words))
         if unknown:
             self.error(self._unknown_option(unknown[0]))

@@ -17,7 +17,7 @@ from ..report.loop_report import Report
 __all__ = ["CheckRules", "parse_codes"]
 
 _LEFT_TO_PYTHON = ("LOWER", "SOURCE", "BUILD", "GUARD", "VERIFY")
-"""The beginnings of the codes by which a loop is left to Python."""
+"""The families of codes, by their first word, of rejections that leave a loop to Python."""
 
 _COMMENT = re.compile(r"#\s*transpile:\s*ignore\b(?:\[([^\]]*)\])?")
 
@@ -48,11 +48,12 @@ def _families() -> str:
 
 @record(frozen=True, slots=True)
 class CheckRules:
-    """What ``--select`` and ``--ignore`` say, as codes or their beginnings."""
+    """What ``--select`` and ``--ignore`` say, as codes or prefixes of codes (``LOWER``)."""
 
     select: tuple[str, ...] = ()
-    """What fails; empty: loops that are left to Python."""
+    """Which rejections fail the check; empty: those that leave a loop to Python."""
     ignore: tuple[str, ...] = ()
+    """Which rejections are excused."""
 
     def without_ignored(self, report: Report) -> Report:
         """`report` without the rejections that ``--ignore`` or a comment in the file excuses::
@@ -84,8 +85,8 @@ class CheckRules:
         - all loops are compiled: no;
         - a loop is left to Python, and no rejection was made that says why: yes, since nobody can
           have excused it;
-        - else: if a rejection is left by whose code a loop is Python (`_LEFT_TO_PYTHON`; a loop
-          that is not vectorised or not joined is compiled all the same).
+        - else: if a rejection is left that leaves a loop to Python (`_LEFT_TO_PYTHON`). A loop that
+          is not vectorised or not joined is compiled all the same.
 
         ``original``: the report as it was made; ``report``: without what ``--ignore`` and comments
         excuse (`without_ignored`). ``counts(r)``: False for a rejection that stands only because a
@@ -132,5 +133,5 @@ def _header_lines(report: Report, lines: Mapping[int, str]) -> list[int]:
 
 
 def _matches(codes: tuple[str, ...] | None, rejection: Rejection) -> bool:
-    """Whether one of `codes` is that of the rejection, or its beginning."""
+    """Whether one of `codes` is the code of the rejection, or a prefix of it."""
     return codes is not None and rejection.code.startswith(codes)

@@ -45,10 +45,15 @@ class FailingCall:
 
 
 def load_call(spec: str, args: str | None = None, types: str | None = None) -> FailingCall:
-    """The call of ``FILE`` or ``FILE::FUNCTION``. Without a function it is the only fused one.
+    """The call of ``FILE::FUNCTION``, or of ``FILE``, whose function is the first one that is
+    called, or the only fused one. The arguments are, in this order:
 
-    ``args`` is Python in the names of the file and ``np``: a tuple, or one argument. ``types`` is
-    as for ``--types``. Raises ValueError and UnreadableFile.
+    - made for ``types``, written as for ``--types``;
+    - ``args``, Python in the names of the file and ``np``: a tuple, or one argument;
+    - those of the first call of the function when the file runs as a script;
+    - made for its annotations, if it is not called.
+
+    Raises ValueError and UnreadableFile.
     """
     path, _, name = spec.partition("::")
     if args is None and types is None:

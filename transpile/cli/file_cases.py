@@ -235,13 +235,17 @@ class Case:
         return self.function.__qualname__
 
     def report(self) -> Report:
-        """The report on it. What is refused for an unknown name says so."""
+        """The report on it. In place of a rejection that only stands because the type of a name is
+        not known before the file runs, it has one that says so.
+        """
         report = self.function.report_for(self.types)
         said = dict.fromkeys(map(self._explained, report.rejections))
         return dataclasses.replace(report, assumed=self.assumed, rejections=tuple(said))
 
     def counts(self, rejection: Rejection) -> bool:
-        """Whether it will be refused when the file runs, too, as far as is known."""
+        """Whether `rejection` counts for ``--check``: not if it may only stand because the type of
+        a name is not known before the file runs.
+        """
         return self._unknown_name(rejection) is None
 
     def _explained(self, rejection: Rejection) -> Rejection:

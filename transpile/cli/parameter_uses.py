@@ -195,8 +195,8 @@ def _leftmost_name(node: ast.expr) -> str | None:
 
 
 def _only_passed_on(tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> set[str]:
-    """Names whose only uses are calls of them, and calls that they are passed to, of functions that
-    are neither of numbers nor of the user.
+    """Names that are only called, or passed to functions that take no numbers
+    (`_may_take_numbers`).
     """
     passed = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
@@ -207,7 +207,9 @@ def _only_passed_on(tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> set[s
 
 
 def _may_take_numbers(callee: ast.expr, globals_: Mapping[str, Any]) -> bool:
-    """Whether a function may have numbers as arguments, as far as its name tells."""
+    """Whether the function may take numbers or arrays, as far as is known: the user's functions,
+    ufuncs, functions of NumPy and of `math`, `_OF_NUMBERS`, and methods of arrays and lists may.
+    """
     match callee:
         case ast.Name(id=name) if name in globals_:
             return isinstance(globals_[name], (FunctionType, WrappedFunction, np.ufunc)) or (

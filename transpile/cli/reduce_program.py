@@ -28,7 +28,7 @@ __all__ = ["reduce_call", "show_reduced"]
 _number = itertools.count(1)
 
 _WATCHED = {"emit": "load", "build": "load", "select_kernel": "load"}
-"""The stage whose output shows that these are wrong."""
+"""For a stage whose output cannot be run: the later stage whose output shows that it is wrong."""
 
 
 def reduce_call(

@@ -132,10 +132,9 @@ class Dispatcher(WrappedFunction):
         return True
 
     def _select_verified_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`; but when a call is due (``verify=0.1``: each tenth one), a function
-        that runs it both ways and compares (`run_and_compare`). Not compared are calls that Python
-        serves, calls of refused signatures, whose regions compare their own calls, and calls of
-        kernels that write captured arrays, of which there are no copies.
+        """As `_select_callee`; for a call that is due (``verify=0.1``: each tenth), a function that
+        runs it both ways and compares. Not compared: calls that Python serves; those of refused
+        signatures, whose regions compare; of kernels that write captured arrays (no copies).
         """
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
@@ -184,8 +183,7 @@ class Dispatcher(WrappedFunction):
         whichever `CallSelection` has found faster for calls of this size.
 
         If it has not decided yet, the call is a trial: its time goes to `_add_time`. A decision
-        holds for a number of calls; when these are used up, it is dropped here, and calls are
-        timed again.
+        holds for a number of calls; then it is dropped here, and calls are timed again.
         """
         keys, size = keys_of(spec.types, values), size_of_call(values)
         selection = variant.selection_by_time(is_region=self.is_region)
@@ -271,10 +269,9 @@ class Dispatcher(WrappedFunction):
         its statements compile, else the original. If it is recursive, a copy that calls itself
         directly and not through the dispatcher (`self_calls`). `_select_for_refused` calls this.
 
-        A decision of the dispatcher costs microseconds. So a row of the installed call sends the
-        next calls to the same function: `Specialization.allowance` of them, which is 1, 2, 4, ….
-        The call after these comes here again, as names may have been rebound, or a region found
-        slower than Python.
+        To decide this costs microseconds. So a row of the installed call sends the next calls to
+        the same function: `Specialization.allowance` of them, which is 1, 2, 4, …. Then a call is
+        decided again, as names may have been rebound, or a region found slower than Python.
         """
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
@@ -297,9 +294,8 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, keys: Keys | None, callee: Callable[..., Any], code: str | None
     ) -> None:
         """Put a row that sends the next ``spec.allowance`` calls with these keys (None: all that no
-        other row is for) to `callee`, the original or the outlined function, and double the
-        allowance. They count as replays by `code`; None: they are no replays, since all loops of
-        `callee` are in compiled regions.
+        other row is for) to `callee`, the original or the outlined function; double the allowance.
+        They count as replays by `code`; None: they do not, as all loops are in compiled regions.
         """
         counters = spec.python_calls.start(code, spec.allowance, spec.replays)
         spec.allowance = next_allowance(spec.allowance)
@@ -354,9 +350,8 @@ class Dispatcher(WrappedFunction):
 
         A kernel that fails again and again only costs time. So when `Backoff` has counted many
         failures in a row, over all signatures, a row sends the next calls with these types to the
-        original at once. There is no such row if each call must reach the dispatcher
-        (`_may_bypass`), or under ``TRANSPILE_SELECT=compiled``; of a region there is even then, as
-        it may be called in a loop.
+        original at once. No such row is put if each call must reach the dispatcher (`_may_bypass`),
+        nor under ``TRANSPILE_SELECT=compiled``, except for a region, as a loop may call it.
         """
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
@@ -402,8 +397,7 @@ class Dispatcher(WrappedFunction):
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised; None if compiling it has failed. Raises
-        faults of the process, after which the next call tries again (`Faults.should_retry`).
-        """
+        what `Faults.should_retry`."""
         with self._lock.held:
             self._lock.note_owner()
             if not failed.recording_tried:
@@ -516,9 +510,8 @@ class Dispatcher(WrappedFunction):
     ) -> Variant:
         """A variant for the current global names, from the disk cache or compiled.
 
-        `values`: the arguments of the call; None: compile a recording variant, which the cache does
-        not have. Raises what `compile_variant` raises, and CompilationPending if a thread was
-        started to compile it (``background=True``).
+        `values`: the arguments of the call; None: compile a recording variant, which is not cached.
+        Raises as `compile_variant`, and CompilationPending if a thread was started to compile it.
         """
         start, types = perf_counter(), spec.types_by_name(self._function)
         try:
@@ -546,9 +539,8 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, rejection: Rejection, cause: Rejection,
         wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
-        """The outlined function for a refused signature (`outline_function`); None if no region may
-        compile. Its regions get the warnings of this function, so that one cause is told once.
-        ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
+        """The outlined function for a refused signature (`outline_function`); None if there is
+        none. ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
         """
         from .outlined_function import outline_function
 
@@ -576,10 +568,9 @@ class Dispatcher(WrappedFunction):
         were adapted to what their calls have shown (`OutlinedFunction.as_measured`): those that
         are refused, or are slower than Python, become Python for good.
 
-        Slow regions are kept where each call selects between the outlined function and the
-        original by its size, since later calls may have longer loops. `OutlinedSelection` selects
-        so, unless it `never_tries_original`; or that of a function around this one, if this is a
-        region of it (`is_selected_with_caller`).
+        Slow regions are kept where calls are selected by size between the outlined function and the
+        original, since later calls may have longer loops: by `OutlinedSelection`, unless it
+        `never_tries_original`, or by that of the caller (`is_selected_with_caller`).
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:

@@ -1,11 +1,11 @@
 /* sum, sse2 */
-/* Signals in loops that take long: they regularly check whether Python has a pending signal, such as Ctrl-C. */
-typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one loop in one call; read: 0 before the first look; see signals.c */
-/* Whether no signal handler raised; it sets how many turns to make before the next look. NULL without Python. */
+/* Polls: a loop that takes long regularly asks whether a signal handler of Python has raised, such as that of Ctrl-C. */
+typedef struct { int64_t read, asked, turns; } tp_clock;    /* of one loop in one call; read: 0 before the first poll; see signals.c */
+/* A poll: 1 if no signal handler raised. Sets `turns`, the iterations before the next poll. NULL without Python. */
 int64_t (*tp_goes_on)(tp_clock *, void **);
 void *tp_raised[3];                                         /* the exception of a signal handler: type, value, traceback */
-/* All registers are kept, and none is named: else a loop would load what it keeps in registers in each iteration. The address
- * of the clock is on the stack, below the red zone; the answer is in the carry flag. */
+/* Whether the kernel must stop, by a call that changes no register: else the compiler would keep the values of a loop in memory, and
+ * load them in each iteration. The address of the clock is on the stack, below the red zone; the answer is in the carry flag. */
 #if defined(__x86_64__) && defined(__ELF__)
 __asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\tmovq tp_goes_on@GOTPCREL(%rip), %rax\n\tmovq (%rax), %rax\n"
     "\ttestq %rax, %rax\n\tje 1f\n\tpushq %rdi\n\tpushq %rsi\n\tmovq 32(%rsp), %rdi\n\tmovq tp_raised@GOTPCREL(%rip), %rsi\n"
@@ -16,7 +16,7 @@ __asm__(".pushsection .text\n.type tp_poll, @function\ntp_poll:\n\tpushq %rax\n\
 #else
 #define TP_STOPPED(clock) (tp_goes_on && !tp_goes_on(clock, tp_raised))
 #endif
-/* Whether a poll is due: the work of long runs of loops inside others, `sum` (in clock.turns), is about a millisecond. Begins anew. */
+/* Whether a poll is due: `sum`, the work of long runs of inner loops (in clock.turns), takes about a millisecond. Then it begins anew. */
 #define TP_IS_DUE(sum, clock) (__builtin_expect((sum) > 1 << 18, 0) && ((clock).turns = 1024))
 
 typedef float f32x4 __attribute__((vector_size(16)));

@@ -440,7 +440,10 @@ class _Reader:
             self._read_uncertain(node)
 
     def _try(self, node: ast.Try) -> None:
-        """``try: import a`` with an ``except`` that gives a name when there is no such module."""
+        """A ``try`` with an import in its body: of ``try: import a`` and ``except: a = None`` the
+        handler is read, too, if `a` cannot be imported; any other ``try`` may end anywhere, so what
+        it binds is unknown.
+        """
         imports = (ast.Import, ast.ImportFrom)
         if not any(isinstance(s, imports) for s in node.body):
             self._read_uncertain(node)
@@ -459,7 +462,9 @@ class _Reader:
         self._read_block(node.finalbody)
 
     def _read_uncertain(self, node: ast.stmt) -> None:
-        """A statement that may not run: what it binds is not known; functions in it are found."""
+        """Read a statement that may not run, or more than once: the names that it binds become
+        Unevaluated; functions and classes in it are found all the same.
+        """
         self._forget_changed(node)
         unknown = _at(node)
         for inner in ast.walk(node):

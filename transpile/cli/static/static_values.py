@@ -321,7 +321,7 @@ class Evaluator:
         raise NotStatic
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp) -> Any:
-        """An operator; bounded in size."""
+        """The value of an operator on plain values. Raises NotStatic if it would be huge."""
         match node:
             case ast.BinOp(left=left, op=op, right=right):
                 if isinstance(op, ast.BitOr) and (union := self._union(left, right)) is not None:
@@ -456,7 +456,9 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _check_size(op: ast.operator, a: Any, b: Any) -> None:
-    """Raise NotStatic where the result would be huge."""
+    """Raise NotStatic if ``a op b`` may have more than `LIMIT` bits or items, or, of arrays, more
+    than `ARRAY_LIMIT` elements.
+    """
     sequences = (tuple, list, str, bytes)
     match op:
         case ast.Pow() if isinstance(a, int) and isinstance(b, int):
@@ -483,7 +485,9 @@ def _check_size(op: ast.operator, a: Any, b: Any) -> None:
 
 
 def _check_sizes(callee: Any, values: Sequence[Any]) -> None:
-    """Raise NotStatic for arguments of which a large result, or a long time, may come."""
+    """Raise NotStatic if a call of `callee` may give a large result, or take a long time: by the
+    product of all sizes of arrays and ranges, and of all numbers, among the arguments.
+    """
     if callee in (range, slice):
         return
     arrays = [value.shape for value in values if isinstance(value, np.ndarray)]
