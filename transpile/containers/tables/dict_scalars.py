@@ -121,7 +121,7 @@ def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
         """
         nonlocal count
         for s in block:
-            inner = [*child_blocks(s)]
+            inner = _blocks_in_order(s)
             count += _count_name(s, name)
             count -= sum(_count_name(t, name) for body in inner for t in body)
             match s:
@@ -135,6 +135,15 @@ def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
 
     walk(tree.body, False)
     return [occurrence for uses, occurrence in moves if uses == count]
+
+
+def _blocks_in_order(s: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of `s`, in an order in which control may pass through them: of a ``try`` the
+    handlers follow the body, and ``finally`` is last.
+    """
+    if isinstance(s, ast.Try):
+        return [s.body, *(h.body for h in s.handlers), s.orelse, s.finalbody]
+    return [*child_blocks(s)]
 
 
 def _count_name(s: ast.stmt, name: str) -> int:

@@ -91,6 +91,26 @@ def test_dicts(text: str, tmp_path: Path) -> None:
         assert not in_parts(fused)
 
 
+def test_a_handler_changes_a_dict_that_has_got_another_name(tmp_path: Path) -> None:
+    text = """def f(x, k):
+    d = {"a": 1.0}
+    try:
+        e = d
+        t = 1 / k
+    except ZeroDivisionError:
+        d["a"] = 5.0
+        t = 2.0
+    s = 0.0
+    for v in x:
+        s += v * e["a"]
+    return s + t
+"""
+    function = written(tmp_path, text).f
+    fused = fuse(function, on_reject="silent")
+    for k in (0, 2, 0):
+        assert fused(np.arange(5.0), k) == function(np.arange(5.0), k)
+
+
 def test_dict_is_another(tmp_path: Path) -> None:
     text = "def f(x, k):\n    d = dict(a=x[0], b=k)\n    d['a'] += 1\n    return d['a']\n"
     text += "def g(x, k):\n    return dict(a=x[0], b=k)\n"
