@@ -148,7 +148,7 @@ class ListItems:
 
 @record(frozen=True, slots=True)
 class ItemFlags:
-    """The array `ListItems.flags`, which the call makes with that of the items."""
+    """The bool array that a `ListItems.flags` names: each call makes it with that of the items."""
 
     name: str
 

@@ -43,7 +43,7 @@ def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
 
 
 def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
-    """The defaultdict of `keys` and `values`, whose default is the type of `start`, called."""
+    """The defaultdict of `keys` and `values`, whose missing values are ``type(start)()``."""
     return defaultdict(type(start), keyed(keys, values))
 
 

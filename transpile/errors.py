@@ -129,16 +129,16 @@ def should_warn(code: str) -> bool:
 
 
 def fallback_is_error() -> bool:
-    """Whether ``TRANSPILE_FALLBACK`` forbids running as Python. Raises ValueError for an unknown
-    word.
+    """Whether ``TRANSPILE_FALLBACK`` forbids running as Python. Raises SettingError for an
+    unknown word.
     """
     word = os.environ.get("TRANSPILE_FALLBACK")
     return bool(word) and _fallback_forbidden(word)
 
 
 def is_checked() -> bool:
-    """Whether ``TRANSPILE_CHECK`` has stages verified, and first calls compared. Raises ValueError
-    for an unknown word.
+    """Whether ``TRANSPILE_CHECK`` has stages verified, and first calls compared. Raises
+    SettingError for an unknown word.
     """
     word = os.environ.get("TRANSPILE_CHECK")
     return bool(word) and knobs.read({"TRANSPILE_CHECK": str(word)}).check
@@ -146,14 +146,14 @@ def is_checked() -> bool:
 
 def selects_by_time() -> bool:
     """Whether Python serves calls that it is measured to run faster: not if ``TRANSPILE_SELECT``
-    forbids it. Raises ValueError for an unknown word.
+    forbids it. Raises SettingError for an unknown word.
     """
     return _selection(os.environ.get("TRANSPILE_SELECT", "")) == "time"
 
 
 def selects_python() -> bool:
     """Whether ``TRANSPILE_SELECT`` says that Python serves all calls of functions that are first
-    called now. Raises ValueError for an unknown word.
+    called now. Raises SettingError for an unknown word.
     """
     return _selection(os.environ.get("TRANSPILE_SELECT", "")) == "python"
 

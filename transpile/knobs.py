@@ -99,7 +99,7 @@ def _words(value: str) -> frozenset[str]:
 
 
 def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
-    """The words of `value`, a list with commas. Raises ValueError for one that is not `known`."""
+    """The words of `value`, a list with commas. Raises SettingError for one that is not `known`."""
     words = _words(value)
     for word in sorted(words - set(known)):
         raise SettingError(f"{name}: unknown word {word!r} (known: {', '.join(known)})")
@@ -107,7 +107,7 @@ def _word_set(name: str, value: str, known: tuple[str, ...]) -> frozenset[str]:
 
 
 def _passes(name: str, value: str) -> frozenset[str]:
-    """The words of a list with commas. Raises ValueError for one that names no pass."""
+    """The words of a list with commas. Raises SettingError for one that names no pass."""
     from loopir.passes.pass_list import pass_names  # only a program that sets it pays for that
 
     words = _words(value)
@@ -119,13 +119,13 @@ def _passes(name: str, value: str) -> frozenset[str]:
 
 
 def _check_threads(name: str, value: str) -> None:
-    """Raises ValueError if `value` is not a number of threads."""
+    """Raises SettingError if `value` is not a number of threads."""
     if not (value.isascii() and value.isdecimal() and int(value)):
         raise SettingError(f"{name}={value}: must be a whole number, at least 1")
 
 
 def _one_word(name: str, value: str, known: tuple[str, ...]) -> str:
-    """`value`. Raises ValueError if it is not one of the words `known`."""
+    """`value`. Raises SettingError if it is not one of the words `known`."""
     if value not in known:
         raise SettingError(f"{name}: unknown word {value!r} (known: {', '.join(known)})")
     return value
@@ -154,7 +154,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
 def read(environ: Mapping[str, str] | None = None) -> Knobs:
     """The knobs as the environment sets them now; an empty variable counts as not set.
 
-    Raises ValueError for an unknown word, a wrong number, and an unknown variable ``TRANSPILE_…``.
+    Raises SettingError for an unknown word, a wrong number, and an unknown variable ``TRANSPILE_…``.
     """
     env = os.environ if environ is None else environ
     known = [knob.name for knob in KNOBS]

@@ -88,7 +88,7 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     """The target of a function: that of its option, as in ``@fuse(target="avx2")``; if that is
     "auto", the default, the one that ``TRANSPILE_TARGET`` names; else the best of this machine.
 
-    Raises ValueError if the variable does not name a target. The option was checked when the
+    Raises SettingError if the variable does not name a target. The option was checked when the
     function was decorated (`options_of`).
     """
     from targets.isa.target_registry import TARGETS, best_target

@@ -73,7 +73,7 @@ def record_facts(facts: Facts, s: ast.stmt) -> None:
 
 
 def _record(facts: Facts, s: ast.stmt) -> None:
-    """As `record_facts`, with the results for loops that were seen before."""
+    """As `record_facts`, but uses the cached results for loops (`Facts.loop_results`)."""
     for k, environment in enumerate(facts.raising):
         facts.raising[k] = join_environments(environment, facts.known)
     bind_within(facts, s)
@@ -180,7 +180,7 @@ def enter_loop(facts: Facts, loop: ast.For | ast.AsyncFor | ast.While) -> None:
 
 
 def _enter_loop(facts: Facts, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-    """As `enter_loop`, with the results for inner loops that were seen before. Finds the least
+    """As `enter_loop`, but uses the cached results for inner loops. Finds the least
     fixpoint: the facts at the end of an iteration are joined to those at its head, until they
     add nothing. That ends, since each join only drops facts or adds one of finitely many types.
     """

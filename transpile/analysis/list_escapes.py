@@ -231,9 +231,10 @@ class ListEscapes:
 
 
     def _copied_by_get(self, name: str, harmless: Collection[ast.AST]) -> list[ast.expr]:
-        """The calls in assignments ``w = d.get(k, [])`` of the table `name` where ``w`` may as well
-        be a copy: it is bound only so and only read, and from its first to its last occurrence no
-        statement of the function's own block changes a list of the table.
+        """The calls ``d.get(k, [])`` of the table `name` (``d``) for which a copy of the list does
+        as well, in assignments ``w = d.get(k, [])``. Nothing may change the list while ``w`` is in
+        use: ``w`` is bound only in this way and only read, and no statement from the one with its
+        first to the one with its last occurrence appends to a list of the table.
         """
         nodes, block = [*walk_nodes(*self._tree.body)], self._tree.body
         bound = [b for n in nodes for b in name_bindings(n) if _is_get(b[1], name)]

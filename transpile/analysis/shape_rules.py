@@ -186,7 +186,9 @@ def rank_of_method(name: str, call: ast.Call, rank: int | None) -> int | None:
 
 
 def find_length_names(facts: Facts, tree: ast.FunctionDef) -> None:
-    """Fills ``lengths``, from ``n = len(x)``, ``n = x.shape[0]`` and ``n, m = x.shape``."""
+    """Fills `Facts.lengths` with the names that are lengths of arrays: by ``n = len(x)``,
+    ``n = x.shape[0]`` and ``n, m = x.shape``, of names that are never rebound.
+    """
     for target, value in (b for n in walk_nodes(*tree.body) for b in binding_pairs(n)):
         match target, value:
             case ast.Name(id=name), ast.Call(func, [ast.Name() as of]) if (

@@ -415,8 +415,8 @@ class Facts:
         return fact_of_types(frozenset({ty}))
 
     def _outer_array_fact(self, e: ast.expr, ty: ArrayType) -> Fact:
-        """The fact about an array from outside. That axes of a named array have length 1 is noted
-        in ``ones``, from which guards are made.
+        """The fact about `e`, an array of type `ty` from outside. Axes of length 1 of a named array
+        are noted in ``assumed_unit_axes``, from which `expand._unit_length_guards` makes guards.
         """
         kinds, shape = frozenset({replace(ty, ones=())}), None
         if isinstance(e, ast.Name) and ty.ones:

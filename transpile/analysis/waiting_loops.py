@@ -3,12 +3,16 @@
     while flag[0] == 0:        # no iteration changes flag, or a name that the test is computed from
         n += 1
 
-Compiled code may read such a value once, and would go on. The exits of a loop are its test, and the
-tests of branches that leave it. The loop waits if no iteration changes what decides an exit, and it
-is memory (an item, an attribute); or if that holds of all its exits, also for global names. What an
-iteration may change: what it stores an item or attribute of, what it gives to a function that might
-change it, views of these; and names that are computed from their own value of an iteration before,
-as counters are.
+Compiled code may read such a value once, and would then never end. The exits of a loop are its own
+test and the tests of branches that leave it. An exit *waits* if no iteration changes anything that
+its test is computed from. A loop waits if
+
+- one exit waits for memory, that is an item or an attribute; or
+- all its exits wait, for memory or for global names.
+
+An iteration may change: the objects of which it stores an item or attribute, those that it passes
+to a function that may change them, and their views; and names that are computed from their own
+value of the iteration before, as counters are.
 """
 from __future__ import annotations
 

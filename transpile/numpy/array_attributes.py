@@ -9,7 +9,7 @@ import ast
 
 from ..analysis.type_facts import FLAGS
 from ..frontend.core_nodes import copy_location
-from ..frontend.language.type_tests import residual_checks, static_value
+from ..frontend.language.type_tests import residual_statements, static_value
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.firing_conditions import (
     has_dtype_argument,
@@ -75,7 +75,7 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
     size = ast.Constant(ELEMENTS[array.dtype].numpy.itemsize)
     if node.attr == "nbytes":
         return cx.expr("X.size * N", X=bind_operand(node.value, cx), N=size)
-    cx.before(*residual_checks(node.value, cx))
+    cx.before(*residual_statements(node.value, cx))
     return copy_location(size, node)
 
 
@@ -133,5 +133,5 @@ def _class_of(e: ast.expr, cx: Context) -> ast.expr:
     name = next((n for n, d in ELEMENTS.items() if dtype and d.numpy == dtype.value), None)
     if name is None:
         return e
-    cx.before(*residual_checks(e.value, cx))
+    cx.before(*residual_statements(e.value, cx))
     return copy_location(dtype_expr(name, cx), e)

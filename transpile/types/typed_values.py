@@ -213,9 +213,11 @@ class ComplexPair:
 
     re: Num
     im: Num
-    """Where it may be a Python int, which is 0, the number may be the real number ``re``."""
+    """The imaginary part. On a path on which its type is Python's int, it is 0, and the value is no
+    complex number but the real number ``re``.
+    """
     simple: bool = False
-    """Whether, where it is a Python number, it is 0 or 1, of any type."""
+    """Whether it is 0 or 1, of any type, on every path on which it is a Python number."""
     doubtful: bool = False
     """Whether it is a Python number, real or complex, and nothing tells which at run time."""
 

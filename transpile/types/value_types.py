@@ -50,7 +50,9 @@ class ArrayType:
     rank: int
     """The number of axes, 0 for a 0-d array."""
     unit: int | None
-    """The last axis whose stride is one element; None: there is none."""
+    """The axis along which neighbouring elements are neighbours in memory, so that vectors are
+    loaded there (`typeof._unit_stride_axis` decides); None: there is none.
+    """
     steps: tuple[int | None, ...] = ()
     """For each axis the stride in elements where a record type fixes it, else None; empty: it fixes
     none.

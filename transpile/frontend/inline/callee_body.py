@@ -142,7 +142,9 @@ def _callee_imports(
 
 
 def import_place(state: Inlining, callee: Callee, expr: HostExpr) -> ImportPlace | None:
-    """The place of the imports of `callee`, to which `expr` evaluates; None of a lambda."""
+    """The function whose imports `capture_imports` takes, if `callee` has any; None for a lambda,
+    which has none. ``expr`` evaluates to the callee at each call.
+    """
     if not isinstance(callee.tree, ast.FunctionDef):
         return None
     if callee.function is not None:
@@ -153,8 +155,12 @@ def import_place(state: Inlining, callee: Callee, expr: HostExpr) -> ImportPlace
 def capture_imports(
     state: Inlining, body: list[ast.stmt], place: ImportPlace
 ) -> tuple[dict[str, str | ast.expr], list[ast.stmt]]:
-    """The captured names for those that imports in `body` bind, where the modules are loaded;
-    and the other statements.
+    """Takes the imports out of `body` that Python would only look up (`loaded_imports`). Returns
+    the captured name for each name that they bind, by which the caller replaces it; and the other
+    statements.
+
+        import numpy as np
+        y = np.sqrt(x)         →     {"np": "_np"}, and  y = np.sqrt(x)
     """
     names: dict[str, str | ast.expr] = {}
     others: list[ast.stmt] = []
@@ -178,11 +184,12 @@ def _bind_unassigned_reads(
     state: Inlining, callee: Callee, body: list[ast.stmt], names: Mapping[str, str | ast.expr],
     constants: Mapping[str, object], call: ast.Call,
 ) -> list[ast.stmt]:
-    """`body` after assignments of the ``constants`` that it may read before it assigns them.
-    ``names``: the new name of each name of the callee.
+    """`body`, preceded by assignments of those ``constants`` (`_BoundParameters`) that it may read
+    before it assigns them. ``names``: the new name of each name of the callee.
 
-    In a loop, any other local that may be read before its assignment is refused: it would have
-    its value of the iteration before, where Python raises UnboundLocalError.
+    Raises Refused if the call is in a loop and another local may be read before it is assigned:
+    Python raises UnboundLocalError there, and the inlined local would have its value of the
+    iteration before. Outside of loops lowering finds such a read.
     """
     local = {n for p in local_names(callee.tree) if isinstance(n := names[p], str)}
     local -= state.scope.others.keys()  # imported names are captured

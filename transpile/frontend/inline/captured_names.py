@@ -105,6 +105,7 @@ class CapturedNames:
         return self._names[expr]
 
     def _add_to_scope(self, name: str, value: object) -> None:
+        """Makes `name` mean `value` in the scope in which names of the caller are resolved."""
         self.scope = replace(self.scope, others={**self.scope.others, name: value})
 
     def draw_arguments(self, draw: Draw) -> list[ast.expr]:

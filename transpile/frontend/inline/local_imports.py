@@ -33,18 +33,20 @@ __all__ = ["ImportPlace", "ImportedName", "imports_in", "loaded_imports"]
 
 @record(frozen=True, slots=True)
 class ImportPlace:
-    """The function that has the imports: its tree, and what an import reads of its namespaces.
-
-    ``importer`` and ``package`` evaluate to ``__import__`` and ``__package__`` at a call;
-    ``imports`` is the object to which ``__import__`` is bound now. ``globals``: the namespace of
-    its module.
+    """The function that an import statement is in, and what the statement reads besides
+    ``sys.modules``: ``__import__``, which it calls, and the package from which relative imports
+    start.
     """
 
     tree: ast.FunctionDef
     importer: HostExpr
+    """Evaluates to ``__import__`` at each call."""
     imports: object
+    """What ``__import__`` is bound to now."""
     package: HostExpr
+    """Evaluates to ``__package__`` at each call."""
     globals: Mapping[str, object]
+    """The namespace of the function's module."""
 
     @classmethod
     def of_caller(cls, tree: ast.FunctionDef, scope: Scope) -> ImportPlace:

@@ -365,6 +365,9 @@ def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
                 _best = _e
                 _key = _key_1
         i = _best
+
+    None, so that the call stays, where the items have an ``if`` or a second ``for``, where the key
+    is neither a ``lambda`` nor one of `_KEYS`, and where iterating over them may raise.
     """
     function = cx.builtin(node)
     key: ast.expr | None = None

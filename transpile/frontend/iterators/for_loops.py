@@ -139,11 +139,11 @@ def _over_stream(node: ast.For, s: Stream, backward: bool, cx: Context) -> list[
     """The loop `node` as an index loop over the stream `s`, or ``backward`` over it, with the
     stream's checks; None if the target does not fit its elements.
     """
-    probe = ast.Name("_", ast.Load())
-    probed_targets = paired_targets(node.target, s.at(probe))
-    if probed_targets is None:
+    placeholder = ast.Name("_", ast.Load())  # for the index, whose name depends on the targets
+    pairs = paired_targets(node.target, s.at(placeholder))
+    if pairs is None:
         return None
-    index = _index_target(node, probed_targets, probe) or cx.fresh("i")
+    index = _index_target(node, pairs, placeholder) or cx.fresh("i")
     element = s.at(ast.Name(index, ast.Load()))
     bindings = [
         line
@@ -166,14 +166,15 @@ def _loop(
 
 
 def _index_target(
-    node: ast.For, pairs: list[tuple[ast.expr, ast.expr]], probe: ast.expr
+    node: ast.For, pairs: list[tuple[ast.expr, ast.expr]], placeholder: ast.expr
 ) -> str | None:
-    """The user's name that is bound to the index itself, the expression `probe` in `pairs` of
-    targets and elements; None if there is none, or if the loop binds it in another way too.
+    """The target of the loop `node` that is bound to the index itself, as ``i`` in ``for i, v in
+    enumerate(x)``; None if there is none, or if the loop binds that name in another way, too.
+    ``pairs``: the targets with their elements, in which `placeholder` stands for the index.
     """
     targets = [n.id for t, _ in pairs for n in ast.walk(t) if isinstance(n, ast.Name)]
     for target, element in pairs:
-        if element is probe and isinstance(target, ast.Name):
+        if element is placeholder and isinstance(target, ast.Name):
             bound_once = targets.count(target.id) == 1 and target.id not in bound_names(*node.body)
             return target.id if bound_once else None
     return None

@@ -21,7 +21,7 @@ from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
-from .type_tests import residual_checks, static_value
+from .type_tests import residual_statements, static_value
 
 __all__ = ["assert_statement", "scalar_call", "in_constants", "is_real", "scalar_identity"]
 
@@ -271,7 +271,7 @@ def _limit(limit: str, func: ast.expr, dtype: ast.expr, cx: Context) -> ast.expr
         value = getattr(info(kind), limit)
     except (TypeError, ValueError):
         return None
-    cx.before(*residual_checks(func, cx), *residual_checks(dtype, cx))
+    cx.before(*residual_statements(func, cx), *residual_statements(dtype, cx))
     if isinstance(value, int):
         return cx.expr("-A - 1" if value < 0 else "A", A=ast.Constant(value ^ -(value < 0)))
     if type(value) not in (np.float64, np.float32):

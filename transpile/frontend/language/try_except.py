@@ -116,7 +116,9 @@ def _rewritten(
 
 
 def _reads_exception(handler: ast.ExceptHandler, cx: Context) -> bool:
-    """Whether the exception that `handler` catches is read, or raised again."""
+    """Whether `handler` needs the exception that it catches: the name of ``except … as name`` is
+    read anywhere in the function, or a bare ``raise`` raises it again.
+    """
     names = (n.id for n in walk_nodes(*cx.tree.body) if isinstance(n, ast.Name))
     return any(map(_is_bare_raise, ast.walk(handler))) or (
         handler.name is not None and handler.name in names
@@ -206,8 +208,11 @@ class _TryRewriter:
     def _block(
         self, block: Sequence[ast.stmt], number: str, *, in_loop: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """The statements of `block`, which set `number` and leave where an exception is caught: the
-        innermost loop (``in_loop``), or the block. And whether one may be.
+        """`block` rewritten for `rewrite_with_number`, and whether it may be left early.
+
+        Where a statement would raise an exception that a handler catches, the variable `number` is
+        set to the number of the handler, and the rest of `block` is skipped: by ``break`` if
+        `block` is in a loop of the body of the ``try`` (``in_loop``), else by an ``if``.
         """
         if not block:
             return [], False
@@ -266,8 +271,9 @@ class _TryRewriter:
         return [*lines, *final, *after], leaves or after_leaves
 
     def _inner(self, s: ast.Try) -> list[ast.stmt]:
-        """The statements that replace the ``try`` inside of this one. Raises Unsupported for a
-        ``finally`` block: the handlers of this one must not run before it.
+        """The statements that replace `s`, a ``try`` inside of this one. Raises Unsupported where
+        `try_statement` gives none, as for a ``finally`` block: it would run after a handler of this
+        ``try``, and not before it.
         """
         lines = try_statement(s, self.cx)
         if lines is None:
@@ -277,7 +283,9 @@ class _TryRewriter:
     def _statement(
         self, s: ast.stmt, number: str, *, in_loop: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """As `_block`, for the statement `s` without the risks of its own expressions."""
+        """As `_block`, for the statement `s` alone: rewrites its blocks, and a ``raise``. The tests
+        for its own expressions are made by `_block`.
+        """
         facts, new, leaves = self.cx.facts, copy_tree(s), False
         known = dict(facts.known)
         match s, new:

@@ -3,8 +3,8 @@
 A test whose outcome the types of the signature decide becomes True or False, and the branch that is
 not taken disappears; so do tests of string arguments such as ``mode == "same"``, whose values are a
 part of the signature. `static_value` evaluates expressions of types. What the test read must be the
-same at each call: `residual_checks` guards the names, and still computes what the test computed, as
-that may raise.
+same at each call, and what it computed may raise: `residual_statements` (the residual code of
+partial evaluation) guards the names, and still evaluates those expressions.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from ..macros.macro_context import Context
 from ..macros.macro_index import CALLED, METHOD, fires_on, other_than
 from ..macros.tree_summary import TreeSummary
 
-__all__ = ["residual_checks", "type_test", "static_value", "may_be_type_test", "class_alias"]
+__all__ = ["residual_statements", "type_test", "static_value", "may_be_type_test", "class_alias"]
 
 _PYTHON_CLASSES = {"i64": int, "f64": float, "bool": bool, "c128": complex}
 """The class of a weak scalar of that dtype."""
@@ -122,7 +122,7 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     - evaluates a comparison or call, if `_static_truth` finds that its value is the same for all
       arguments of these types; and a name whose value is a part of the signature (a string, or
       None);
-    - keeps the code in it that may raise, such as ``x[0]`` in ``x[0] is None`` (`residual_checks`);
+    - keeps the code in it that may raise, as ``x[0]`` in ``x[0] is None`` (`residual_statements`);
     - folds ``not``, ``and``, ``or``, ``if`` and ``… if … else …`` of a constant. A `ReplayIf` whose
       test is True stays: the guard then fails in each call.
     """
@@ -143,23 +143,27 @@ def type_test(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             constant = cx.fact(node).constant
             if constant is None or not isinstance(constant.value, (str, type(None))):
                 return None
-            return _with_checks(node, constant.value, cx)
+            return _decided(node, constant.value, cx)
         case ast.Compare() | ast.Call():
             truth_value = _static_truth(node, cx)
-            return None if truth_value is None else _with_checks(node, truth_value, cx)
+            return None if truth_value is None else _decided(node, truth_value, cx)
     return None
 
 
-def _with_checks(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
-    """The constant `value` as the replacement of `node`, with the checks of what `node` reads."""
-    cx.before(*residual_checks(node, cx))
+def _decided(node: ast.expr, value: str | bool | None, cx: Context) -> ast.expr:
+    """The constant `value` in place of `node`, which the types decide; what remains to be evaluated
+    of `node` is put before the statement (`residual_statements`).
+    """
+    cx.before(*residual_statements(node, cx))
     return copy_location(ast.Constant(value), node)
 
 
-def residual_checks(node: ast.expr, cx: Context) -> list[ast.stmt]:
-    """For a `node` whose value the types decide: the statements that keep its other effects. They
-    evaluate the expressions in it that may raise, and read the names that may be unbound. The names
-    in `node` are guarded.
+def residual_statements(node: ast.expr, cx: Context) -> list[ast.stmt]:
+    """For a `node` whose value the types decide: the statements with what must still be evaluated
+    of it. Guards the names in it.
+
+        x[0] is None     →   _asked = x[0]       # raises IndexError for an empty x
+        y is None        →   y                   # if y may be unbound: raises UnboundLocalError
     """
     lines: list[ast.stmt] = []
     for part in _evaluated_parts(node, cx):
@@ -366,12 +370,12 @@ def class_alias(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
                 return None
             record_facts(cx.facts, node)
             cx.aliases[name] = target
-            return residual_checks(value, cx)
+            return residual_statements(value, cx)
         case ast.Call(func=ast.Call() | ast.Attribute() as func):
             target = _class_name(func, cx) if cx.resolve(func) is None else None
             if target is None or isinstance(_known_value(func, cx), np.dtype):
                 return None
-            cx.before(*residual_checks(func, cx))
+            cx.before(*residual_statements(func, cx))
             return copy_location(ast.Call(target, node.args, node.keywords), node)
     return None
 
