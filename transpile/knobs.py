@@ -154,7 +154,8 @@ _READERS: dict[str, tuple[str, _Reader]] = {
 def read(environ: Mapping[str, str] | None = None) -> Knobs:
     """The knobs as the environment sets them now; an empty variable counts as not set.
 
-    Raises SettingError for an unknown word, a wrong number, and an unknown variable ``TRANSPILE_…``.
+    Raises SettingError for an unknown word, a wrong number, and an unknown variable
+    ``TRANSPILE_…``.
     """
     env = os.environ if environ is None else environ
     known = [knob.name for knob in KNOBS]
