@@ -227,13 +227,22 @@ def asarray_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
     return astype_rule(bound, cx, dtype) if other else None
 
 
+_MAX_DECIMALS = 22
+"""Up to this exponent a power of 10 is exact in float64. NumPy multiplies 10 with itself, so that
+its greater powers are rounded in another way than ``10.0 ** n``.
+"""
+
+
 def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """``np.round(a, decimals)``: scaled, rounded to nearest even, scaled back, as NumPy does it.
-    Ints are copied; None for negative decimals of ints, and for float16.
+    Ints are copied. None for negative decimals of ints, for float16, and for more decimals than
+    `_MAX_DECIMALS`.
     """
     places = integer_constant(bound.get("decimals"), 0)
     kind = ELEMENTS[dtype].kind
     if places is None or not bound.only("a", "decimals") or kind not in "fiu" or dtype == "f16":
+        return None
+    if abs(places) > _MAX_DECIMALS:
         return None
     if kind != "f":
         return ElementFormula(None, [bound["a"]]) if places >= 0 else None

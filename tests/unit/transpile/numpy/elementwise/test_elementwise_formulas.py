@@ -63,3 +63,18 @@ def test_zeros_and_nans_are_clipped_as_numpy_does(f: Any, dtype: type) -> None:
     assert same(compiled(x, low, high), f(x, low, high))
     assert compiled.stats.compiled
     assert not compiled.stats.replays
+
+
+@pytest.mark.parametrize("decimals", [22, -22, 23, 37, -37, 330, 400])
+def test_round_to_very_many_decimals(decimals: int, tmp_path: Path) -> None:
+    """NumPy multiplies 10 with itself; from 10 ** 23 on that is not the nearest float64, and beyond
+    10 ** 308 it is infinite.
+    """
+    rounded = f"np.round(x, {decimals}), np.round(x[1], {decimals})"
+    text = f"import numpy as np\ndef f(x):\n    return {rounded}\n"
+    plain: Any = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent")
+    x = np.array([1.5, -2.25, 1e30, 123.456, np.nan])
+    with np.errstate(all="ignore"):
+        assert same(compiled(x), plain(x))
+    assert "bug of transpile" not in str(compiled.report())
