@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ..analysis.alias_analysis import owners_may_alias
-from ..analysis.type_facts import UNKNOWN_ORDER, is_new_axis
+from ..analysis.type_facts import UNKNOWN_ORDER, Fact, is_new_axis
 from ..frontend.ast_walk import same_tree, subscript_items, tree_key
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context
@@ -36,7 +36,8 @@ from .array_views import (
 from .function_table import FUNCTIONS, named_function
 
 __all__ = [
-    "IndexedAxis", "index_axis_first", "gather_view", "stores_in_order", "is_gathered", "ufunc_at",
+    "IndexedAxis", "index_axis_first", "index_order_check", "gather_view", "stores_in_order",
+    "is_gathered", "ufunc_at",
 ]
 
 _MAX_CHECKED_INDICES = 4
@@ -204,27 +205,53 @@ def _slice_subscript(
 
 
 def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> bool:
-    """Whether a loop over the index arrays of `target`, in C order, stores what NumPy stores. It
-    matters where an index occurs twice, since the last value stays::
+    """Whether a loop over the index arrays of `target`, in C order, stores what NumPy stores; if
+    there is an `index_order_check`, where that is false at run time. The order matters where an
+    index occurs twice, since the last value stays::
 
         x[k] = y       # k = [3, 3]: x[3] is y[1], in the loop and in NumPy
 
-    `store_elements` asks. NumPy visits the elements of the index arrays in the order of their
-    memory. That is the order of the loop if
+    `array_assignment` asks before it makes loops of a store. NumPy visits the elements of several
+    operands in an order that suits their memory: the axes by their strides, and an axis backwards
+    if the strides of all operands along it are negative. That is the order of the loop if
 
-    - all index arrays are vectors, or
-    - there is one, with unit stride along an axis other than the first, so that it is in C order.
+    - there is one index array, a vector: NumPy takes it from the front;
+    - there are several, all vectors, of which one surely has a positive stride; or
+    - there is one of several axes that is contiguous in C order: `index_order_check`.
 
     If all values are equal (`same_value`), the order does not matter. And no index array may share
     memory with the target, as the stores would change the indices.
     """
-    items = subscript_items(target)
-    facts = [cx.fact(i) for i in items if not _keeps_axis(i, cx)]
-    arrays = [f.array for f in facts if f.array]
-    vectors = all(a.rank == 1 for a in arrays)
-    ordered = same_value or vectors or (len(arrays) == 1 and arrays[0].unit)
     owner = cx.fact(target.value).owner
-    return bool(ordered) and not any(owners_may_alias(owner, f.owner) for f in facts if f.array)
+    indices = _index_array_facts(target, cx)
+    if any(owners_may_alias(owner, f.owner) for f in indices):
+        return False
+    if same_value or [f.rank for f in indices] == [1]:
+        return True
+    if all(f.rank == 1 for f in indices):
+        return any(f.array is not None and f.array.unit == 0 for f in indices)
+    return index_order_check(target, cx) is not None
+
+
+def index_order_check(target: ast.Subscript, cx: Context) -> ast.expr | None:
+    """The condition that NumPy visits the elements of the index array ``K`` of ``X[K] = Y`` in
+    another order than C: it has several axes, and is not contiguous. None where that array is a
+    vector, where it is no whole array with a name, of which the layout is not known, or where there
+    are several index arrays.
+    """
+    arrays = [i for i in subscript_items(target) if not _keeps_axis(i, cx) and cx.fact(i).array]
+    match arrays:
+        case [ast.Name(id=name) as k] if (cx.fact(k).rank or 0) > 1:
+            fact = cx.fact(k)
+            is_whole = fact.owner == name and fact.order == "C"
+            return cx.expr("not K.flags.c_contiguous", K=k) if is_whole else None
+    return None
+
+
+def _index_array_facts(target: ast.Subscript, cx: Context) -> list[Fact]:
+    """The facts about the index arrays in the subscript of `target`."""
+    facts = [cx.fact(i) for i in subscript_items(target) if not _keeps_axis(i, cx)]
+    return [f for f in facts if f.array]
 
 
 _SCATTERING_UFUNCS = tuple(

@@ -45,7 +45,7 @@ from ..array_views import (
     scalar_view,
     view_of,
 )
-from ..gather_scatter import index_axis_first, is_gathered, stores_in_order
+from ..gather_scatter import index_axis_first, index_order_check, is_gathered, stores_in_order
 from ..numpy_errors import note_unsafe_store
 from .elementwise_ops import (
     ELEMENTWISE,
@@ -301,6 +301,10 @@ def store_elements(
 
     fortran_order = ty.rank > 1 and ty.unit == 0
     lines = loop_nest(_constant_lengths(stored, values), body, cx, fortran_order)
+    if is_gathered(target, cx) and value_fact.rank != 0:
+        assert isinstance(target, ast.Subscript)
+        if (check := index_order_check(target, cx)) is not None:
+            mismatches.append(check)
     overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
     return guarded([*overflows, *new_elements.checks, *mismatches], s, lines, cx)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import linecache
 import random
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,35 @@ def test_nothing_is_half_done(
                 assert seen(fused, places) == wanted, f"{text}\n{places}"
         compiled += fused.stats.compiled > 0
     assert compiled > 0.6 * count
+
+
+def to_elements(x, k, y):
+    x[k] = y
+
+
+def by_two_indices(x, k, y):
+    X = np.zeros((3, 3))
+    X[k, k] = y
+    x[:] = X[0] + X[1] + X[2]
+
+
+@pytest.mark.parametrize("shape", [(9,), (3, 4), (2, 3, 4)])
+def test_of_equal_indices_the_last_value_in_numpys_order_stays(shape: tuple[int, ...]) -> None:
+    """NumPy visits the elements in the order of memory: axes are exchanged, and an axis is taken
+    backwards if all its strides are negative.
+    """
+    rng = np.random.default_rng(0)
+    rank = len(shape)
+    layouts = [(order, back) for order in permutations(range(rank)) for back in (False, True)]
+
+    def in_memory(a: Any, order: tuple[int, ...], back: bool) -> Any:
+        b = a.transpose(order).copy().transpose(np.argsort(order))
+        return b[::-1].copy()[::-1] if back else b
+
+    for f in (to_elements, *([by_two_indices] if rank == 1 else [])):
+        fused = fuse(f, on_reject="silent")
+        for of_index, of_value in product(layouts, layouts):
+            k = in_memory(rng.integers(0, 3, shape), *of_index)
+            args = np.zeros(3), k, in_memory(rng.random(shape), *of_value)
+            assert_same(outcome(fused, args), outcome(f, args), f"{f.__name__} {args}")
+        assert fused.stats.compiled
