@@ -17,7 +17,8 @@ The last step of lowering, called by `lower_function.py`. `assemble_plan` decide
                        (`Plan.snapshot`)
   never                it has no operation that may raise a float condition (`Plan.sources`)
   errstate observable  a float condition may raise, call back, or warn each time, as the error state
-                       and the warning filters are at the call (`errors_observable`)
+                       and the warning filters are at the call (`errors_observable`); or it may be
+                       an underflow that is not ignored, and of which perhaps nobody warns
   small enough         it overwrites what it reads (`Plan.rewrites`, or two arguments are one
                        array), and writes arrays of at most `Plan.copied_up_to` bytes
   never                in all other calls

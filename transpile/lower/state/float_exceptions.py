@@ -1,14 +1,15 @@
 """Floating-point exceptions: where an operation raises, and which warnings NumPy would give.
 
-The processor accumulates exceptions in status flags, which the kernel returns. Lowering records
-for each operation what a raised flag means (`WarningState`):
+The processor accumulates exceptions in status flags, which the kernel returns; a *status* is one of
+the classes of np.errstate: "divide", "over", "under" or "invalid". Lowering records for each
+operation what a raised flag means (`WarningState`):
 
 - a source: NumPy warns, with a message that names the operation (`note_warning`, `with_warnings`);
 - silent: the operation may raise the flag, but nobody warns (`note_silent`, `note_speculative`).
 
-If a flag is raised and both kinds of operation may have raised it, only a replay tells whether
-there is a warning; `known_sources` computes that for the call plan. A recording kernel tests the
-exception of each operation instead, from its operands and result (`status_raised`).
+A flag that operations of both kinds may raise does not tell whether NumPy warns: a replay has to.
+`known_sources` marks such sources in the call plan. A recording kernel tells, too: it tests each
+operation by its operands and its result (`status_raised`).
 Functions of `math` raise Python exceptions; their conditions are in `in_domain`.
 """
 from __future__ import annotations
@@ -167,8 +168,10 @@ _NUMPY_TERM = {
 
 
 def check_warning(b: IRBuilder, cond: Expr, status: str) -> None:
-    """Emits a check that raises the floating-point `status` (a class of np.errstate) where `cond`
-    is false, since NumPy would warn there.
+    """Emits a check that adds `status` to what the kernel returns where `cond` is false: there
+    NumPy would warn of an operation that raises no flag of the processor. The kernel runs on.
+
+        x[i] // y[i]    (NumPy ints)    →    check(y[i] != 0, "divide"); then the division
     """
     cond = holds_on_path(b, cond)
     if cond != TRUE:
@@ -239,14 +242,16 @@ def with_warnings(
 
 
 def note_speculative(b: IRBuilder, first: int) -> None:
-    """Records that the sources from number `first` on are also computed where the program does not
-    compute them. A flag that they raise there belongs to no operation of the program.
+    """Records as silent, too, the sources from number `first` on: their operations are one of
+    several versions of an expression, of which the kernel computes all, and the program one. So
+    their flags alone prove no warning. `for_each_case` and `in_both_semantics` call it.
     """
     b.warnings.silent += [SilentException(s.status) for s in b.warnings.sources[first:]]
 
 
 def _record_raised(b: IRBuilder, raised: Expr) -> None:
-    """Emits code of a recording kernel that records where the latest source raises first.
+    """Emits, in a recording kernel, the code that notes when the latest source raises for the first
+    time; ``raised``: whether it raises now.
 
     Element 0 of the array counts the sources that have raised; element k + 1 is that count (from 1)
     when source k first raised, and 0 if it has not raised.
@@ -290,8 +295,11 @@ def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, 
     copied before the call, because only a replay may tell what NumPy warns of.
 
     A source is not ``certain`` if a silent operation may raise the same status. ``rewrites``: the
-    kernel overwrites arrays that it reads, so Python cannot replay without the copies; then the
-    guards of silent operations are added, after which those raise nothing.
+    kernel overwrites arrays that it reads, so Python cannot replay without the copies. Then a guard
+    is added for each silent operation whose operands are known at kernel entry: it raises nothing
+    where the guard holds. Not for "under", which no guard excludes (`status_raised`): NumPy ignores
+    it by default, and the call makes the copies where it is not ignored
+    (`float_errors.errors_or_underflow_observable`).
     """
     if b.warnings.raised_array is not None:
         return tuple(b.warnings.sources), False
@@ -301,7 +309,8 @@ def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, 
     if rewrites:
         guards = [_silence_guard(b, s) for s in silent]
         b.guards += (g for g in dict.fromkeys(guards) if g is not None and g.cond != TRUE)
-        uncertain = {s.status for s, g in zip(silent, guards, strict=True) if g is None}
+        unguarded = (s for s, g in zip(silent, guards, strict=True) if g is None)
+        uncertain = {s.status for s in unguarded} | (uncertain & {"under"})
     sources = (
         replace(s, certain=s.certain and s.status not in uncertain) for s in b.warnings.sources
     )

@@ -27,7 +27,8 @@ from ...call_plan import KernelInterface, StatusSource
 from ...frontend.suppress_warnings import FILTERS_ARE_CONTEXTUAL
 
 __all__ = [
-    "QUIET_STATE", "errstate", "judge_status", "judge_recorded", "errors_observable",
+    "QUIET_STATE", "errors_observable", "errors_or_underflow_observable", "errstate",
+    "judge_recorded", "judge_status",
     "recording_helps", "VerdictCache", "native_detects_changes",
 ]
 
@@ -75,7 +76,7 @@ except ImportError:
 @record(slots=True)
 class _QuietState:
     """The last error state and warning filters under which no float condition can raise in
-    mid-loop, and a warning shows once.
+    mid-loop, a warning shows once, and underflow is ignored.
 
     Under these a kernel may write before its flags are known. A comparison costs some 30 ns.
     """
@@ -100,14 +101,24 @@ QUIET_STATE = _QuietState()
 def errors_observable() -> bool:
     """Whether Python may show more of a float condition than one warning after the call: it may
     raise or call back in the middle of a loop (``np.errstate``), or each warning may show again
-    (the filters). If not, the present state becomes `QUIET_STATE`.
+    (the filters). If not, and underflow is ignored, the present state becomes `QUIET_STATE`.
     """
     error_state = errstate(), list(warnings.filters)
-    modes = set(np.geterr().values())
-    if modes <= {"ignore"} or (modes <= {"ignore", "warn"} and not _repeats_are_shown()):
-        QUIET_STATE.set(error_state)
+    modes: Mapping[str, str] = np.geterr()  # type: ignore[assignment]  # a TypedDict
+    modes_used = set(modes.values())
+    if modes_used <= {"ignore"} or (modes_used <= {"ignore", "warn"} and not _repeats_are_shown()):
+        if modes["under"] == "ignore":
+            QUIET_STATE.set(error_state)
         return False
     return True
+
+
+def errors_or_underflow_observable() -> bool:
+    """As `errors_observable`, for a kernel with a source of "under" that is not ``certain``: also
+    true where underflow is not ignored, as it is by default. No guard excludes the underflows of
+    which nobody warns (`float_exceptions.known_sources`), so that only a replay tells.
+    """
+    return errors_observable() or np.geterr()["under"] != "ignore"
 
 
 def native_detects_changes() -> bool:
@@ -158,7 +169,7 @@ class VerdictCache:
 
     def _note_silent(self, status: int) -> None:
         """Notes for C that `status` has no effect in this state, if it is a quiet one."""
-        if errors_observable():
+        if errors_or_underflow_observable():
             return
         if self.silent[1] != QUIET_STATE.number:
             self.silent[:] = 0, QUIET_STATE.number

@@ -53,7 +53,12 @@ from ...call_plan import (
 from ...host_nodes import host_names, host_operand, host_source
 from ...types.typeof import global_type, type_of
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
-from .float_errors import QUIET_STATE, errors_observable, errstate
+from .float_errors import (
+    QUIET_STATE,
+    errors_observable,
+    errors_or_underflow_observable,
+    errstate,
+)
 from .list_capacity import grow_capacity, new_capacity
 from .result_source import result_source
 from .snapshot import (
@@ -417,7 +422,9 @@ class _WrapperSource:
             "_tp_errstate": errstate,
         }
         current = "(_tp_errstate(), _tp_warnings.filters)"
-        observable = f"{self.add_helper('f', errors_observable)}()"
+        may_underflow = any(s.status == "under" and not s.certain for s in interface.sources)
+        is_observable = errors_or_underflow_observable if may_underflow else errors_observable
+        observable = f"{self.add_helper('f', is_observable)}()"
         condition = f"{current} != _tp_quiet_state.error_state and {observable}"
         may_overwrite_what_it_reads = interface.rewrites or interface.in_place
         if interface.copied_up_to and may_overwrite_what_it_reads:

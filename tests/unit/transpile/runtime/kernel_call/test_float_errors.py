@@ -522,6 +522,25 @@ def test_underflow_is_python_s_to_tell() -> None:
         assert {str(w.message) for w in caught} == {"underflow encountered in scalar divide"}
 
 
+def halved_in_place(x, a, b):
+    product = 0.0
+    for i in range(len(x)):
+        x[i] = x[i] * 0.5
+        product = product + a * b  # Python's floats, of which nobody warns
+    return product
+
+
+def test_underflow_of_python_s_floats_shows_no_warning() -> None:
+    fused = fuse(halved_in_place)
+    x = np.ones(100_000)  # more than is copied for other conditions
+    for function in (fused, fused, fused, halved_in_place):
+        with np.errstate(under="warn"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            assert function(x, 1e-200, 1e-200) == 0.0
+        assert caught == []
+    assert (x == 0.5**4).all()
+
+
 def hashed(x: np.ndarray) -> Any:
     h = np.uint32(1)
     for v in x:
