@@ -15,11 +15,14 @@ through tables (`STATEMENTS`, `EXPRESSIONS`, `CALLS`). The words that all module
 - ``ctx``, a `Lowering`: all that is known while one function is lowered; ``ctx.b``, an `IRBuilder`:
   the kernel under construction; ``b.env``: the `Value` of each Python name at this point.
 - `Num`: a scalar, as Loop IR with its type in Python: *strong* if it is NumPy's, *weak* if it is
-  Python's; *either*, if that depends on the path.
+  Python's; *either*, if that is known at run time only.
+- *by the path*, *depending on the data*: known at run time only, since branches or loops decide.
 - *require*: what must hold, else Python replays the call. It becomes a guard at kernel entry where
   that is possible, else a check (`guards_and_checks.require`).
 - *refuse*: the function, or this part of it, is not compiled, and the report says why.
 - *linear form*, *interval*: what is known of an int, by which checks are dropped (`value_ranges`).
+- *bind* an expression: assign it to a new variable of the kernel, so that it is computed once
+  (`IRBuilder.bind`); *bind* a Python name: give it a value in ``b.env``.
 - *live*: the names that are read after a statement; others need no phi.
 - ``x``, ``y``: the operands of an operation, as `Num`; ``a``, ``c``: the same as Loop IR, converted
   to one dtype (``b`` is the builder). ``node``: the place in the source, for messages and reports.

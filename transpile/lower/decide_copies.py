@@ -1,4 +1,4 @@
-"""Copies of arguments: whether a call copies the arrays that its kernel writes, and which sizes."""
+"""Copies of arguments: which calls copy the arrays that the kernel writes, by the final kernel."""
 from __future__ import annotations
 
 from loopir.analysis.arithmetic_intensity import copies_are_cheap

@@ -3,10 +3,9 @@
 The size of a call (`targets.abi.inline_cache.size_of_call`) adds the elements of arrays and lists
 and the magnitudes of ints. `transpile.runtime.call_selection` may let Python serve calls up to the
 size that `exact_size` gives; `with_small_calls` raises that size to `LARGEST_SMALL_CALL`
-for kernels whose calls convert lists, where it can. Only those arguments count on which the number
-of terms of a sum depends: a sum of the first n items of a list has at most n terms, so that n
-counts, and the length of the list does not; an int by which the items are multiplied does not
-count, either.
+for kernels whose calls convert lists, where it can. Only the arguments count that decide how many
+terms a sum has. A sum of the first n items of a list has at most n terms: n counts, the length of
+the list does not, nor does an int by which the items are multiplied.
 """
 from __future__ import annotations
 

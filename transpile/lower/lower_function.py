@@ -227,10 +227,10 @@ def lower(
 def _with_dynamic_list(
     tree: ast.FunctionDef, known: Discoveries, unknown: UnknownListLength
 ) -> tuple[ast.FunctionDef, Discoveries]:
-    """`known` with the list of `unknown`, whose length no loop bounds, as a dynamic list. If it is
-    filled under one name and renamed afterwards, it has the new name throughout in the tree that is
-    returned. Raises `unknown` where that does not help: it is a dynamic list already, or, by
-    `find_dynamic_lists`, cannot be one.
+    """`tree`, and `known` with the list of `unknown`, whose length no loop bounds, as a dynamic
+    list. If the list is filled under one name and copied to another, it has that name throughout in
+    the tree (`rename_list`). Raises `unknown` where the list is dynamic already, or cannot be, by
+    `find_dynamic_lists`.
     """
     name = final_list_name(tree, unknown.name)
     unbounded = known.unbounded_lists | {name}
@@ -272,6 +272,7 @@ def _member_names(tree: ast.FunctionDef, types: Mapping[str, ArgType]) -> set[st
 
 
 def _member_targets(node: ast.AST, types: Mapping[str, ArgType]) -> Iterator[str]:
+    """The name that the statement `node` binds to a member of an argument, if it does."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             array, path = field_path(value) or ("", ())
@@ -351,10 +352,9 @@ def _complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
 
 
 def _bind_params_by_type(ctx: Lowering) -> None:
-    """Makes parameters of the arguments that the function reads, but whose value nothing has read.
-
-    Their types have decided something at compile time. As parameters they are checked to have the
-    same types at each call.
+    """Makes parameters of the arguments that the function names, but that no lowered code has read,
+    as in a branch that is never taken. Their types have decided something at compile time; as
+    parameters they are checked to have the same types at each call.
     """
     bindings = ctx.b.bindings.values()
     bound = {b.of.name if isinstance(b, ComplexPart) else b.name for b in bindings}
@@ -414,9 +414,10 @@ def _lower_ending_for_each_array(
     ctx: Lowering, ending: Sequence[ast.stmt], ambiguous: UnionValue
 ) -> ResultSpec:
     """Lowers the statements `ending`, which read `ambiguous`, one of several arrays: once where a
-    condition on which the array depends holds, and once where it does not.
+    condition on which the array depends holds, and once where it does not. A bool slot tells the
+    wrapper which of the two results counts.
 
-    A side on which a name has no value is replayed.
+    Where a name has no value on one of the sides, a call that takes it is replayed.
     """
     b, cond = ctx.b, deciding_condition(ambiguous.cases)
     flag, outer = result_slot(ctx, "bool", Num(cond)), dict(b.env)

@@ -59,7 +59,7 @@ from .state.symbol_values import (
 from .state.value_ranges import integer_num
 
 __all__ = [
-    "keep_captured_names", "lower_branch", "lower_branches", "lower_if",
+    "keep_new_params", "lower_branch", "lower_branches", "lower_if",
     "merge_arrays", "merge_name", "note_growth",
 ]
 
@@ -311,8 +311,9 @@ def _merged_flag(
 def _merged_case_value(
     b: IRBuilder, name: str, kind: CaseType, then: UnionCase, other: UnionCase, yields: list[Yield]
 ) -> Num | ArrayRef | Absent:
-    """The value of `name` after both branches where it is of the type `kind`: the cases `then` and
-    `other` after each branch, merged. A constant that only one branch gives needs no phi.
+    """The value of `name` after both branches where it is of the type `kind`, from its cases of
+    that type, `then` and `other`, after each branch: a phi for a number. A constant of one branch
+    needs none, if the name never has this type after the other branch.
     """
     x, y = then.value, other.value
     if not (isinstance(x, Num) and isinstance(y, Num)):
@@ -385,7 +386,7 @@ def lower_branches(
         )
     if _emit_as_extrema(ctx, raw, then, other, yields):
         return
-    keep_captured_names(ctx, then_env, other_env)
+    keep_new_params(ctx, then_env, other_env)
     if then or other or yields:
         b.block.append(If(cond, tuple(then), tuple(other), tuple(yields), span=span_of(stmt)))
     for y in yields:
@@ -395,8 +396,8 @@ def lower_branches(
 def _branch_raises(
     ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
 ) -> bool:
-    """Whether `block` certainly raises where `cond` holds, since it reads a name that is then None
-    or unbound. Found by lowering it in a trial, if `cond` makes some name so.
+    """Whether `block` certainly raises where `cond` holds, since it uses a name that is then None
+    or unbound: lowering it, in a trial, raises NoValue. It is only tried if there is such a name.
     """
     b = ctx.b
     narrowed = narrowed_unions(b.env, cond)
@@ -413,17 +414,19 @@ def _branch_raises(
 def _bind_params_before(
     ctx: Lowering, names: frozenset[str], live: frozenset[str], stmt: ast.stmt
 ) -> None:
-    """Makes parameters of the scalar and array arguments among `names`, which a branch assigns and
-    which are live after it. So the argument's value is there to merge with.
+    """Makes parameters of the scalar and array arguments among `names`, which a branch assigns, if
+    they are live after it: on the other path they keep the argument's value, which `merge_name`
+    needs.
     """
     for name in sorted(names & live & ctx.arguments.keys() - ctx.b.env.keys()):
         if isinstance(ctx.arguments[name], (ScalarType, ArrayType)):
             lower_name(ctx, name, stmt)
 
 
-def keep_captured_names(ctx: Lowering, *envs: Mapping[str, Value]) -> None:
-    """Binds the kernel parameters that were first read in a branch, whose values after it are
-    `envs`, outside of the branch, too.
+def keep_new_params(ctx: Lowering, *envs: Mapping[str, Value]) -> None:
+    """Binds in ``env``, which is again as before the branches, the arguments and captured objects
+    that a branch was the first to read: they are parameters of the kernel from then on. `envs`: the
+    values of names after each branch.
     """
     for name in ctx.b.params:
         for env in envs:
@@ -489,8 +492,8 @@ def _emit_as_extrema(
 
 
 def _replace_type_flag(ctx: Lowering, flag: str, replacement: Expr) -> bool:
-    """If the variable `flag` tells whether some name is a Python scalar, `replacement` does so from
-    now on, and the result is True.
+    """If the variable `flag` is the type flag of a name's value, puts the bool `replacement` in its
+    place, and returns True. So the flag needs no variable.
     """
     env = ctx.b.env
     for name, n in env.items():
@@ -503,8 +506,9 @@ def _replace_type_flag(ctx: Lowering, flag: str, replacement: Expr) -> bool:
 def note_growth(
     ctx: Lowering, y: Yield, then_env: dict[str, Value], other_env: dict[str, Value]
 ) -> None:
-    """Records how far the value of the phi `y` is from some value before the branches, if `y` is an
-    int64 and both branches only add bounded values to it: ``if c: k = k + 1`` moves k by 0 or 1.
+    """Records in `RangeState.deltas` how far the phi `y`, an int64, is from some value before the
+    branches, if both branches only add bounded values to that: after ``if c: k = k + 1`` it is 0 or
+    1. `loop_carried.growth_from` then knows what an iteration adds to ``k`` at most.
     """
     b = ctx.b
     var = Var(y.name, y.then.dtype)

@@ -42,7 +42,7 @@ from ..types.value_types import (
 )
 from .arrays.element_access import lower_subscript
 from .arrays.memory_layout import lower_flag, lower_strides
-from .arrays.record_arrays import as_array_or_field, as_record_array
+from .arrays.record_arrays import array_with_shape_of, as_record_array
 from .complex.complex_arithmetic import complex_literal
 from .complex.complex_calls import real_or_imaginary_part
 from .lists.list_arguments import take_list_items
@@ -234,8 +234,8 @@ def lower_subscript_expression(ctx: Lowering, node: ast.Subscript) -> Any:
 
 
 def _bound_cases(ctx: Lowering, union: UnionValue, name: str, node: ast.AST) -> Any:
-    """The value of `name`, bound to `union`, without the case that it is unbound: that is required
-    not to hold. A single remaining case is returned as its value.
+    """The value of `name`, bound to `union`, without the case that it is unbound, which is required
+    not to hold: Python raises there. A single remaining case is returned as its value.
 
     Raises NoValue where the name is certainly unbound.
     """
@@ -304,11 +304,11 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     name = node.value.id if isinstance(node.value, ast.Name) else ""
     if isinstance(ctx.b.env.get(name), ListRef):  # though its items are in an array
         refuse_missing_attribute(list, "a list", node)
-    array = as_array_or_field(ctx, node.value)
+    array = array_with_shape_of(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)
     if isinstance(node.value, ast.Attribute) and node.value.attr == "flags":
-        owner = as_array_or_field(ctx, node.value.value)
+        owner = array_with_shape_of(ctx, node.value.value)
         if owner is not None and not owner.kinds:
             return lower_flag(ctx, owner, node.attr, node)
     value = resolve_guarded(ctx, node)
@@ -330,7 +330,7 @@ checks. The size of an array in memory cannot overflow.
 
 
 def _refuse_array_attribute(node: ast.Attribute) -> NoReturn:
-    """Refuses an attribute of an array that is not compiled, or that there is not."""
+    """Refuses an attribute of an array that is not compiled, or that arrays do not have."""
     if hasattr(np.ndarray, node.attr):
         message = f"the attribute `{source_text(node)}` of an array is not compiled here"
         refuse("LOWER_UNSUPPORTED", message, node)

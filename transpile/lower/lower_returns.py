@@ -339,8 +339,9 @@ def _array_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
 
 
 def _refuse_returned_twice(ctx: Lowering, node: ast.expr) -> None:
-    """Raises Refused if the returned `node` contains a list, a view or a truncated array twice. The
-    wrapper would make two objects of it, where Python returns the same one twice.
+    """Raises Refused if the returned `node`, a display of what is returned, contains a list, a view
+    or a truncated array twice, as ``return v, v``. The wrapper would make two objects of it, where
+    Python returns the same one twice.
     """
     returned: list[object] = []
     for e in display_leaves(node):
@@ -377,8 +378,8 @@ def _list_in_result(ctx: Lowering, e: ast.expr) -> ListRef | FinishedList | None
 
 
 def _view_result(ctx: Lowering, array: ArrayRef, node: ast.expr) -> ResultSpec:
-    """The specification of a returned view. Starts, lengths and fixed subscripts that the call only
-    knows are stored in slots.
+    """The specification of a returned view. Those of its starts, lengths and fixed subscripts that
+    are no constants are stored in slots.
 
     Raises Refused for a view of a record field or of a part of a complex array, for an array of
     list items, for a view without axes, and for a step that only the call knows.

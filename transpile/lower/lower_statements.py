@@ -267,8 +267,8 @@ def _lower_delete_statement(ctx: Lowering, stmt: ast.Delete, live: frozenset[str
 def _lower_loop_statement(
     ctx: Lowering, stmt: ast.For | ast.While, live: frozenset[str]
 ) -> None:
-    """A loop. The lists that it appends to are open while it is lowered; their lengths are recorded
-    after it.
+    """A loop. While it is lowered, the lists that it appends to are *open*: their items cannot be
+    read (`ListState.open`). After it the intervals of their lengths are recorded.
     """
     appended_lists = appended_names([stmt])
     ctx.lists.open |= appended_lists
@@ -352,13 +352,14 @@ def _lower_replay_guard(ctx: Lowering, stmt: ReplayIf, live: frozenset[str]) -> 
 def _lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> None:
     """``name = value``. The first case that applies decides how the name is bound:
 
-    - a field of a record array, or a member of an argument: a parameter;
-    - ``[]``: a list under construction; another name of such a list: the same list;
-    - a call that allocates, reshapes or makes an array or sequence of a list;
-    - a list of fixed length: an array;
-    - a name that may be one of several arrays: the same union;
-    - a record, an array or a view: a reference to it;
-    - else a scalar.
+    - to a kernel parameter: ``r["x"]``, ``p.part``, fields and members of arguments;
+    - to a list under construction: ``[]``, or the name of one;
+    - to a new array, or a finished list: ``np.zeros(n)``, ``x.reshape(m)``, ``np.array(v)``, and so
+      on (`_bind_array_call`);
+    - to an array: a list of fixed length, ``[a, b]`` or ``[0] * n``;
+    - to the same union: a name that may be one of several arrays;
+    - to a reference, without a copy: an array, a view, a record;
+    - else to a scalar.
     """
     b = ctx.b
     if bind_record_field(ctx, name, value) or bind_object_member(ctx, name, value):

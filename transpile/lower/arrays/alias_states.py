@@ -146,8 +146,8 @@ def _joint_states(
 
 def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[UnionCase, ...]:
     """`cases` with arrays in a canonical form, without facts about the lengths that hold on one
-    path only, so that equal arrays compare equal. Empty if one is a view, a list, or has a shape
-    that is not known at kernel entry: it may be another one in the next iteration.
+    path only, so that equal arrays compare equal. Empty, since the array may be another one in the
+    next iteration, if one is a view, a list, or has a shape that is not known at kernel entry.
     """
     canonical: list[UnionCase] = []
     for c in cases:
@@ -166,8 +166,8 @@ def _loop_invariant_cases(b: IRBuilder, cases: Iterable[UnionCase]) -> tuple[Uni
 
 
 def arrays_made_in_loop(b: IRBuilder, names: Iterable[str]) -> dict[str, ArrayRef]:
-    """Those of `names`, which are unbound before a loop, that are bound to one known array at the
-    end of an iteration; with that array.
+    """The `names` that are bound to one known array at the end of an iteration, with that array.
+    All `names` are unbound before the loop.
     """
     cases = {n: _loop_invariant_cases(b, _array_cases(b.env.get(n)) or ()) for n in names}
     single = {n: of_name[0].value for n, of_name in cases.items() if len(of_name) == 1}
@@ -225,9 +225,9 @@ class NewAliasStates(Exception):
         self._params, self._bindings = dict(b.params), dict(b.bindings)
 
     def keep(self, b: IRBuilder) -> bool:
-        """Adds the parameters for the arrays of the new states to `b`, after the trial has dropped
-        them. False, and `b` unchanged, if one was allocated by something that is no allocating
-        call.
+        """Adds the parameters for the arrays of the new states to `b` again, after the trial has
+        dropped them, and returns True. False, and `b` is unchanged, if one of them was allocated,
+        but by no allocating call of the source, such as the buffer of a list.
         """
         arrays = {v.name for s in self.states or () for v in s if isinstance(v, ArrayRef)}
         new = arrays - b.params.keys()
@@ -335,8 +335,9 @@ def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
 
 
 def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
-    """The end of the run of statements of `block` from `k` on that read a name that may be one of
-    several arrays, or a name that the run has bound: those are lowered together for each array.
+    """The end of the run of statements that are lowered together for each array: those of `block`
+    from number `k` on, as long as each reads a name that may be one of several arrays, or a name
+    that the run has bound.
     """
     bound: set[str] = set()
     for s in block[k:]:

@@ -137,9 +137,9 @@ def _shape_of_allocation(
 def _shape_within_capacity(
     ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
-    """`shape` with each length whose capacity is speculative clamped to the array's capacity, after
-    a check. Outside of loops and branches, int variables with the same value become the clamped
-    length, too.
+    """`shape` with some lengths clamped to the array's capacity, after a check: those whose
+    capacity is speculative (`is_speculative`). Outside of loops and branches, int variables with
+    the same value become the clamped length, too.
     """
     b, clamped_shape = ctx.b, list(shape)
     for axis, n in enumerate(shape):

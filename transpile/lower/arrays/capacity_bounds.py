@@ -33,14 +33,16 @@ __all__ = [
 ]
 
 ARRAY_MAXIMUM = "greatest"
-"""The operation that is the greatest element of an array argument, before the kernel starts."""
+"""The operation for the greatest element of an array argument, before the kernel starts. It and the
+two below occur in capacities only, which become host expressions (`host_expressions._host`).
+"""
 
 ARRAY_MINIMUM = "least"
-"""The operation that is the least element of an array argument, before the kernel starts."""
+"""The operation for the least element of an array argument, before the kernel starts."""
 
 UNKNOWN_CAPACITY = Call("room", (), "i64")
-"""A capacity that is tried, since no bound is known; after a call where it was too small, more
-(`runtime.kernel_call.list_capacity.grow_capacity`).
+"""A capacity that is tried, since no bound is known. Where it was too small, the call is repeated
+with more (`runtime.kernel_call.list_capacity.grow_capacity`).
 """
 
 

@@ -275,7 +275,9 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
 def _target_subscripts(
     ctx: Lowering, array: ArrayRef, parts: list[ast.expr], target: ast.Subscript
 ) -> tuple[Expr | None, list[Num]]:
-    """As `_in_bounds_subscripts`, of the subscripts `parts`; the condition comes first."""
+    """The condition under which the subscripts `parts` are in bounds (None: always), and these,
+    lowered and made safe.
+    """
     subscripts = lower_subscripts(ctx, parts, array, target)
     at, in_bounds = _in_bounds_subscripts(ctx, array, subscripts, target)
     return in_bounds, at

@@ -27,7 +27,8 @@ _INT, _BOOL = ScalarType("i64", weak=True), ScalarType("bool", weak=True)
 
 
 def lower_strides(ctx: Lowering, array: ArrayRef, node: ast.expr) -> tuple[Num, ...]:
-    """The strides of `array` in bytes, for each axis. Raises Refused for an array of the function.
+    """The strides of `array` in bytes, for each axis. Raises Refused for an array that the function
+    makes.
     """
     strides = HostAttribute(_array_from_outside(ctx, array, node), "strides")
     params = (
@@ -38,8 +39,8 @@ def lower_strides(ctx: Lowering, array: ArrayRef, node: ast.expr) -> tuple[Num, 
 
 
 def lower_flag(ctx: Lowering, array: ArrayRef, name: str, node: ast.expr) -> Num:
-    """``array.flags.NAME``, a bool. Raises Refused for an array of the function, and for a flag
-    that there is not.
+    """``array.flags.NAME``, a bool. Raises Refused for an array that the function makes, and for a
+    name that is not in `FLAGS`.
     """
     if name not in FLAGS:
         refuse("LOWER_UNSUPPORTED", f"the flag `{source_text(node)}` is not compiled", node)
@@ -48,8 +49,9 @@ def lower_flag(ctx: Lowering, array: ArrayRef, name: str, node: ast.expr) -> Num
 
 
 def _array_from_outside(ctx: Lowering, array: ArrayRef, node: ast.expr) -> HostExpr:
-    """What reads `array`, a whole argument, global or attribute of an argument. Raises Refused for
-    arrays of the function, and for views.
+    """The host expression of `array`, a whole argument, global or attribute of an argument; it is
+    noted in `MemberParams.layouts`. Raises Refused for arrays that the function makes, and for
+    views.
     """
     binding = ctx.b.bindings.get(array.name)
     match binding:
@@ -66,7 +68,9 @@ def _array_from_outside(ctx: Lowering, array: ArrayRef, node: ast.expr) -> HostE
 
 
 def _layout_param(ctx: Lowering, read: HostExpr, hint: str, ty: ScalarType) -> Var:
-    """The parameter of the kernel that the caller reads by `read`."""
+    """The parameter of the kernel for the host expression `read`: a new one, or the one that there
+    is for it.
+    """
     b = ctx.b
     members = (m for m in b.bindings.values() if isinstance(m, ObjectMember))
     name = next((m.name for m in members if m.read == read), None)

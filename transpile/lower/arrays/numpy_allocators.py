@@ -137,7 +137,7 @@ def filled_array_type(
     ctx: Lowering, function: Any, node: ast.Call
 ) -> tuple[ArrayType, tuple[Num, ...]]:
     """The type of the array that a function of `FILLED_ALLOCATORS` makes, found by probing it on
-    samples of the arguments' types; and those arguments that are numbers and no constants.
+    samples of the arguments' types; and the arguments that are numbers, other than constants.
 
     Raises Refused where the probe gives no array.
     """
@@ -180,8 +180,8 @@ def dtype_argument(
 
 
 def dtype_name(argument: object | None, node: ast.AST) -> str:
-    """The name, such as "f64", of what `argument` is as a dtype of NumPy. Raises Refused
-    (LOWER_TYPE) where it is none that can be compiled.
+    """The name, such as "f64", of the dtype that NumPy makes of `argument`. Raises Refused
+    (LOWER_TYPE) for None, and where that is no dtype that is compiled.
     """
     try:
         dtype = np.dtype(argument) if argument is not None else None  # type: ignore[call-overload]

@@ -37,7 +37,7 @@ from .alias_states import array_of_common_shape
 from .strided_views import lower_view
 
 __all__ = [
-    "as_array_or_field", "as_record_array", "bind_object_member", "bind_record_field",
+    "array_with_shape_of", "as_record_array", "bind_object_member", "bind_record_field",
     "lower_field",
 ]
 
@@ -112,17 +112,19 @@ def _is_record_array_name(ctx: Lowering, node: ast.Name) -> bool:
 
 
 def _record_subscript(ctx: Lowering, ref: RecordArrayRef, node: ast.Subscript) -> RecordArrayRef:
-    """``ref[…]``: a view of the records, or one record."""
+    """``ref[…]``: a view of the records, or one record, valid where both its own subscripts and
+    those of `ref` are in bounds.
+    """
     view, in_bounds = lower_view(ctx, _record_array_shape(ctx, ref, node), node)
     if in_bounds is not None and ref.in_bounds is not None:
         in_bounds = bool_op("and", ref.in_bounds, in_bounds)
     return replace(ref, view=view, in_bounds=in_bounds or ref.in_bounds)
 
 
-def as_array_or_field(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
-    """An array with the lengths of `node`, of which only the lengths may be read; None for a node
-    that is no array. It is the array itself, one of several arrays of the same lengths, or a field
-    of a record array.
+def array_with_shape_of(ctx: Lowering, node: ast.expr) -> ArrayRef | None:
+    """An array with the shape of the array `node`, for ``len(node)`` and attributes, not for its
+    elements; None if `node` is no array. It is the array itself; for a name that may be one of
+    several arrays of the same shape, one of these; for an array of records, a field of it.
     """
     if isinstance(node, ast.Name):
         common = array_of_common_shape(ctx.b.env.get(node.id))

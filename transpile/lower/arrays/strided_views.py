@@ -341,11 +341,15 @@ def lower_view(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> tuple[Arr
 
 
 def lower_row(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> ArrayRef:
-    """As `lower_view`, for a view whose elements are accessed without a further condition.
+    """The view of `lower_view` alone, without its condition, so that its elements can be accessed
+    like those of any array.
 
-    An index that is out of bounds is clamped to 0, and its check, which `lower_view` has added,
-    makes the call replay. A guard ensures that the axis is not empty. Raises Refused where the
-    length of such an axis is only known inside the kernel.
+        r = m[j]    (j not proved in bounds)    →    guard(len(m) >= 1); check(inside);
+                                                     r: the row select(inside, j, 0) of m
+
+    Where an index is out of bounds, the check that `lower_view` has added makes the call replay;
+    until then the kernel reads row 0. The guard ensures that there is one. Raises Refused where the
+    length of the axis is only known inside the kernel, so that no guard can.
     """
     view, in_bounds = lower_view(ctx, array, node)
     lengths = (

@@ -99,8 +99,8 @@ def in_bounds_subscript(
 
 
 def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
-    """Raises Refused for a subscript that is a bool or a float. One that is a Python int on some
-    paths, and a NumPy bool or float on others, is required to be the int.
+    """Raises Refused for a subscript that is a bool or a float. A subscript that is a Python int on
+    some paths, and a NumPy bool or float on others, is required to be the int (a replay, if not).
     """
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
         require(b, n.weak_now, "GUARD_RAISES", node)

@@ -6,12 +6,13 @@ operand it works in three steps:
 1. the result type, by probing the operator on samples of the operand types (`_result_type`);
 2. the formula, over real and imaginary parts: Python and NumPy have different ones for quotients
    and powers, and NumPy's array loops another one for products (`complex_formulas.py`);
-3. the conditions under which Python raises become checks, and those of which NumPy warns sources
-   of warnings.
+3. a check for each condition under which Python raises, and a source of warnings for each of which
+   NumPy warns.
 
-A complex operand may also be a real number, depending on the data: then its imaginary part has the
-Python type int (`ComplexPair.mixed`), as in ``z = 0; for …: z = z + 1j``. And it may be Python's or
-NumPy's, like any scalar. An operator is refused where such operands would need another formula.
+An operand may be complex on some paths and real on others, as in ``z = 0; for …: z = z + 1j``: then
+its imaginary part is a Python int where it is real (`ComplexPair.mixed`). And it may be Python's on
+some paths and NumPy's on others, like any scalar. An operator is refused where its formula would
+depend on the path.
 """
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
 from .complex_formulas import (
     COMPLEX_OPS,
-    ComplexParts,
+    ComplexExpr,
     ComplexSteps,
     complex_power,
     is_nonzero,
@@ -74,7 +75,7 @@ def _may_be_real(n: _Number) -> bool:
 
 
 def _as_python_complex(n: _Number) -> _Number:
-    """`n` with Python's complex type in place of its two Python types, if it may be real."""
+    """`n` itself; if it may be real where it is Python's, a number that is complex there."""
     if isinstance(n, ComplexPair) and n.mixed and n.strong:
         re, im = (Num(p.ir, p.strong, "f64", p.is_weak) for p in (n.re, n.im))
         return ComplexPair(re, im)
@@ -103,9 +104,9 @@ def _small_exponent(n: _Number) -> int:
 
 
 def _uses_ufunc(x: _Number, y: _Number, ty: ScalarType) -> bool:
-    """Whether the operator of NumPy's scalars calls the ufunc, which it does where neither
-    operand's type can be cast to the other one. The ufunc warns under another name, and may fuse
-    multiply-adds. ``ty``: the result type.
+    """Whether the operator of NumPy's scalars leaves the operation to the ufunc: where neither
+    operand's type can be cast to that of the other, as of complex64 and float64. The ufunc warns
+    under another name, and may fuse multiply-adds. ``ty``: the result type.
     """
     if ty.weak:
         return False
@@ -117,7 +118,8 @@ def _uses_ufunc(x: _Number, y: _Number, ty: ScalarType) -> bool:
 
 def _product_depends_on_type(x: _Number, y: _Number) -> bool:
     """Whether one operand is a NumPy real number, and the other a complex number that is Python's
-    or NumPy's, depending on the data. Only if it is Python's is the product computed by the ufunc.
+    or NumPy's, depending on the data, and not always 0 or 1 where it is Python's. The ufunc, with
+    another formula, computes the product only where that operand is Python's.
     """
     for n, other in ((x, y), (y, x)):
         if isinstance(n, ComplexPair) and n.strong and n.weak and not n.simple:
@@ -130,11 +132,12 @@ def _component_numbers(*numbers: _Number) -> list[Num]:
     return [p for n in numbers for p in ((n.re, n.im) if isinstance(n, ComplexPair) else (n,))]
 
 
-def _python_if_either(
+def _is_python_for_mixed_pair(
     function: Callable[..., Any], x: _Number, y: _Number
 ) -> bool:
-    """Whether each operand may be Python's or NumPy's, depending on the data, and the type of the
-    result is Python's or undefined although one operand is Python's and the other NumPy's.
+    """Whether both operands may be Python's or NumPy's, depending on the data, and the result for
+    one of each is Python's, or has no known type. `_result_type` refuses such operands: the flag
+    of its result is true only where both are Python's.
     """
     if not all(any(n.either for n in _component_numbers(operand)) for operand in (x, y)):
         return False
@@ -273,7 +276,7 @@ def _result_type(
         if strong and weak and weak.weak and (strong.dtype == weak.dtype or simple):
             ty = ScalarType(strong.dtype, weak=True)
             either_parts = [n for n in _component_numbers(x, y) if n.either]
-            if _python_if_either(function, *operands):
+            if _is_python_for_mixed_pair(function, *operands):
                 refuse("LOWER_JOIN", "the result is Python's or NumPy's, by the data", node)
     if ty is None or ty.dtype not in PARTS:
         kinds = ", ".join(str(n.strong or n.weak) for n in (x, y))
@@ -293,20 +296,20 @@ def _require_old_complex_rules(
 
 def as_complex_parts(
     ctx: Lowering, n: _Number, ty: ScalarType, node: ast.AST
-) -> ComplexParts:
+) -> ComplexExpr:
     """The parts of `n`, converted to the complex type `ty`, and bound to names."""
     dtype = PARTS[ty.dtype]
     if isinstance(n, Num):
-        return ComplexParts(
+        return ComplexExpr(
             ctx.b.bind(convert_operand(ctx.b, n, dtype, node)), Const(0.0, dtype)
         )
-    return ComplexParts(
+    return ComplexExpr(
         *(ctx.b.bind(convert_operand(ctx.b, p, dtype, node)) for p in (n.re, n.im))
     )
 
 
 def with_complex_type(
-    parts: ComplexParts,
+    parts: ComplexExpr,
     ty: ScalarType,
     either_parts: Sequence[Num],
     name: str,
@@ -316,8 +319,8 @@ def with_complex_type(
     """`parts` with the type `ty` and `either_parts` that `_result_type` gave for the operation
     `name` on `operands`.
 
-    If both of two operands may be real, the result may be real, too. That is compiled only for sums
-    and products, and only if the real numbers would have the same type; else Refused is raised.
+    If both operands may be real, depending on the data, so may the result. Raises Refused then,
+    unless the operation is a sum or a product, and both would be real numbers of the same type.
     """
     dtype, weak = PARTS[ty.dtype], "f64" if ty.weak else None
     strong = dtype if not ty.weak or either_parts else None
@@ -376,7 +379,7 @@ def _complex_power_operation(
     certain = not (is_either or is_reassociated_fold(ctx, x))
     steps.note_warnings("mul", ufunc or "scalar power", node, certain=certain)
     is_zero = ctx.b.bind(bool_op("not", is_nonzero(base)), "null")
-    power = ComplexParts(*(select_parts(is_zero, zero, e) for e in power))
+    power = ComplexExpr(*(select_parts(is_zero, zero, e) for e in power))
     return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
 
 
@@ -399,7 +402,7 @@ def _python_power(ctx: Lowering, x: _Number, y: _Number, node: ast.AST) -> Compl
         python_complex_power(base, int(value), steps) if is_whole
         else python_real_power(base, value, steps)
     )
-    power = ComplexParts(*map(ctx.b.bind, power))
+    power = ComplexExpr(*map(ctx.b.bind, power))
     for name in ("mul", "div") if is_whole else ("pow", "hypot"):
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     # Python raises for an infinite result, and for 1 divided by a power that underflows to 0, which
@@ -436,7 +439,7 @@ def conjugate_complex(ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.A
     re, im = as_complex_parts(ctx, x, ty, node)
     if x.mixed:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
-    conjugate = ComplexParts(re, Call("neg", (im,), im.dtype))
+    conjugate = ComplexExpr(re, Call("neg", (im,), im.dtype))
     return with_complex_type(conjugate, ty, [], "conj", (x, x), node)
 
 
@@ -504,7 +507,7 @@ def compare_complex(
 
 def complex_truth(x: ComplexPair) -> Expr:
     """``bool(x)``: whether a part is not 0."""
-    return is_nonzero(ComplexParts(x.re.ir, x.im.ir))
+    return is_nonzero(ComplexExpr(x.re.ir, x.im.ir))
 
 
 def select_complex(

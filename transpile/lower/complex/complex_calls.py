@@ -52,6 +52,7 @@ COMPLEX_CONSTRUCTORS: tuple[Any, ...] = (complex, np.complex64, np.complex128)
 """Callees that convert numbers to complex ones."""
 _PART = {np.real: "real", np.imag: "imag"}
 _ORDERING = (np.maximum, np.minimum, np.fmax, np.fmin, np.clip)
+"""NumPy's functions that compare complex numbers by their real, then by their imaginary parts."""
 
 _LIBRARY_FUNCTIONS = {
     getattr(module, name) for module in (np, cmath) for name in (
@@ -60,6 +61,9 @@ _LIBRARY_FUNCTIONS = {
         "asin", "acos", "atan", "asinh", "acosh", "atanh", "power", "phase", "polar",
     ) if hasattr(module, name)
 }
+"""Functions of which a refusal says that NumPy or `cmath` has an algorithm of its own for complex
+numbers. Those of them that are compiled do not get there.
+"""
 _TESTS: dict[Any, str] = {np.isnan: "or", np.isinf: "or", np.isfinite: "and"}
 """Tests of both parts, with the operator that joins them."""
 

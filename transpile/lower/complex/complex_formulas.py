@@ -31,14 +31,14 @@ from ..state.ir_builder import IRBuilder
 from ..state.path_conditions import apply_op
 
 __all__ = [
-    "COMPLEX_FUNCTIONS", "COMPLEX_OPS", "ComplexParts", "ComplexSteps", "complex_function",
+    "COMPLEX_FUNCTIONS", "COMPLEX_OPS", "ComplexExpr", "ComplexSteps", "complex_function",
     "complex_power", "is_nonzero", "numpy_complex_power", "python_complex_power",
     "python_real_power", "reciprocal", "select_parts",
 ]
 
 
-class ComplexParts(NamedTuple):
-    """The real and the imaginary part of a complex number."""
+class ComplexExpr(NamedTuple):
+    """A complex number as Loop IR: its real and its imaginary part."""
 
     re: Expr
     im: Expr
@@ -71,7 +71,9 @@ class ComplexSteps:
         return value
 
     def signaling_compare(self, e: Expr) -> None:
-        """Records that the library compares `e` in a way that raises "invalid" for a NaN."""
+        """Records that the library compares `e` by an instruction that raises "invalid" for a NaN.
+        The kernel's own comparison does not, so a check reports it.
+        """
         if not isinstance(e, Const):
             is_nan = Call("isnan", (e,), "bool")
             check_warning(self.b, bool_op("not", is_nan), "invalid")
@@ -104,34 +106,34 @@ class ComplexSteps:
 # computes it, rather than NumPy.
 
 
-def _add(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
-    return ComplexParts(do("add", a.re, c.re), do("add", a.im, c.im))
+def _add(a: ComplexExpr, c: ComplexExpr, do: ComplexSteps, *, python: bool) -> ComplexExpr:
+    return ComplexExpr(do("add", a.re, c.re), do("add", a.im, c.im))
 
 
-def _sub(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
-    return ComplexParts(do("sub", a.re, c.re), do("sub", a.im, c.im))
+def _sub(a: ComplexExpr, c: ComplexExpr, do: ComplexSteps, *, python: bool) -> ComplexExpr:
+    return ComplexExpr(do("sub", a.re, c.re), do("sub", a.im, c.im))
 
 
-def _mul(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
+def _mul(a: ComplexExpr, c: ComplexExpr, do: ComplexSteps, *, python: bool) -> ComplexExpr:
     """The product by the schoolbook formula. With an infinity it may be NaN, as NumPy and Python
     before 3.14 have it. Newer Pythons correct it by C99's annex G: there Python's own products stay
     Python (`complex_arithmetic._require_old_complex_rules`).
     """
     re = do("sub", do("mul", a.re, c.re), do("mul", a.im, c.im))
     im = do("add", do("mul", a.re, c.im), do("mul", a.im, c.re))
-    return ComplexParts(re, im)
+    return ComplexExpr(re, im)
 
 
-def _fused_mul(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
+def _fused_mul(a: ComplexExpr, c: ComplexExpr, do: ComplexSteps, *, python: bool) -> ComplexExpr:
     """The product with fused multiply-adds, as NumPy's array loops compute it on machines with FMA
     (`numpy_fuses_complex_products`).
     """
     im_product = do("mul", a.im, c.im)
     re = do("fma", a.re, c.re, Call("neg", (im_product,), im_product.dtype))
-    return ComplexParts(re, do("fma", a.re, c.im, do("mul", a.im, c.re)))
+    return ComplexExpr(re, do("fma", a.re, c.im, do("mul", a.im, c.re)))
 
 
-def _div(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) -> ComplexParts:
+def _div(a: ComplexExpr, c: ComplexExpr, do: ComplexSteps, *, python: bool) -> ComplexExpr:
     """Smith's algorithm (R. L. Smith, CACM 5(8), 1962): ``a / c`` without overflow in between.
 
     Let ``large`` be the part of ``c`` with the larger magnitude, ``small`` the other one, ``ratio =
@@ -159,27 +161,27 @@ def _div(a: ComplexParts, c: ComplexParts, do: ComplexSteps, *, python: bool) ->
     product = b.bind(do("mul", first, ratio))
     im = b.bind(select_parts(re_is_larger, do("sub", second, product), do("sub", product, second)))
     if python:
-        return ComplexParts(do("div", re, scale), do("div", im, scale))
+        return ComplexExpr(do("div", re, scale), do("div", im, scale))
     reciprocal = b.bind(do("div", one, select_parts(is_zero, one, scale)), "inverse")
     zero_divisor = b.bind(select_parts(is_zero, magnitudes[0], one), "whole")
-    return ComplexParts(
+    return ComplexExpr(
         select_parts(is_zero, do("div", a.re, zero_divisor), do("mul", re, reciprocal)),
         select_parts(is_zero, do("div", a.im, zero_divisor), do("mul", im, reciprocal)),
     )
 
 
-def complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
+def complex_power(a: ComplexExpr, n: int, do: ComplexSteps) -> ComplexExpr:
     """``a ** n`` for n from 2 to 99, in NumPy's order: ``a * a``; ``a * (a * a)``; above that by
     repeated squaring, starting with 1.
     """
-    def times(x: ComplexParts, y: ComplexParts) -> ComplexParts:
-        return ComplexParts(*map(do.b.bind, _mul(x, y, do, python=False)))
+    def times(x: ComplexExpr, y: ComplexExpr) -> ComplexExpr:
+        return ComplexExpr(*map(do.b.bind, _mul(x, y, do, python=False)))
 
     if n == 2:
         return times(a, a)
     if n == 3:
         return times(a, times(a, a))
-    value = ComplexParts(Const(1.0, a.re.dtype), Const(0.0, a.re.dtype))
+    value = ComplexExpr(Const(1.0, a.re.dtype), Const(0.0, a.re.dtype))
     while True:
         if n & 1:
             value = times(value, a)
@@ -189,34 +191,34 @@ def complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
         a = times(a, a)
 
 
-def python_complex_power(a: ComplexParts, n: int, do: ComplexSteps) -> ComplexParts:
+def python_complex_power(a: ComplexExpr, n: int, do: ComplexSteps) -> ComplexExpr:
     """``a ** n`` of Python's complex numbers for n from -100 to 100, in Python's order: repeated
     squaring that starts with 1, and 1 divided by that for n < 1.
     """
-    one = ComplexParts(Const(1.0, "f64"), Const(0.0, "f64"))
+    one = ComplexExpr(Const(1.0, "f64"), Const(0.0, "f64"))
     value, left = one, abs(n)
     while left:
         if left & 1:
-            value = ComplexParts(*map(do.b.bind, _mul(value, a, do, python=True)))
+            value = ComplexExpr(*map(do.b.bind, _mul(value, a, do, python=True)))
         left >>= 1
         if left:
-            a = ComplexParts(*map(do.b.bind, _mul(a, a, do, python=True)))
+            a = ComplexExpr(*map(do.b.bind, _mul(a, a, do, python=True)))
     return value if n > 0 else _div(one, value, do, python=True)
 
 
-def python_real_power(a: ComplexParts, exponent: float, do: ComplexSteps) -> ComplexParts:
+def python_real_power(a: ComplexExpr, exponent: float, do: ComplexSteps) -> ComplexExpr:
     """``a ** exponent`` of Python's complex numbers for a real exponent that is no whole number, by
     magnitude and phase; `a` is not 0.
     """
     power = Const(exponent, "f64")
     size = do.b.bind(do("pow", do.b.bind(do("hypot", *a)), power), "size")
     phase = do.b.bind(do("mul", do.b.bind(do("atan2", a.im, a.re)), power), "phase")
-    return ComplexParts(do("mul", size, do("cos", phase)), do("mul", size, do("sin", phase)))
+    return ComplexExpr(do("mul", size, do("cos", phase)), do("mul", size, do("sin", phase)))
 
 
 def numpy_complex_power(
-    b: IRBuilder, x: ComplexParts, y: ComplexParts, node: ast.AST
-) -> ComplexParts:
+    b: IRBuilder, x: ComplexExpr, y: ComplexExpr, node: ast.AST
+) -> ComplexExpr:
     """``x ** y`` of NumPy's complex numbers, by the operation of the op table. Where it raises an
     exception, NumPy decides what to warn of.
     """
@@ -225,10 +227,10 @@ def numpy_complex_power(
     for status in OPS["cpow_re"].raises:
         raised = (_complex_status_raised(b, status, "cpow_re", operands, v) for v in values)
         note_warning(b, status, None, node, bool_op("or", *raised), certain=False)
-    return ComplexParts(*values)
+    return ComplexExpr(*values)
 
 
-def reciprocal(a: ComplexParts, do: ComplexSteps) -> ComplexParts:
+def reciprocal(a: ComplexExpr, do: ComplexSteps) -> ComplexExpr:
     """``np.reciprocal(a)``: Smith's algorithm for the numerator 1, without products by 0."""
     b, one = do.b, Const(1.0, a.re.dtype)
     re_is_larger = b.bind(Call("le", (_abs(a.im), _abs(a.re)), "bool"), "large")
@@ -241,13 +243,13 @@ def reciprocal(a: ComplexParts, do: ComplexSteps) -> ComplexParts:
     inverse, turned = b.bind(do("div", one, scale)), b.bind(do("div", ratio, scale))
     re = select_parts(re_is_larger, inverse, turned)
     im = b.bind(select_parts(re_is_larger, turned, inverse))
-    return ComplexParts(re, Call("neg", (im,), im.dtype))
+    return ComplexExpr(re, Call("neg", (im,), im.dtype))
 
 
 COMPLEX_OPS = {"add": _add, "sub": _sub, "mul": _mul, "fused mul": _fused_mul, "div": _div}
 """The formula of each complex operation: makes the parts of the result of those of the operands::
 
-    COMPLEX_OPS["add"](a, c, steps, python=False)   →   ComplexParts(a.re + c.re, a.im + c.im)
+    COMPLEX_OPS["add"](a, c, steps, python=False)   →   ComplexExpr(a.re + c.re, a.im + c.im)
 
 It applies each real operation by `steps`, a `ComplexSteps`, which remembers them for warnings.
 ``python``: as Python computes it, else as NumPy does; only quotients differ.
@@ -272,7 +274,7 @@ def _folded(function: Callable[..., Any], op: str, a: Expr, c: Expr) -> Expr:
     return Call(op, (a, c), "bool" if compares else a.dtype)
 
 
-def is_nonzero(c: ComplexParts) -> Expr:
+def is_nonzero(c: ComplexExpr) -> Expr:
     """A bool: whether a part of the complex number is not 0."""
     sides = (_folded(operator.ne, "ne", e, Const(0.0, e.dtype)) for e in c)
     return bool_op("or", *sides)
@@ -324,8 +326,8 @@ COMPLEX_FUNCTIONS: dict[Any, _ComplexFormula] = {
 
 
 def complex_function(
-    b: IRBuilder, function: Any, x: ComplexParts, node: ast.AST, *, certain: bool
-) -> ComplexParts:
+    b: IRBuilder, function: Any, x: ComplexExpr, node: ast.AST, *, certain: bool
+) -> ComplexExpr:
     """``function(x)`` for one of `COMPLEX_FUNCTIONS`, with its sources of warnings.
 
     libm may raise "invalid" for a NaN operand, too, where NumPy may or may not warn: that is never
@@ -345,11 +347,11 @@ def complex_function(
         raised = bool_op("or", *sides)
         is_certain = certain and status != "invalid"
         note_warning(b, status, function.__name__, node, raised, certain=is_certain)
-    parts = ComplexParts(*(reversed(values) if formula.rotation is _Rotation.BOTH else values))
+    parts = ComplexExpr(*(reversed(values) if formula.rotation is _Rotation.BOTH else values))
     if formula.scale == 1.0:
         return parts
     scale = Const(float(DTYPES[re.dtype].numpy.type(formula.scale)), re.dtype)
-    return ComplexParts(*(apply_op(b, "mul", e, scale) for e in parts))
+    return ComplexExpr(*(apply_op(b, "mul", e, scale) for e in parts))
 
 
 def _complex_status_raised(

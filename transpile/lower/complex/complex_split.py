@@ -1,8 +1,8 @@
 """Split each complex variable into two variables, its real and its imaginary part.
 
-The split is a rewrite of the tree, before it is lowered. That a variable is complex is only found
-while its assignment is lowered: that raises NeedsComplexSplit, and the function is lowered again
-with one more variable split::
+The split is a rewrite of the tree, before it is lowered. Only the lowering of an assignment shows
+that a variable is complex: it raises NeedsComplexSplit, and the function is lowered again with one
+more variable split::
 
     z = z * z    →    z_re, z_im = ComplexParts(ComplexNumber(z_re, z_im)
                                                 * ComplexNumber(z_re, z_im))

@@ -121,8 +121,10 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
 def _append_int_or_float(
     ctx: Lowering, built: ListBuilder, item: UnionValue, stmt: ast.stmt
 ) -> None:
-    """``append`` of a Python int or float, with a flag in a second buffer. Raises UnknownListLength
-    unless each iteration appends one such item to a list that is used as a list.
+    """``append`` of an item that is a Python int or float, depending on the data: its value goes to
+    the buffer, as a float, and a flag to a second buffer. Raises UnknownListLength, by which the
+    list becomes a dynamic one, unless each iteration appends one item, and all items are of this
+    kind; also for a list that is only used to make an array.
     """
     b, ty, name = ctx.b, INT_OR_FLOAT, built.source
     known_type = built.dtype is None or built.python_dtype == ty.python_dtype
@@ -264,8 +266,8 @@ def _allocate_list_buffer(ctx: Lowering, name: str, dtype: str, length: HostExpr
 
 
 def _has_one_type(n: ComplexPair, built: ListBuilder) -> bool:
-    """Whether `n` is Python's or NumPy's on all paths. In a list of which only an array is made,
-    that does not matter.
+    """Whether the complex item `n` is Python's on all paths, or NumPy's on all paths. For a list
+    that is only used to make an array, it suffices that both have the same dtype.
     """
     if n.strong and n.weak:
         return bool(built.only_for_array) and n.strong == n.weak

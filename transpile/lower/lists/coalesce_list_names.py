@@ -24,9 +24,12 @@ __all__ = ["final_list_name", "rename_list"]
 
 
 def final_list_name(tree: ast.FunctionDef, name: str) -> str:
-    """The variable to which the list `name` is copied, if that is the only use of the list except
-    for ``append``, each of both variables is assigned once, and the other one is not used before;
-    else `name`.
+    """The variable ``v`` of ``v = name``, where `name` is a list, if the list can be called ``v``
+    from the start; else `name`. It can, if
+
+    - except for ``append``, the list is used in that assignment only;
+    - `name` and ``v`` are assigned once each, and ``v`` is no parameter;
+    - ``v`` is not used between ``name = []`` and the assignment, which are in one block.
     """
     names = [n for n in walk_nodes(tree) if isinstance(n, ast.Name)]
     appended = sum(list_method_call(n) == (name, "append") for n in walk_nodes(tree))

@@ -137,8 +137,8 @@ class _ListUses:
 
 
 def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
-    """The names in an expanded tree that are used as a whole, other than in pushes, and in calls
-    that make what is returned.
+    """The names in an expanded tree that are used as a whole, as ``v`` of ``g(v)``. In a push, and
+    in a returned call such as ``return np.array(v)``, a list may be.
     """
     allowed: set[ast.expr] = set()
     for n in walk_nodes(tree):
@@ -190,9 +190,14 @@ def list_method_call(n: ast.AST) -> tuple[str, str] | None:
 def _is_append_only(
     parts: Sequence[_ListUses], name: str, made: Sequence[ast.expr], widths: set[int]
 ) -> bool:
-    """Whether the list is append-only: it is bound once, to ``[]``, at the top level; only
-    ``append`` is called, in ``for`` loops without a ``while`` in which it is not read; and its
-    items are numbers. `made`: the values that are assigned to it; `widths`: those of its items.
+    """Whether the list `name` is append-only:
+
+    - it is bound once, to ``[]``, at the top level;
+    - only ``append`` is called, in ``for`` loops that contain no ``while`` and do not read it;
+    - its items are numbers, not tuples.
+
+    ``parts``: the uses of lists in each statement of the function; ``made``: the values that are
+    assigned to the list; ``widths``: the numbers of items of its tuples, 0 for a number.
     """
     outer = [part for part in parts if _assigned_name(part.statement) == name]
     empty = all(isinstance(v, ast.List) and not v.elts for v in made)
@@ -292,8 +297,8 @@ class _ListExpander(ast.NodeTransformer):
     def _taken(
         self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
     ) -> list[ast.stmt]:
-        """``targets = name[at]``: an assignment for each buffer. `node` unchanged where there are
-        not as many targets as buffers.
+        """``targets = name[at]``: an assignment for each buffer. The statement `node` itself, which
+        is that assignment, where there are not as many targets as buffers.
         """
         parts = buffer_names(name, self.lists[name])
         if len(parts) != len(targets):

@@ -100,8 +100,10 @@ def item_type_for(types: frozenset[tuple[str, bool]]) -> BufferType | None:
 
 def encode_item(value: Scalar, ty: BufferType) -> tuple[Expr, Expr, list[Expr]]:
     """The item `value` for an array of the type `ty`: the number to store, its flag (true: it is of
-    the second type, ``ty.python_dtype``), and the conditions under which it is stored
-    exactly.
+    the second type, ``ty.python_dtype``), and the conditions under which it is stored exactly,
+    which the caller requires.
+
+        7 if c else x[i]    (x: list[float], `INT_OR_FLOAT`)    →    select(not c, x[i], 7.0), c, []
     """
     item: Expr | None = None
     flag: Expr = FALSE

@@ -87,7 +87,7 @@ def _is_changed_by_method(use: ast.AST, tree: ast.AST) -> bool:
 
 
 def _as_array(name: str) -> str:
-    """The help for a list that would be converted for a few of its items."""
+    """The help for the list `name`, if it is not converted for a few of its items."""
     return f"pass `{name}` as an array, made once by `np.array({name})`, before the calls"
 
 

@@ -1,8 +1,8 @@
-"""State of lists under construction: which append once an iteration, their lengths, counters.
+"""Queries about append-only lists under construction: their lengths, counters and items.
 
-Queries about append-only lists. The length of a list is a counter, a variable that is carried by
-the loops which append; or, for a list that gets one item in each iteration of one loop, the trip
-count of that loop, which is known after it.
+The length of a list is the value of its counter, a variable that the appending loops carry. A list
+that gets one item in each iteration of one loop needs none (`appends_once`): its length is the trip
+count of that loop.
 """
 from __future__ import annotations
 

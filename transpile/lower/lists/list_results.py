@@ -105,9 +105,9 @@ def dynamic_list_length(ctx: Lowering, name: str) -> Num:
 
 
 def array_from_dynamic_list(ctx: Lowering, name: str, call: ast.Call) -> ResultSpec:
-    """The result specification of `call`, ``np.array`` of a dynamic list of numbers. Python ints
-    that are to become another dtype are converted by NumPy after the kernel. Raises Refused for
-    other calls, and where elements would be converted in another way.
+    """The result specification of `call`, ``np.array`` of a dynamic list of numbers: its buffer, if
+    that has the dtype of the array. Python ints that are to become another dtype are made a list,
+    which NumPy converts after the kernel. Raises Refused for other calls and other conversions.
     """
     function, argument = resolve_guarded(ctx, call.func), _conversion_dtype(call)
     if function not in ARRAY_OF_LIST or argument is None:

@@ -1,9 +1,9 @@
 """List uses in core Python: escapes, the only consumer, slices that need no copy.
 
 Analyses of the tree, before it is lowered. A list can be an array or a buffer only if nothing but
-its items and its length is used: any other use, such as ``g(v)`` or ``w = v``, may make a second
-reference to it through which it is changed (it escapes). A slice of a list is a copy in Python; it
-is a view here if neither the slice nor the list changes while the slice is read.
+its items and its length is used. By any other use, such as ``g(v)`` or ``w = v``, it *escapes*: a
+second reference to it may be kept, and the list be changed through that. A slice of a list is a
+copy in Python; it is a view here if neither the slice nor the list changes while the slice is read.
 """
 from __future__ import annotations
 

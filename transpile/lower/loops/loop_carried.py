@@ -1,9 +1,9 @@
 """Loop-carried values: their types, value ranges and induction variables.
 
-One round of the fixpoint of `loop_types.py`, for one name. A `LoopCarried` is the current guess of
-how the loop carries the name. `entry_value` gives the value that the guess implies at the start of
-an iteration; the body is lowered; and `refine_carried` returns the guess, corrected where the value
-at the end of the iteration contradicts it::
+The functions here do one round of the fixpoint of `loop_types.py`, for one name. A `LoopCarried` is
+the current guess of how the loop carries the name. `entry_value` gives the value that the guess
+implies at the start of an iteration; then `loop_types` lowers the body; and `refine_carried`
+returns the guess, corrected where the value at the end of the iteration contradicts it::
 
     s = 0                    # initial value: Python int
     k = 10                   # initial value: Python int
@@ -147,10 +147,9 @@ def initial_value(
 
 
 def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> LoopCarried:
-    """The guess from which the fixpoint starts: the type of `init`, the value before the loop.
-
-    ``numpy_dtype``: a dtype. A Python constant that it represents exactly may become a NumPy scalar
-    of that dtype in any iteration. An unbound name starts as a Python int.
+    """The guess from which the fixpoint starts: the type of `init`, the value before the loop; for
+    an unbound name a Python int. With a ``numpy_dtype`` that holds the Python constant `init`
+    exactly: an accumulator of that dtype, which is Python's or NumPy's by a type flag.
     """
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
     if (
@@ -174,9 +173,10 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
         no value before the loop     unbound, or with ``may_be_unbound`` the accumulator where
                                      `LoopCarried.bound` holds
         an induction variable        the linear form init + step * k
-        changes after the first      of two Python types: `init` in the first iteration, else the
-        iteration                    accumulator, a union; from Python's to NumPy's: the
-                                     accumulator, a Python scalar in the first iteration
+        changes after the first      from one Python type to another: a union, of `init` in the
+        iteration                    first iteration and the accumulator in all others; from
+                                     Python's to NumPy's: the accumulator, which is a Python scalar
+                                     in the first iteration
         with a type flag             the accumulator, a Python scalar where the flag holds
         else                         the accumulator
     """
@@ -412,7 +412,7 @@ def trips_within_range(
     ctx: Lowering, step: tuple[int, int], init: Num, frame: LoopFrame
 ) -> int | None:
     """A trip count up to which an int accumulator provably stays in `SAFE_RANGE`, so that its steps
-    need no overflow check; None if no trip count that is tried is one.
+    need no overflow check; None if that is proved for none of those that are tried.
 
         s = 0
         for i in range(n):         an iteration adds 0 or 1, so that 0 <= s <= n <= 2**47:

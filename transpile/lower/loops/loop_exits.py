@@ -45,7 +45,7 @@ from ...frontend.source import span_of
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, Num, bool_op, cast
 from ..lower_if import (
-    keep_captured_names,
+    keep_new_params,
     lower_branch,
     merge_arrays,
     merge_name,
@@ -249,7 +249,7 @@ def _lower_after_break(
     returns the same.
 
         while c:                               stays = not left
-            if …: break            →           If stays: s_1 = s * 0.5; go_1 = c
+            if …: break            →           if stays: s_1 = s * 0.5; go_1 = c
             s = s * 0.5                        else yields s, and False for `go`
     """
     b = ctx.b
@@ -266,7 +266,7 @@ def _lower_after_break(
             ctx, name, cond, then_env.get(name), break_env.get(name), yields, name in live,
             break_stmt,
         )
-    keep_captured_names(ctx, then_env)
+    keep_new_params(ctx, then_env)
     exit_condition = left
     go = then_env.pop(CONTINUE_FLAG, None)  # the value of `loop_test`, if there is one
     if isinstance(go, Num):

@@ -156,9 +156,11 @@ def _widen_groups(
 ) -> list[CarriedGroup]:
     """`groups` extended by what an iteration has shown to be needed.
 
-    New types of a name: its CarriedUnion gets them, or is created. New alias states: the AliasGroup
-    gets them, or is dropped, so that its names are refused or unbound, where the states are unknown
-    or too many, or their arrays cannot be kept. Raises Refused where a name has too many types.
+    - New types of a name: its CarriedUnion gets them, or is created. Raises Refused where these are
+      more than `MAX_CASES`.
+    - New alias states: the AliasGroup gets them. It is dropped where the states are unknown, more
+      than `MAX_ALIAS_STATES`, or have an array that no allocating call has made
+      (`NewAliasStates.keep`). Its names are then carried as unbound, so that a read is refused.
     """
     if isinstance(new, NewCarriedTypes):
         others = [g for g in groups if isinstance(g, AliasGroup) or g.name != new.name]

@@ -67,8 +67,8 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
-    """The type of the argument that `node` is about: ``x``, an item ``x[k]``, a method call
-    ``x.items()``, or an attribute, ``x.rows``, whose type it is then. None for other nodes.
+    """The type that a message about `node` names: of the argument ``x`` for ``x``, ``x[k]`` and
+    ``x.items()``, and of the attribute for ``x.rows``. None for other nodes.
     """
     match node:
         case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):

@@ -53,12 +53,12 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
 
         range(2, n)  →  trips max(n - 2, 0), linear form n - 2, element 2 + k in iteration k
 
-    `lower_loops.lower_loop` calls it for a ``for``, `length_of_range` for ``len(range(...))``. It
-    may emit guards, checks and assignments, in this order:
+    `lower_loops.lower_loop` calls it for a ``for``, `length_of_range` for ``len(range(...))``. Two
+    things are required, by guards or checks, unless they are proved:
 
-    - a step that only the call knows must not be 0, since Python raises there;
-    - a trip count must not exceed the length of any array in memory (`LENGTH`): analyses assume
-      that it does not, and int64 arithmetic on it cannot overflow then.
+    - a step that only the call knows is not 0, since Python raises there;
+    - the trip count does not exceed the length of any array in memory (`LENGTH`): analyses assume
+      it, and int64 arithmetic on it cannot overflow then.
 
     Raises Refused for arguments that are no ints, and for the constant step 0.
     """

@@ -23,7 +23,7 @@ from ...diagnostics import counted
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, bool_op, cast, constant
-from ..arrays.record_arrays import as_array_or_field
+from ..arrays.record_arrays import array_with_shape_of
 from ..lists.list_builders import length_of_list
 from ..loops.trip_counts import length_of_range
 from ..state.float_exceptions import in_domain, note_silent, with_warnings
@@ -70,7 +70,7 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         return length
     if len(node.args) == 1 and (trips := length_of_range(ctx, node.args[0])) is not None:
         return trips
-    array = as_array_or_field(ctx, node.args[0]) if len(node.args) == 1 else None
+    array = array_with_shape_of(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
         help = "pass the string as an array, such as `np.frombuffer(text.encode(), np.uint8)`"
         is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
@@ -85,8 +85,8 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
 
 
 def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``abs(x)`` of a real number. The int whose absolute value overflows is checked, or is a
-    source of a warning.
+    """``abs(x)`` of a real number. The least int of its dtype, whose absolute value overflows,
+    leads to a replay (Python's int) or a warning (NumPy's), by `require_no_overflow`.
     """
     (x,) = require_argument_count(args, 1, node)
     ty = scalar_result_type(operator.abs, (x,), node)
@@ -217,10 +217,12 @@ def lower_int(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 def to_python_int(
     ctx: Lowering, x: Num, op: str, function: Callable[..., Any], node: ast.Call
 ) -> Num:
-    """The Python int that `function` makes of `x`, by the rounding operation `op`.
+    """``function(x)``, by the rounding operation `op` if `x` is a float: a Python int, which is
+    required to fit 64 bits (NaN and infinities do not, Python raises for them). `x` itself where
+    `function` of an integer is that integer, as ``round`` of a NumPy integer.
 
-    Requires that a float fits 64 bits; NaN and infinities do not. If `function` of an integer is no
-    Python int (``round`` of a NumPy integer), that is `x`.
+        int(v)    →    r = trunc(v); fits = -2.0**63 <= r < 2.0**63; check(fits)
+                       cast(r if fits else 0.0, i64)
     """
     ty = scalar_result_type(function, (x,), node)
     if DTYPES[x.dtype].kind != "f":
@@ -268,9 +270,11 @@ def lower_bool(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 def lower_math_call(
     ctx: Lowering, args: list[Num], node: ast.Call, *, function: Any, op: Op
 ) -> Num:
-    """A call of the `function` of ``math`` whose operation is `op`. It computes in float64 and
-    gives a Python number; required is that it does not raise. ``floor``, ``ceil`` and ``trunc``
-    give ints.
+    """A call of the `function` of ``math`` whose operation is `op`: computed in float64, a Python
+    number, and an int for ``floor``, ``ceil`` and ``trunc``. It is required that the function does
+    not raise (`in_domain`).
+
+        math.sqrt(v)    →    check(not v < 0.0); sqrt(v)
     """
     require_argument_count(args, op.arity, node)
     if op.name in _TO_INT:

@@ -185,10 +185,14 @@ def dual_integer_operation(
     """``+``, ``-`` or ``*`` of integers that are Python's or NumPy's, depending on the data,
     computed once in 64 bits.
 
+        s + 1    s: the Python int 0, or NumPy's int16    →    e = i64(s) + 1; where s is NumPy's,
+                                                               e wraps to int16, with a warning
+
     Python's and NumPy's results agree unless NumPy's dtype, which must have fewer than 64 bits,
     overflows: then it warns and wraps around. A Python operand of a NumPy operation is required to
-    fit that dtype. None where the result may exceed 64 bits, where the types do not have this form,
-    or where the Python values are known: `in_both_semantics` serves then.
+    fit that dtype. None, and the caller tries `in_both_semantics`, where the result may exceed 64
+    bits, where the types do not have this form, or where the Python values are known
+    (`NumberState.python_values`).
     """
     has_python_value = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
     # Then there are four combinations of types, whose NumPy results may differ in dtype.

@@ -61,7 +61,8 @@ def power_operation(
 
     The cases are tried in the order of the module's docstring. Python's power of floats raises
     where it overflows and for 0.0 to a negative power, and is complex for a negative base with a
-    fraction as exponent: all that is required not to happen. NumPy's warns, or gives NaN.
+    fraction as exponent: where one of these happens, the call is replayed. NumPy's power warns, or
+    gives NaN.
 
     ``spelled``: NumPy's name of the operation in warnings. ``multiply``: lowers the products of
     which a power consists, with their checks; it is `binary_operation` again, which this module

@@ -97,8 +97,8 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 
 
 def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:
-    """`e` converted to the float `dtype`. NumPy warns where a finite number becomes infinite, so
-    that is recorded.
+    """`e` converted to the float `dtype`, with a source of the warning that NumPy gives where a
+    finite number becomes infinite.
     """
     if _may_overflow_to_inf(e.dtype, dtype) and not fits_dtype(e, dtype):
         return with_warnings(b, "mul", (e,), cast(e, dtype), "cast", node, ("over",))
@@ -123,8 +123,10 @@ def to_compute_dtype(e: Expr) -> Expr:
 def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """`n` converted to `dtype`, without a check that ints fit.
 
-    A float64 that is known at kernel entry and converted to a narrower float is guarded not to
-    become infinite, since NumPy's warning for it comes from another place than the operation's.
+        x[i] + k    x: float32, k: a float argument    →    guard that f32(k) is finite if k is
+
+    A float64 that is known at kernel entry is guarded not to become infinite in a narrower float:
+    NumPy warns of that, but from another place than of the operation, so that no source is noted.
     """
     if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.known_at_entry(n.ir):
         if DTYPES[dtype].kind == "f":

@@ -344,8 +344,8 @@ def for_each_case(
 def _operate_on_numbers(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
 ) -> Scalar:
-    """``operate(*operands)``; where that is refused since an operand is Python's or NumPy's,
-    depending on the data, once for each of its two types.
+    """``operate(*operands)``. If lowering that is refused (LOWER_JOIN), and an operand is Python's
+    or NumPy's, depending on the data: that operand as a union, and ``operate`` once for each case.
     """
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
     if either is None:
@@ -374,8 +374,9 @@ def _computed_everywhere(ctx: Lowering, cond: Expr) -> Iterator[None]:
 
 
 def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[UnionCase]:
-    """The cases of `union` that are numbers and possible on the current path; the other ones are
-    required not to hold. Raises NoValue where no case is a number.
+    """The cases of `union` that are numbers and possible on the current path. The other possible
+    cases, None and unbound, are required not to hold, since Python raises there. Raises NoValue
+    where no case is a number.
     """
     cases = feasible_cases(union.cases, ctx.b.path.used_where)
     numbers = [c for c in cases if isinstance(c.value, Num)]

@@ -17,10 +17,10 @@ __all__ = [
 _MARK = "#"
 
 TEST_NAME = "##test"
-"""The variable to which a test is assigned that is lowered as a statement (`lower_test`)."""
+"""The variable to which `lower_test` assigns a test that it lowers as a statement."""
 CONTINUE_FLAG = "##go"
-"""The name under which the values after a branch have the condition that an enclosing ``while``
-goes on.
+"""The name by which `lower_branch` returns whether an enclosing ``while`` goes on after a branch,
+among the values that names have after it.
 """
 ALLOCATED_RESULT = "##made"
 """The variable to which an array is assigned that a ``return`` allocates."""

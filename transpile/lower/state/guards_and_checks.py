@@ -49,8 +49,9 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
 
 
 def _has_checked(b: IRBuilder, cond: Expr) -> bool:
-    """Whether the current block has a check of `cond` whose result still holds. A name keeps its
-    value; another expression may read an array, so only assignments and checks may lie between.
+    """Whether the current block has a check of `cond` whose result still holds. A variable keeps
+    its value, so that any statements may lie between. Any other expression may read an array: then
+    only assignments and checks may, which write none.
     """
     preceding: Iterable[Stmt] = reversed(b.block)
     if not isinstance(cond, Var):
@@ -61,10 +62,13 @@ def _has_checked(b: IRBuilder, cond: Expr) -> bool:
 def add_guard(
     b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, even_if_empty: bool = False
 ) -> None:
-    """Adds a guard: the kernel does not start where `cond` is false.
+    """Adds a guard: the kernel does not start where `cond` is false. The bounds that the guard
+    implies are recorded.
 
-    `cond` may be false where an enclosing loop has no iteration; with ``even_if_empty`` it
-    must hold there, too. The bounds that it implies are recorded.
+        for v in x: s += v // k    (k a parameter)    →    guard(k != 0 or len(x) <= 0)
+
+    Where an enclosing loop has no iteration, the code that needs `cond` does not run, and the guard
+    holds; with ``even_if_empty`` it is `cond` alone.
     """
     for frame in () if even_if_empty else b.path.frames:
         if b.known_at_entry(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:

@@ -140,11 +140,13 @@ class NumberState:
     """Facts about scalar values.
 
     ``accumulators``: the loop-carried values of the enclosing loops.
-    ``python_values``: for a value that is a Python or a NumPy scalar, depending on the data: the
-    Python scalar that it is where it is Python's. ``python_constants``: likewise, where that Python
-    scalar is a constant.
-    ``zero_trip``: bools that hold where a loop had no iteration.
-    ``upper_bounds``: for an integer expression, another one that is at least as large.
+    ``python_values``: for a variable that is a Python or a NumPy scalar, by the path: the Python
+    scalar, of which the variable, of another dtype, may hold a rounded value (`as_python_scalar`).
+    ``python_constants``: likewise, for variables whose Python scalar is one constant.
+    ``zero_trip``: bools that hold where a loop had no iteration. A scalar that is Python's only
+    there is required to be NumPy's if the two cannot be compiled (`as_numpy_if_loops_ran`).
+    ``upper_bounds``: for an integer expression, another one that is at least as large; the capacity
+    of an array is found by it (`capacity_bounds`).
     """
 
     accumulators: set[Expr] = field(default_factory=set)
@@ -158,9 +160,11 @@ class NumberState:
 class ComplexState:
     """Facts about complex variables, each of which `complex_split` has split into two variables.
 
-    ``non_simple``: variables that were assigned a Python number other than 0 and 1.
-    ``doubtful``: variables whose value may be real or complex, and no variable tells which.
-    ``surely_complex``: imaginary parts of values of such variables that are complex for sure.
+    ``non_simple``: variables that were assigned a Python number other than 0 and 1. Some operations
+    are compiled for the others only, which have the same value in any type (`ComplexPair.simple`).
+    ``doubtful``: variables that were assigned a real and a complex number, and nothing tells at run
+    time which one they hold. ``surely_complex``: variables of imaginary parts, as exceptions from
+    it: the number that was assigned together with the part is complex.
     """
 
     non_simple: set[str] = field(default_factory=set)
@@ -172,7 +176,7 @@ class ComplexState:
 class BufferState:
     """Arrays that the caller allocates for the kernel, and views of arguments.
 
-    ``fresh``: names of the arrays that are allocated for each call.
+    ``fresh``: names of the arrays that are allocated for each call, which no caller sees before.
     ``reshaped``: array parameters that are reshaped views of an argument, with that argument.
     ``of_sibling_branch``: while the second branch of an ``if`` is lowered, the arrays that the
     first one has allocated, by the Python name that is bound to them.
@@ -233,14 +237,15 @@ class IRBuilder:
     ``env``: the value of each Python name at this point of the program.
     ``params``: the kernel's parameters, by name; ``bindings``: where the caller gets each of them.
     ``guards``: conditions that must hold before the kernel starts. ``strict``: as `Kernel.strict`.
-    ``forbids_unions``: a value whose type depends on the data is refused, not made a union;
-    ``forbidding_mattered``: that has decided what was built, or refused something (see
-    `allows_unions`). No trial undoes it.
+    ``forbids_unions``: a value whose type depends on the data is refused, not made a union.
+    ``forbidding_mattered``: without ``forbids_unions`` something else might have been built, or
+    less been refused (see `allows_unions`). No trial undoes it.
     ``array_version_depth``: how many of the enclosing statements are lowered once for each array
     that a name may be bound to (`lower_statements._lower_for_each_array`).
-    ``rounds_otherwise``: some operation has other last bits than Python's or NumPy's, which the
-    kernel does not show: a power that became a product or a root. No trial undoes it.
-    ``hoisted_loops``: loops whose checks are also tested before the loop.
+    ``rounds_otherwise``: some operation has other last bits than Python's or NumPy's, though the
+    kernel looks like any other: a power that became a product or a root (`exact_sizes`). No trial
+    undoes it.
+    ``hoisted_loops``: loops whose checks are also tested before the loop (`emit_for`).
     ``observed_types``: pairs of a Python name and the text of a type that it has had, in order.
     """
 
@@ -419,10 +424,9 @@ class IRBuilder:
         self.bindings[binding.name] = binding
 
     def note_constant(self, n: Num, *operands: Num) -> Num:
-        """Returns `n`, which is one of the two `operands`, depending on the data.
-
-        If `n` may be a Python or a NumPy scalar, and it can only be one constant where it is
-        Python's, that constant is recorded in `NumberState.python_constants`.
+        """Returns `n`, which is one of the two `operands`, depending on the data. If it is a Python
+        or a NumPy scalar, and each Python scalar that it can be is the same constant, that is
+        recorded in `NumberState.python_constants`: 0.0 for ``0.0 if c else x[i]``.
         """
         constants = self.numbers.python_constants
         python = [constants.get(m.ir, m) for m in operands if m.weak is not None]

@@ -18,8 +18,8 @@ __all__ = ["LoweringBudget"]
 
 _STATEMENTS = 1500
 _STATEMENTS_EACH = 20
-"""The budget is `_STATEMENTS`, and so many more for each statement of the function. Programs of the
-tests take up to 9 for each statement; one takes up to half a millisecond.
+"""The budget is `_STATEMENTS`, and `_STATEMENTS_EACH` more for each statement of the function. To
+lower programs of the tests takes up to 9 for each statement; one takes up to half a millisecond.
 """
 
 

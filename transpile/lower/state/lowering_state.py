@@ -54,8 +54,10 @@ class MemberParams:
     and items of objects. A macro has bound each to a local name.
 
     ``fields``: fields of record arrays, by the array and the path of field names. ``objects``:
-    members of objects, by the local name. ``reads``: what each local name reads: ``self.a[0]``.
-    ``layouts``: what reads the arrays whose strides or flags are parameters (its keys).
+    members of objects, by the local name. ``reads``: the host expression of the member to which
+    each local name is bound, such as ``self.a[0]``.
+    ``layouts``: the host expressions of the arrays whose strides or flags are parameters, as keys:
+    they are guarded to be of class ndarray.
     """
 
     fields: dict[tuple[str, tuple[str, ...]], Field] = field(default_factory=dict)

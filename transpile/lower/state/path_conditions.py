@@ -93,8 +93,7 @@ def _first_of_known_sign(
 def _contradicts(
     b: IRBuilder, facts: Sequence[LinearForm], cond: Expr, holds: bool = True
 ) -> bool:
-    """Whether it contradicts one of `facts` that `cond` is true, or, with ``holds=False``, false.
-    """
+    """Whether one of `facts` refutes that `cond` is true (``holds=False``: that it is false)."""
     match cond:
         case Var(name) if (value := b.values.get(name)) is not None:
             return _contradicts(b, facts, value, holds)
@@ -284,7 +283,9 @@ def may_never_run(b: IRBuilder) -> bool:
 
 
 def holds_on_path(b: IRBuilder, cond: Expr) -> Expr:
-    """`cond`, or true where the value of the current expression is not used."""
+    """The bool ``not used_where or cond``: `cond` is needed only where the value of the current
+    expression is used (`PathState.used_where`). `cond` itself outside of such expressions.
+    """
     if b.path.used_where is None:
         return cond
     return bool_op("or", bool_op("not", b.path.used_where), cond)

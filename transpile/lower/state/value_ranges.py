@@ -26,7 +26,9 @@ __all__ = [
 ]
 
 _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
-"""Results of these are Python's integers: lowering proves, or checks, that they do not overflow."""
+"""Operations whose int64 results are taken as exact, as of unbounded integers: where lowering makes
+one, it proves, or checks, that there is no overflow.
+"""
 
 
 def interval_of(b: IRBuilder, atom: Expr) -> Bounds:
