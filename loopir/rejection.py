@@ -10,7 +10,7 @@ from __future__ import annotations
 from .lazy_dataclass import record
 from .nodes import Span
 
-__all__ = ["Label", "Rejection"]
+__all__ = ["HelperLine", "Label", "Rejection"]
 
 
 @record(frozen=True, slots=True)
@@ -19,6 +19,19 @@ class Label:
 
     span: Span
     text: str = ""
+
+
+@record(frozen=True, slots=True)
+class HelperLine:
+    """The line of an inlined helper that caused a rejection, whose span is that of the call."""
+
+    name: str
+    """The name of the helper."""
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"in `{self.name}`, {self.path}:{self.line}"
 
 
 @record(frozen=True, slots=True)
@@ -35,7 +48,8 @@ class Rejection:
     locations. The labels of a ``VECTOR_*`` rejection are the elements that the message names, in
     its order. Of a ``FUSE_*`` rejection ``span`` is the second loop, ``first`` the loop that it was
     not joined to, and ``bytes_saved`` how many bytes of memory traffic joining would save for each
-    element.
+    element. ``helper`` is the line of the inlined helper that caused it, None for code of the
+    function itself; ``note`` names it, too.
     """
 
     code: str
@@ -46,6 +60,7 @@ class Rejection:
     help: str | None = None
     first: Span | None = None
     bytes_saved: int = 0
+    helper: HelperLine | None = None
 
     @property
     def line(self) -> int | None:

@@ -202,6 +202,7 @@ class Report:
         result: dict[str, Any] = _as_json(values)
         for key, rejections in (("rejections", self.rejections), ("further", self.further)):
             for entry, rejection in zip(result[key], rejections, strict=True):
+                del entry["helper"]  # the note says it
                 entry["line"] = rejection.line
         if self.signatures:
             result["signatures"] = [report.to_dict() for report in self.signatures]

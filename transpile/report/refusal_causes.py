@@ -82,14 +82,17 @@ def with_cause(
         return with_help(rejection)
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)  # of a region: the function around
-    if (rejection.note or "").endswith(f", {source.path}:{rejection.line}"):
-        rejection = replace(rejection, note=None)  # "in `f`, file:line": the line that is shown
+    helper = rejection.helper
+    if helper is not None and (helper.path, helper.line) == (source.path, rejection.line):
+        helper = None  # the line that is shown
+        note = None if rejection.note == str(rejection.helper) else rejection.note
+        rejection = replace(rejection, note=note, helper=None)
     if (undefined := undefined_name(source.tree, scope, span)) is not None:
         return undefined
-    if (rejection.note or "").startswith("in `"):  # inlined
+    if helper is not None:
         cited = {part for text in CITATION.findall(rejection.message) for part in text.split(".")}
         if (undefined := undefined_in_helper(source.tree, scope, span, cited)) is not None:
-            return replace(undefined, note=rejection.note)
+            return replace(undefined, note=rejection.note, helper=helper)
     cause = (
         _in_standard_library(source.tree, scope, rejection)
         or _method_of_new_object(source.tree, scope, rejection)
@@ -389,7 +392,7 @@ def _in_standard_library(
     """The rejection of the call of a Python function of the standard library, in whose statements
     something is refused, which the user neither wrote nor can change.
     """
-    if not (rejection.note or "").startswith("in `"):  # not inlined
+    if rejection.helper is None:
         return None
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:

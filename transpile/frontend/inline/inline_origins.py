@@ -14,7 +14,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Span
 
 from ...call_plan import CapturedExpr, Plan, StatusSource
-from ...diagnostics import Refused
+from ...diagnostics import HelperLine, Refused
 from ...host_nodes import to_ast
 from ..ast_walk import copy_tree
 from ..core_nodes import copy_location
@@ -81,8 +81,9 @@ def refusal_in_source(refused: Refused, inlining: Inlining) -> Refused:
     rejection = replace(rejection, message=re.sub(r"\w+", source_name, rejection.message))  # 2
     if helper is None:  # 3
         return Refused(rejection)
-    where, note = f"in `{helper.name}`, {helper.path}:{helper.line}", rejection.note
-    return Refused(replace(rejection, note=f"{where}; {note}" if note else where))
+    where = HelperLine(helper.name, helper.path, helper.line)
+    note = f"{where}; {rejection.note}" if rejection.note else str(where)
+    return Refused(replace(rejection, helper=where, note=note))
 
 
 def bind_captures(tree: ast.FunctionDef, captures: Sequence[CapturedExpr]) -> ast.FunctionDef:

@@ -24,7 +24,7 @@ from loopir.nodes import Span
 from targets.build.build_errors import failures
 from targets.build.object_cache import hexdigest
 
-from ...diagnostics import Label, Rejection
+from ...diagnostics import HelperLine, Label, Rejection
 from ...frontend.bytecode_check import nested_codes
 from ...frontend.defining_modules import OUR_PACKAGES, is_installed
 from ...types.value_types import WrappedFunction
@@ -49,17 +49,22 @@ def refusal_row(function: FunctionType, rejection: Rejection) -> tuple[Any, ...]
     labels = tuple((_span_row(label.span), label.text) for label in rejection.labels)
     span = rejection.span and _span_row(rejection.span)
     text = rejection.code, rejection.message, rejection.note, rejection.help
-    return text, span, labels, dependencies
+    at = rejection.helper
+    helper = None if at is None else (at.name, at.path, at.line)
+    return text, span, labels, helper, dependencies
 
 
 def rejection_of_row(function: FunctionType, row: tuple[Any, ...]) -> Rejection | None:
     """The rejection in `row`; None if something has changed since, or it is of another form."""
     try:
-        (code, message, note, help), span, labels, dependencies = row
+        (code, message, note, help), span, labels, helper, dependencies = row
         if dependencies != _dependencies(function):
             return None
         found = tuple(Label(_span_of_row(place), text) for place, text in labels)
-        return Rejection(code, message, span and _span_of_row(span), found, note, help)
+        return Rejection(
+            code, message, span and _span_of_row(span), found, note, help,
+            helper=helper and HelperLine(*helper),
+        )
     except (TypeError, ValueError):
         return None
 

@@ -13,6 +13,7 @@ import pytest
 from agree import assert_same, outcome
 
 from transpile import Fused, fuse
+from transpile.diagnostics import HelperLine
 from transpile.errors import FuseError
 from transpile.frontend.macros import macro_patterns
 
@@ -345,7 +346,8 @@ def test_a_refusal_tells_the_line_of_the_helper() -> None:
     (rejection, *_) = fuse(texts, on_reject="silent").report(X).rejections
     assert rejection.line == texts.__code__.co_firstlineno + 3
     line = text_of.__code__.co_firstlineno + 1
-    assert f"in `text_of`, {__file__}:{line}" in (rejection.note or "")
+    assert rejection.helper == HelperLine("text_of", __file__, line)
+    assert rejection.note == f"in `text_of`, {__file__}:{line}"
 
 
 def test_what_no_call_comes_to_is_not_refused() -> None:

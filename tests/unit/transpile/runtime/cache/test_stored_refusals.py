@@ -12,7 +12,7 @@ from forked_programs import run_program
 
 from loopir.nodes import Span
 from transpile import fuse
-from transpile.diagnostics import Label, Rejection
+from transpile.diagnostics import HelperLine, Label, Rejection
 from transpile.runtime.cache.recipe_format import decoded, encoded
 from transpile.runtime.cache.stored_refusals import refusal_row, rejection_of_row
 
@@ -133,7 +133,8 @@ def test_what_a_called_function_reads_counts_too(
 
 def test_a_rejection_comes_back_as_it_was() -> None:
     span = Span(3, 4, 3, 9, internal=True)
-    rejection = Rejection("LOWER_JOIN", "a message", span, (Label(span, "here"),), "a", "b")
+    labels, helper = (Label(span, "here"),), HelperLine("g", "tools.py", 7)
+    rejection = Rejection("LOWER_JOIN", "a message", span, labels, "a", "b", helper=helper)
     row = refusal_row(shown, rejection)
     assert row is not None
     assert rejection_of_row(shown, decoded(encoded(row))) == rejection
