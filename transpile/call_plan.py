@@ -195,7 +195,7 @@ NO_COPY_LIMIT = (1 << 63) - 1
 """`Plan.copied_up_to` for arrays of any size."""
 
 CHEAP_COPY_BYTES = 1 << 15
-"""Arrays of at most this size are copied before any kernel: the time is not noticed."""
+"""Arrays of at most this size may be copied before each call: the time is not noticed."""
 
 
 @record(frozen=True, slots=True)
@@ -284,9 +284,10 @@ class Plan:
     show a warning whose message only Python knows.
     """
     copied_up_to: int = 0
-    """Where only a replay shows which operation warns, ``writes`` are copied before a call if they
-    have at most this many bytes, and the kernel also reads one of them (``rewrites``, or two
-    arguments are one array). One of 0 (never), `CHEAP_COPY_BYTES` and `NO_COPY_LIMIT`.
+    """The most bytes of ``writes`` that are copied before a call for the sake of warnings: where
+    only a replay shows which operation warns, the arrays must be put back first, if the kernel also
+    reads one of them (``rewrites``, or two arguments are one array). One of 0 (never copied),
+    `CHEAP_COPY_BYTES` and `NO_COPY_LIMIT`.
     """
     temporaries: frozenset[str] = frozenset()
     """Arrays that the function makes, and that do not escape: they need not exist."""

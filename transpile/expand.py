@@ -251,12 +251,12 @@ def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, 
     are. May rewrite `tree`.
     """
     if summary.has(*TABLES) or summary.may_call(TABLE_TYPES, cx.resolve):
-        infer_tables(tree, cx, lambda look: expand_only([look], tree, env))
+        infer_tables(tree, cx, lambda visitor: expand_only([visitor], tree, env))
     has_lists = summary.has(ast.List, ast.ListComp) or "append" in summary.methods
     if has_lists:
         infer_ragged_lists(tree, cx)
     if has_lists or summary.called & {"list", "sorted"} or cx.facts.tuple_lists:
-        infer_list_items(tree, cx, lambda look: expand_only([look], tree, env))
+        infer_list_items(tree, cx, lambda visitor: expand_only([visitor], tree, env))
 
 
 def _unit_length_guards(cx: Context) -> list[ast.stmt]:

@@ -61,10 +61,10 @@ __all__ = [
     "compile_stages", "find_stages", "named_stages", "run_stages",
 ]
 
+# the forms of a program; "vector IR" has vectors of abstract width, "target IR" registers
 FUNCTION, PYTHON, CORE_PYTHON = "function", "Python", "core Python"
 LOOP_IR, VECTOR_IR, TARGET_IR = "Loop IR", "vector IR", "target IR"
 C_TEXT, OBJECT, CALLABLE = "C", "object", "callable"
-# The forms of a program; "vector IR" has vectors of abstract width, "target IR" registers.
 
 _INPUTS = "function", "options", "machine", "target", "recording", "marked", "make_callable"
 _UNSET: Any = None
@@ -105,17 +105,17 @@ class Compilation:
     python: ast.FunctionDef = _UNSET
     lowered: Plan = _UNSET
     plan: Plan = _UNSET
-    scalarized: tuple[str, ...] = ()
+    scalarized: tuple[str, ...] = ()  # the arrays that became scalars
     fusion: Fusion = _UNSET
     passes: tuple[tuple[str, Kernel], ...] = ()
     kernel: Kernel = _UNSET
     target_kernel: Kernel = _UNSET
-    match: KernelMatch | None = None
+    match: KernelMatch | None = None  # the hand-written kernel that is used; None: the generated
     c_text: str = _UNSET
-    path: str = _UNSET
+    path: str = _UNSET  # of the shared object
     interface: KernelInterface = _UNSET
     entry: LoadedKernel = _UNSET
-    variant: Any = _UNSET
+    variant: Any = _UNSET  # what ``make_callable`` has made
 
     @property
     def scalar(self) -> Kernel:
@@ -263,10 +263,8 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
     """The stage function that runs one pass."""
     def run(s: Compilation) -> Compilation:
         o = s.options
-        kernel = run_pass(
-            step, s.kernel, s.machine, reassociate=o.reassociate, threads=o.most_threads,
-            private=s.plan.fresh_arrays,
-        )
+        kernel = run_pass(step, s.kernel, s.machine, reassociate=o.reassociate,
+                          threads=o.most_threads, private=s.plan.fresh_arrays)
         if kernel is s.kernel:
             return s
         return replace(s, kernel=kernel, passes=(*s.passes, (step.name, kernel)))
@@ -280,14 +278,16 @@ def _optimise(s: Compilation) -> Compilation:
 
 
 def _version_small_calls(s: Compilation) -> Compilation:
-    """`with_small_calls`, unless folds keep Python's order at every size, or can at none."""
+    """Adds a copy of the kernel for small calls, whose folds have Python's order: not if those of
+    all calls have it, by the option, and not if those of none can (`_is_reordered`).
+    """
     if _is_reordered(s) or not s.options.reassociate:
         return s
     return replace(s, kernel=with_small_calls(s.kernel, s.fusion.kernel, s.plan, s.types))
 
 
 def _is_reordered(s: Compilation) -> bool:
-    """Whether results may differ from Python's in the last bits at any size."""
+    """Whether results may differ from Python's in the last bits however small a call is."""
     return s.options.fma or has_ordered_folds(s.tree)
 
 

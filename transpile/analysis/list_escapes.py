@@ -45,7 +45,7 @@ _READING_BUILTINS = frozenset({
 """Builtins that read a list and retain no reference to it."""
 
 _LOCAL_METHODS = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""List methods of which the call shows every item that they add."""
+"""List methods whose arguments show every item that they add, as ``append`` and ``insert``."""
 
 _CONTAINERS = (ast.List, ast.Tuple, *COMPREHENSIONS)
 """Expressions that, as an item of a list, make it a list of containers."""
@@ -68,7 +68,9 @@ class ListEscapes:
         self._builtin, self._is_list = builtin, is_list
 
     def reads(self, n: ast.AST) -> Iterator[ast.expr]:
-        """The operands of `n` that, if they are lists, it only reads: it retains no reference."""
+        """The operands of `n` that, if they are lists, `n` only reads: it neither changes one nor
+        retains a reference to it.
+        """
         yield from _operands(n)
         if isinstance(n, ast.Call) and not n.keywords and self._builtin(n) in _READING_BUILTINS:
             yield from n.args
@@ -400,7 +402,7 @@ def _value_of(e: ast.AST) -> str:
 
 
 def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether `body` calls a method of a value of the table `name`."""
+    """Whether `body` calls a method of a value of the table `name`, such as ``append``."""
     calls = (n.func for n in walk_nodes(*body) if isinstance(n, ast.Call))
     return any(isinstance(f, ast.Attribute) and _value_of(f.value) == name for f in calls)
 

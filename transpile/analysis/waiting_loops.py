@@ -64,8 +64,9 @@ def names_waited_for(
     local = local_names(function)
 
     def waited_for(test: ast.expr, *, in_memory: bool) -> set[str]:
-        """The names outside of the loop that decide `test`, if no iteration changes them, and
-        something else can, as it reads memory; or a global name, unless ``in_memory``.
+        """The names from outside of the loop that `test` is computed from, if the test waits: no
+        iteration changes what it reads, and something else can, as that is memory or, unless
+        ``in_memory``, a global name. Else no names.
         """
         nodes = [*_computed_from(test, sources)]
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
@@ -109,8 +110,8 @@ def _is_code(value: object) -> bool:
 
 
 def _tests_of_exits(body: Iterable[ast.stmt], *, breaks: bool) -> Iterator[ast.expr]:
-    """The tests of the branches that leave a loop with these statements; ``breaks``: whether a
-    ``break`` here does.
+    """The tests of the branches in `body`, which is a part of a loop's body, that leave the loop.
+    ``breaks``: whether a ``break`` in `body` leaves it, and not a loop inside of it.
     """
     for s in body:
         is_loop = isinstance(s, (ast.For, ast.While))
@@ -121,7 +122,9 @@ def _tests_of_exits(body: Iterable[ast.stmt], *, breaks: bool) -> Iterator[ast.e
 
 
 def _leaves(s: ast.stmt, *, breaks: bool) -> bool:
-    """Whether a statement may leave the loop that it is in."""
+    """Whether `s` may leave the loop that it is in: by ``return`` or ``raise``, and, if ``breaks``,
+    by ``break``.
+    """
     if isinstance(s, (ast.Return, ast.Raise)) or (breaks and isinstance(s, ast.Break)):
         return True
     breaks = breaks and not isinstance(s, (ast.For, ast.While))
@@ -180,7 +183,9 @@ def _is_carried(name: str, sources: dict[str, list[ast.expr]]) -> bool:
 
 
 def _root(node: ast.expr) -> str | None:
-    """The name of which `node` is an item, an attribute, a view, …"""
+    """The name at the root of a chain of attributes, subscripts and calls: ``x`` of ``x.T[0]``;
+    None for other expressions.
+    """
     while not isinstance(node, ast.Name):
         match node:
             case ast.Subscript(value=inner) | ast.Attribute(value=inner) | ast.Call(func=inner):

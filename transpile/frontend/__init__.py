@@ -1,6 +1,8 @@
 """Front end: from a Python function to core Python.
 
-In the order of processing: source, bytecode check, scope; constants in place of arguments whose
-values select the code (`value_specialization`); inlining (`inline`); local names for the members of
-arguments (`object_arguments`); expansion of macros (`expand`; the engine in `macros`, the forms of
-the language in `language`)."""
+In the order of processing: the source is found (`source`) and compared with the bytecode
+(`bytecode_check`); arguments whose values select the code become constants
+(`value_specialization`); calls of Python functions are inlined (`inline`); members of arguments get
+local names (`object_arguments`); macros expand (`transpile.expand`). `macros` is their engine;
+`language` and `iterators`, `transpile.containers` and `transpile.numpy` have the macros themselves.
+"""

@@ -92,10 +92,13 @@ def global_type(value: Any) -> ArgType:
 
 
 def _list(value: Any, kind: type, max_items: int) -> ListType | None:
-    """The type of a list, or of a tuple of more than `max_items` items, by its first item; an empty
-    one counts as one of floats. That of bytes, bytearrays, and of memoryviews and array.arrays of
-    numbers. None for other values and items, and where the first item is a list or tuple of several
-    types. The other items are checked at each call, when they are converted (`SequenceSpec.take`).
+    """The type of a sequence that kernels take as an array: a list, a tuple of more than
+    `max_items` items, bytes, a bytearray, or a memoryview or array.array of numbers. None for other
+    values.
+
+    The first item decides; an empty sequence counts as one of floats. The other items are checked
+    at each call, when they are converted (`SequenceSpec.take`). None if the first item is no
+    number, or a list or tuple of numbers of several types.
     """
     if kind is bytes or kind is bytearray:
         return ListType(_SCALARS[int], (kind,))

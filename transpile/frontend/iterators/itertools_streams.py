@@ -4,8 +4,8 @@
     chain(x, y)            →    length len(x) + len(y), element i: x[i] if i < len(x) else y[i - …]
 
 `iterables.stream_of` asks `itertools_stream` for calls of these functions, and gives itself as
-``inner``, for the iterables among their arguments. ``repeat(v)`` and ``count()`` have no end: they
-are streams in a ``zip`` with one that has (`endless_element`).
+``inner``, for the iterables among their arguments. ``repeat(v)`` and ``count()`` have no end, so
+they are no streams; a ``zip`` of one with a stream is one (`endless_element`).
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .indexed_streams import Element, Stream
 __all__ = ["ITERTOOLS", "endless_element", "is_itertools_call", "itertools_stream"]
 
 Inner: TypeAlias = "Callable[[ast.expr], Stream | None]"
-"""The stream of an iterable, or None: `iterables.stream_of` of one loop."""
+"""From an iterable to its stream, or None: `iterables.stream_of`, for the loop at hand."""
 
 ITERTOOLS = (
     itertools.accumulate, itertools.chain, itertools.combinations,

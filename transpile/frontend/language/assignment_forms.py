@@ -167,6 +167,9 @@ def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         a[i + 1] = a[i + 1] * e
         _i = k[i]
         a[_i] = a[_i] + e
+
+    Left alone, too, is a target that a walrus in the value would change: Python reads the target
+    first.
     """
     match node:
         case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):

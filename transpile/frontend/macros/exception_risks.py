@@ -35,7 +35,9 @@ class Risk:
 
 
 class Unsupported(Exception):
-    """Raised where it is unknown what the body may raise, or when: the ``try`` stays."""
+    """Raised where it is not known which exceptions the body of a ``try`` may raise, or under which
+    conditions: the ``try`` stays as it is, and lowering refuses it.
+    """
 
 
 _INFINITE = "X == INF or X == -INF"
@@ -76,8 +78,9 @@ class ExceptionRisks:
         self.cx, self.is_caught = cx, is_caught
 
     def of_any(self, s: ast.stmt) -> Iterator[Risk]:
-        """As `of_statement`, also for loops. A loop has no risks; but it raises Unsupported if its
-        range or condition has a risk that a handler catches.
+        """As `of_statement`, also for loops. No test can stand for an exception in the header of a
+        loop, which is evaluated in each iteration. So if the range or the condition has a risk that
+        a handler catches, this raises Unsupported; else a loop has no risks.
         """
         match s:
             case ast.For(iter=ast.Call(func=func, args=args, keywords=[])) if any(
