@@ -195,7 +195,7 @@ static object *rest_of(object *args, int64_t first)
  *     f(y)      y: float32                   no row                                →    `miss`
  *
  * `miss` asks the dispatcher, which then adds a row. It is also called if the arguments cannot be bound here, as with a wrong
- * keyword, and if the row has served as many calls as it may before another look (`counters`). */
+ * keyword, and if the row has served as many calls as it may (`counters`), so that the dispatcher decides again. */
 object *tp_inline_cache(object *self, object *args, object *named)
 {
     const inline_cache *c = (const inline_cache *)((const ndarray *)self)->data;

@@ -177,8 +177,8 @@ class _Spec(np.ndarray):
 
 
 def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
-    """A callable: ``take(value)`` returns an array or None; with `stores`, ``put(value, array)``
-    stores.
+    """The converter for such sequences, in C if possible: `SequenceSpec.take`, or with `stores`
+    `SequenceSpec.put`.
     """
     native = opened_trampoline()
     if native is None or items.shares_memory:

@@ -386,7 +386,7 @@ static void *work(void *place)
     return 0;
 }
 
-/* Starts one worker. Whether that worked. It has no signals, but those of its own faults. */
+/* Starts one worker; returns whether that worked. Signals are blocked in it, but for those of its own faults. */
 static int start_worker(int place)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
@@ -754,7 +754,8 @@ static void note_run(const tp_region *r, int64_t threads, int64_t chunks, double
 /* Runs the whole range in this thread. Gives the status. */
 static int64_t run_serially(const tp_region *r) { return run_range(r, r->first, r->last); }
 
-/* Counts regions in quick succession. `begin`: when this one began; `counts`: whether it is large enough. */
+/* Counts regions in quick succession: those that begin less than SPIN after the end of the one before. `begin`: the moment when this
+ * one began; `counts`: whether it is large enough to count. */
 static void note_end(int64_t begin, int counts)
 {
     if (counts && (double)(begin - pool.ended) * pool.tick < SPIN) pool.streak++;
@@ -765,7 +766,8 @@ static void note_end(int64_t begin, int counts)
     pool.ended = ticks();
 }
 
-/* A serial run, from which the pool learns; it is not owned meanwhile. */
+/* Runs the region serially, and learns from the time that it took. The pool is free meanwhile; if another thread owns it at the end,
+ * nothing is learnt. */
 static int64_t run_timed(tp_region *r)
 {
     STORE(&pool.is_owned, 0);
@@ -812,7 +814,8 @@ static void divide(const tp_region *r, int t, double time)
     }
 }
 
-/* Closes the region, and waits for the workers inside. Signals are looked for meanwhile. */
+/* Closes the region for workers that come late, and waits for those inside: it spins for PATIENCE, then sleeps, and polls for signals
+ * whenever it wakes. */
 static void close_region(tp_region *r, int64_t *clock)
 {
     const struct timespec moment = {0, 10000000};
@@ -914,7 +917,8 @@ int64_t tp_pool_state(int64_t stopped)
 
 /* -- Settings. */
 
-/* `limit` threads, of which the caller is one; the process may use `cpus`. */
+/* Sets the most threads of a region, of which the caller is one, the CPUs that the process may use, whether workers may spin, and
+ * whether threads are used even where they do not pay (for tests). The first call also measures the tick, and registers fork hooks. */
 void tp_pool_configure(int64_t limit, int64_t cpus, int64_t may_spin, int64_t is_forced)
 {
     static int is_set;
@@ -932,7 +936,7 @@ void tp_pool_counts(int64_t *out)
     for (int i = 0; i < 5; i++) out[2 + i] = PEEK(&pool.counts[i]);
 }
 
-/* Starts to note runs, and copies what is noted of the region with that rate; whether there is something. */
+/* From now on notes the runs of regions; copies what is noted of the region with that rate to `out`. Returns whether there is any. */
 int64_t tp_pool_trace(const float *rate, double *out)
 {
     POKE(&is_traced, 1);

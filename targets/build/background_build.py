@@ -20,8 +20,8 @@ FORK_TIMEOUT = 10.0
 
 
 class BackgroundBuild:
-    """`work` in a thread, once a process; its exceptions are dropped, so that whoever needs its
-    result does the work again and meets them.
+    """Runs `work` in a thread, once a process. Its exceptions are dropped: whoever needs its result
+    does the work again, and gets them.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -72,8 +72,8 @@ def _before_fork() -> None:
 
     The child has no such thread. If the thread were in the middle of an import, the child would
     wait for its import lock for ever; while it waits for the C compiler it holds no lock. The gate
-    keeps it there until the fork is done (`compiler_threads`), as it could import something after
-    the last look at it.
+    keeps it there until the fork is done (`compiler_threads`): else it could begin an import after
+    it was asked where it is.
     """
     close_gate()
     deadline = time.monotonic() + FORK_TIMEOUT

@@ -84,8 +84,8 @@ def failures(*kinds: type[_E]) -> tuple[type[_E], ...]:
         except failures(OSError) as error:
             return None
 
-    Python evaluates the expression of a clause when an exception has come; none is caught then that
-    is the caller's (`is_from_signal_handler`).
+    Python evaluates the expression of a clause while the exception is handled. If a signal handler
+    has raised it (`is_from_signal_handler`), the result is empty, and the clause catches nothing.
     """
     error = sys.exc_info()[1]
     return () if error is not None and is_from_signal_handler(error) else kinds

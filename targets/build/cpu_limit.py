@@ -22,7 +22,7 @@ class CpuLimit:
     """How many CPUs this process may use."""
 
     cpus: int
-    """Of the machine."""
+    """CPUs of the machine."""
     affinity: int
     """Those on which this process may run."""
     quota: float | None

@@ -22,8 +22,8 @@ def cffi_backend() -> Any:
 
 
 class SharedLibrary:
-    """A loaded shared object, at `path` in the cache. It is unloaded with the last reference to
-    this, so whoever keeps the address of a function must keep this object.
+    """A loaded shared object, at `path` in the cache. It is unloaded when this Python object dies,
+    so whoever keeps the address of a function in it must keep this object.
     """
 
     __slots__ = ("__weakref__", "_library", "path")
@@ -43,7 +43,9 @@ class SharedLibrary:
 
 
 def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
-    """Load the published object at `path`: exactly the bytes whose digest has been compared.
+    """Load the cached object at `path`, by the descriptor through which its digest was compared, so
+    that nobody can exchange the file in between (`object_cache.opened_file`). Where that fails, as
+    the file system allows no execution, from a copy in the private folder of this process.
 
     ``permanent``: it stays loaded for the rest of the process. Raises BuildError.
     """
@@ -71,8 +73,8 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
 
 
 def _descriptor_path(handle: int) -> str:
-    """A path of an open file that has not been used before: the dynamic loader takes two equal
-    paths for the same file, but the number of a descriptor is used again.
+    """A path to the open file `handle` that differs from all paths before: the dynamic loader takes
+    equal paths for one file, but descriptors of different files may have the same number.
     """
     digits = f"{next(_serial):b}"
     return f"{_DESCRIPTORS}/{digits.replace('1', './').replace('0', '/')}{handle}"

@@ -162,7 +162,8 @@ def _new_value(a: ir.VecAccum, s: Scope) -> str:
 
 
 def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
-    """Assign loads that occur several times before any store, and interleaved ones, to variables.
+    """Assign to variables the loads that occur several times before the first store of the body,
+    and loads of both halves of pairs (`interleaved_neighbour`), which are made together.
     """
     evaluated_first = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(
@@ -207,8 +208,8 @@ def _before_writes(n: Vectored) -> list[ir.Node]:
 
 
 def _is_available(load: ir.Load, s: Scope) -> bool:
-    """Whether a load may be moved to the start of the body: its subscripts read no name of the
-    body.
+    """Whether a load may be moved to the start of the body: its subscripts read no name that the
+    body binds.
     """
     return all(x.name in s.names for i in load.index for x in walk(i) if isinstance(x, ir.Var))
 

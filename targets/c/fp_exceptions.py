@@ -39,9 +39,11 @@ _EFFECT_FREE = (
 
 
 def name_raising_conditions(kernel: ir.Kernel) -> ir.Kernel:
-    """Name conditions that may raise a flag and on which no visible effect may depend.
+    """`kernel` with names for the conditions of branches that may raise a flag, if the C compiler
+    may find that the branch has no effect. A named condition gets a barrier
+    (`unread_raising_names`), without which it might not be computed::
 
-    A named condition gets a barrier (`unread_raising_names`).
+        if 1.0 / x[i] > y: …      →      cond = 1.0 / x[i] > y;  if cond: …
     """
     return replace(
         kernel,
@@ -52,8 +54,8 @@ def name_raising_conditions(kernel: ir.Kernel) -> ir.Kernel:
 def _name_conditions(
     block: Iterable[ir.Stmt], fresh: FreshNames, rewritten: Collection[str]
 ) -> Iterator[ir.Stmt]:
-    """`block` with such conditions of its branches named; `rewritten`: arrays of which a store may
-    overwrite another.
+    """As `name_raising_conditions`, for the statements `block`; `rewritten`: arrays with several
+    stores, of which one may overwrite another.
     """
     for s in block:
         if isinstance(s, ir.If):
@@ -110,8 +112,8 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
 
 
 def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
-    """Accumulators of which the loop itself reads only the last values: a C compiler may compute
-    these alone.
+    """Accumulators that the loop itself does not read, but for steps of such accumulators: only
+    their last values matter, and a C compiler may compute these alone.
     """
     exit_condition = loop.cond if isinstance(loop, ir.While) else loop.until
     body = names_read(*loop.body, *([exit_condition] if exit_condition is not None else []))
@@ -157,8 +159,8 @@ _Path = tuple[tuple[int, bool], ...]
 
 
 def _live_names(kernel: ir.Kernel, rewritten: Collection[str]) -> set[str]:
-    """Names that an effect depends on, directly or through other names, on the path that binds
-    them.
+    """Names on which an effect depends, directly or through other live names, on the path that
+    binds them. ``rewritten``: as for `_name_conditions`.
 
     If none of a loop's names is live, a C compiler may remove the whole loop.
     """

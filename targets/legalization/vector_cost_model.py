@@ -99,8 +99,8 @@ def _registers_that_share_loops(loop: ir.VecLoop | ir.PredLoop, target: Target) 
 
 
 def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
-    """Whether interleaved registers can run the inner loops of `loop` together: it has
-    some, each counted or a ``while``, and is a VecLoop without early exit.
+    """Whether the registers of a group can run the inner loops of `loop` together (jam them): it
+    has inner loops, each counted or a ``while``, has no predicate, and is not left early.
     """
     inner = [n for s in loop.body for n in walk_statements(s) if isinstance(n, ir.LoopLike)]
     runs_to_end = isinstance(loop, ir.VecLoop) and loop.until is None
@@ -136,14 +136,16 @@ def accumulators_in_registers(loop: ir.VecLoop | ir.PredLoop, target: Target) ->
 def store_to_align(
     loop: ir.VecLoop | ir.PredLoop, arrays: Mapping[str, ir.Param], known: Container[str]
 ) -> ir.Store | None:
-    """The store of `loop` whose addresses should be aligned, the first one: the elements before the
-    first aligned address are peeled off. None if no store is aligned.
+    """The store of `loop` whose addresses should be aligned: the elements before its first aligned
+    address are peeled off.
 
         for i in vec(0, n): y[i:8] = x[i:8] * 2.0     y at 16 mod 64: 6 elements of f64 are peeled
 
-    A store that crosses a cache line takes about twice as long; a load matters less. `arrays`: the
-    parameters of the kernel; `known`: the names that are bound before the loop. The C printer asks
-    (`_VectorLoop._phases`).
+    A store that crosses a cache line takes about twice as long; a load matters less. It is the
+    first store of the body. None if that is not of contiguous whole registers (or pairs), if the
+    loop has accumulators or a predicate, or if the body is so large that two more copies of it, for
+    the first and last elements, are not worth it. `arrays`: the parameters of the kernel; `known`:
+    the names that are bound before the loop. The C printer asks (`_VectorLoop._phases`).
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
@@ -178,7 +180,7 @@ def is_streaming_store(
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
     """The load of the other half of each pair that `load` takes one half of, for arrays of pairs in
     memory, such as complex numbers: of ``z[i:W, 0]``, the real parts, it is ``z[i:W, 1]``. None if
-    the array has no pairs, or `load` takes the second halves.
+    the array has no pairs. (Of ``z[i:W, 1]`` it is ``z[i:W, 2]``, which no loop loads.)
 
     If a loop has both loads, the C printer loads whole registers of pairs and separates them
     (`c_vector_loops.name_shared_loads`), which is faster than two gathers.

@@ -119,14 +119,14 @@ extern $s exp$f($s);
 static inline $s lane_sigmoid_F($s x) { return 1 / (1 + exp$f(-x)); }
 
 //: idle
-/* What the polynomial gets in rare lanes. */
+/* The argument of the polynomial in rare lanes, in place of x. */
 #define idle_${op}_F 1
 
 //: idle@atanh
 #define idle_${op}_F 0
 
 //: patched needs base patch lane idle
-/* What is common to functions with rare lanes. */
+/* A function with rare lanes: the polynomial for all lanes, then libm for the rare ones. */
 TP_INLINE F tp_${op}_F(F x)
 {
     mask_F m = ${op}_rare_F(x);
@@ -172,7 +172,7 @@ static __attribute__((noinline, cold)) F patch2_${op}_F(F x, F y, F z, unsigned 
 }
 
 //: larger needs base
-/* The size of that which is larger; by the sign of a difference, which sse2 has for doubles too. */
+/* The larger of |x| and |y|, by the sign of the difference of their bits: a sign can be tested on SSE2, too (see mask@sse2.f64). */
 TP_INLINE F larger_F(F x, F y)
 {
     F a = (F)((I)x & $abs), b = (F)((I)y & $abs);
@@ -180,7 +180,7 @@ TP_INLINE F larger_F(F x, F y)
 }
 
 //: larger@avx512.512 needs base
-/* The same, quietly; of a NaN and a number the number, if it comes second. */
+/* The same, without a flag for a NaN; of a NaN and a number it gives the number if that is y. */
 TP_INLINE F larger_F(F x, F y)
 {
     F a = (F)((I)x & $abs), b = (F)((I)y & $abs);
@@ -196,7 +196,8 @@ TP_INLINE F larger_F(F x, F y)
 #define abnormal_F(x) gt_F((I)((U)(x) + $inf), -2 * $normal - 1)
 
 //: extreme needs base
-/* Sizes below 32 times the least normal number, whose smallest parts lose bits, or so large that a sum of two may overflow. */
+/* Lanes whose magnitude is below 32 times the least normal number, so that small parts of it lose bits, or so large that a sum of two
+ * may overflow. */
 #define extreme_F(a) gt_F((I)((U)(a) + ($sign - 32 * $normal)), $inf - 34 * $normal - 1 - $abs - 1)
 
 //: clamp needs base

@@ -22,7 +22,8 @@ TP_INLINE F asinpoly_F(F z)
 }
 
 //: arc needs base asinpoly quarter
-/* Of a in [0, 1/2]: r = a; of greater a, which `far` tells: r = sqrt((1 - a)/2), for asin a = pi/2 - 2 asin r. */
+/* The reduced argument r of asin and acos, and z = r**2: r = a for a in [0, 1/2]; for a greater a (`far`) r = sqrt((1 - a)/2), since
+ * asin a = pi/2 - 2 asin r. */
 #define unit_F(x) gt_F((I)(x) & $abs, $one)
 TP_INLINE F arc_F(F a, mask_F far, F *z)
 {
@@ -46,7 +47,7 @@ TP_INLINE F asin_core_F(F x)
 //: acos needs acos_core patched
 
 //: acos_core needs arc
-/* asin r times 2 or -1, behind a multiple of pi/2. */
+/* acos x = 2 asin r for x > 1/2, pi - 2 asin r for x < -1/2, else pi/2 - asin x; k is the multiple of pi/4. */
 #define acos_rare_F unit_F
 TP_INLINE F acos_core_F(F x)
 {
@@ -71,7 +72,8 @@ TP_INLINE F atanpoly_F(F z)
 }
 
 //: atanratio needs base atanpoly quarter
-/* atan(a/b) = k pi/4 + atan t: t is a/b, (a - b)/(a + b) or -b/a, whichever is small; k pi/4 + t, and what lacks. */
+/* atan(a/b) = k pi/4 + atan t, where t is a/b, (a - b)/(a + b) or -b/a, whichever is small. `atanratio` gives k and t; `atansum` adds
+ * k pi/4 + t and the small rest. */
 TP_INLINE F atanratio_F(F a, F b, F *k)
 {
     mask_F some = gt_F((I)a, (I)(b * all_F(0.41421356))), much = gt_F((I)(a * all_F(0.41421356)), (I)b);

@@ -1,7 +1,7 @@
 /* exp, exp2, expm1, sinh, cosh, tanh and sigmoid; a template as vmath.h says. */
 
 //: ln2@f32
-/* ln2 in two parts: k LN2 is exact for the k that occur. */
+/* ln2 as a sum of two parts. The first has so few bits that its product with each k that occurs is exact. */
 #define LOG2E_F 0x1.715476p+0f
 #define LN2_F 0x1.62e4p-1f
 #define LN2LOW_F 0x1.7f7d1cp-20f
@@ -29,7 +29,8 @@ TP_INLINE F expreduce2_F(F x, $s steps, U *n, F *l)
 }
 
 //: root16@avx512.512.f64 needs table
-/* 2**(n/16): the four low bits j of n choose 2**(j/16), kept less j << 48, so that adding n << 48 adds the exponent. */
+/* 2**(n/16): the low four bits j of n choose the entry 2**(j/16) of a table. From its bits j << 48 was subtracted, so that adding
+ * n << 48 leaves the fraction, and adds the rest of n to the exponent. */
 TP_INLINE F root16_F(U n)
 {
     const U lo = {0x3ff0000000000000u, 0x3fefb5586cf9890fu, 0x3fef72b83c7d517bu, 0x3fef387a6e756238u,
@@ -127,7 +128,8 @@ TP_INLINE F exp2reduce_F(F x, $s steps, U *n)
 //: exp2 needs exp2reduce exp2poly scaled
 
 //: bounds@f32.exp
-/* Up to near results are normal (of doubles a millionth beyond it, too: SSE2 compares upper halves); at far they are 0 and inf. */
+/* For |x| up to `near` the result is normal (also for doubles a millionth beyond, since SSE2 compares upper halves only); for |x| of
+ * `far` or more it is 0 or inf. */
 #define near_${op}_F 87.3f
 #define far_${op}_F 104.5f
 
@@ -144,7 +146,8 @@ TP_INLINE F exp2reduce_F(F x, $s steps, U *n)
 #define far_${op}_F 1080
 
 //: scaled needs base bounds
-/* No libm: where the result is not normal, the factor 2**n comes in two, the second of which rounds and raises. */
+/* exp or exp2, without calls of libm. In rare lanes, where the result may be subnormal, 0 or inf, it is multiplied by 2**n in two
+ * steps: the second product rounds, and raises underflow or overflow. */
 TP_INLINE F tp_${op}_F(F x)
 {
     mask_F rare = gt_F((I)x & $abs, (I)all_F(near_${op}_F)), special = rare, down = rare;

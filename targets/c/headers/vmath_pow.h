@@ -46,7 +46,7 @@ TP_INLINE F powexp2_F(F x)
 }
 
 //: powlog2@f64 needs types split
-/* To 33 bits. */
+/* log2 x to 33 bits. */
 TP_INLINE F powlog2_F(F x)
 {
     F m, k = split_F(x, &m), f = m - all_F(1);

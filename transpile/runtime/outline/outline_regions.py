@@ -159,8 +159,9 @@ class _RegionOutliner:
     local names. ``_loop_depth``: how many Python loops are around the current block. ``_dropped``:
     helpers of regions that stay Python.
 
-    In the methods, `bound` are the names that are certainly bound before the code, `exits` the
-    names that are live where it ends, by the way it ends; ``ends_function``: nothing runs after it.
+    In the methods, `bound` are the names that are certainly bound before the code; `exits` the
+    names that are live after it, for each way in which it may end (its end, a ``break``, a
+    ``continue``, an exception); ``ends_function``: nothing of the function runs after it.
     """
 
     def __init__(
