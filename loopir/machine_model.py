@@ -143,8 +143,9 @@ def _tiles(
 
 
 def _cycles_per_step(machine: Machine, rows: int, vectors: int, sums_per_element: int) -> float:
-    """Cycles of one step of a tile's sums: those in which the pipes issue its additions and loads,
-    but at least the latency of an addition, for which the next step waits.
+    """Cycles of one step of the sums of a tile of `rows` times `vectors`: those in which the pipes
+    issue its additions and loads, but at least the latency of an addition, for which the next step
+    waits.
     """
     return max(
         (rows * vectors * sums_per_element + rows + vectors) / machine.pipes, machine.latency

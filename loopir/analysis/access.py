@@ -129,9 +129,8 @@ def _collect_accesses(
 
 
 def moving_axis(access: Access, var: str) -> tuple[int, int] | None:
-    """The one subscript that changes with `var`, and its change per iteration: ``(axis, step)``.
-
-    None where no subscript changes, several do, or one is not affine.
+    """The one subscript of `access` that changes with the loop variable `var`, and its change per
+    iteration: ``(axis, step)``. None where no subscript changes, several do, or one is not affine.
     """
     coefficients = [
         (axis, form.coefficient(var) if form else None) for axis, form in enumerate(access.index)
@@ -154,7 +153,9 @@ def moving_axis_of_steps(steps: Sequence[int | None]) -> tuple[int, int] | None:
 
 
 def has_unit_stride(access: Access, param: Param, var: str) -> bool:
-    """Whether consecutive iterations of `var` access consecutive elements in memory."""
+    """Whether consecutive iterations of `var` access consecutive elements of the array `param` in
+    memory.
+    """
     return param.unit is not None and moving_axis(access, var) == (param.unit, 1)
 
 

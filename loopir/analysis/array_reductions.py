@@ -54,7 +54,9 @@ def adds_floats(loop: Node, array: str) -> bool:
 
 
 def _only_adds(nodes: Iterable[Node], array: str) -> bool:
-    """Whether each access to `array` is ``array[index] = array[index] + term``, by scalar code."""
+    """Whether each access to `array` in `nodes`, of which there is one, is by scalar code of the
+    form ``array[index] = array[index] + term``.
+    """
     stores = [n for n in nodes if isinstance(n, Store) and n.array == array]
     loads = sum(isinstance(n, Load) and n.array == array for n in nodes)
     return loads == len(stores) > 0 and all(_is_addition(s) for s in stores)

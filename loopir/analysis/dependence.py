@@ -132,7 +132,7 @@ def may_alias(kernel: Kernel, a: str, b: str) -> bool:
 
 def affine_trip_count(r: Range, bindings: AffineBindings | None = None) -> Affine | None:
     """The trip count of a loop over `r` as an affine form, negative where the range is empty; None
-    if it is not affine.
+    if it is not affine. `bindings`: affine forms of names.
     """
     if not isinstance(r, Interval):
         return None
@@ -302,7 +302,9 @@ def _distance_of_fixed(iterations: list[tuple[Affine | None, Affine | None]]) ->
 
 
 def _never_equal(first: Access, second: Access, axis: int, var: str) -> bool:
-    """Whether the ranges of the subscripts at `axis` over the loop are disjoint."""
+    """Whether the subscripts of `first` and `second` at `axis` lie in disjoint ranges, in whichever
+    iterations of the loop over `var`.
+    """
     for lower, upper in ((first, second), (second, first)):
         most, least = _subscript_range(lower, axis, var)[1], _subscript_range(upper, axis, var)[0]
         if least and most and least.is_at_least(most + constant_form(1)):

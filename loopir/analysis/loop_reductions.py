@@ -111,7 +111,7 @@ def _is_overflow(name: str, cond: Expr) -> bool:
 
 
 def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
-    """Match `step` as a reduction step of `acc`; None if it is none. The value of the result may
+    """Match `step` as a reduction step of `acc`; None if it is not one. The value of the result may
     still read `acc` or anything else.
 
     Cases, in this order: an extremum that a select of a comparison makes; a select of a step and

@@ -343,8 +343,8 @@ class LoopSetBuilder:
         loops: frozenset[str] | None = None,
         ref: ElementReference | None = None,
     ) -> _ExprOperations:
-        """Append an operation, or reuse an available equal one. `loops` defaults to those of
-        `operands`, its operands.
+        """Append an operation, or reuse an available equal one. `loops`: the loops with which its
+        value varies, by default those of its `operands`; `ref`: the element that it accesses.
         """
         operands = tuple(operands)
         if loops is None:

@@ -380,7 +380,9 @@ class _ExtentCollector:
         )
 
     def outer(self, forms: Iterable[Affine], *, highest: bool) -> Iterator[Affine]:
-        """The bounds `forms` with the variables of inner loops replaced by their extreme values."""
+        """The upper (``highest``) or lower bounds `forms`, with each variable of an inner loop
+        replaced by its first or last value: the one that makes the bound greatest, or least.
+        """
         found = [*forms]
         for var in reversed(self.spans):
             found = [g for f in found for g in self.at_extreme(f, var, highest)][:_MAX_BOUNDS]
@@ -458,7 +460,9 @@ def _evaluated(s: Stmt) -> Iterator[Expr]:
 
 
 def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
-    """Whether the accesses of different iterations differ in the subscript at `axis`."""
+    """Whether accesses in different iterations of `loop`, of those in `extents`, always differ in
+    the subscript at `axis`.
+    """
     bounds = [e.axes[axis] for e in extents if axis < len(e.axes)]
     if len(bounds) < len(extents) or not all(b.lows and b.highs for b in bounds):
         return False

@@ -179,8 +179,8 @@ def weight_of_calls(n: Node) -> float:
 
 
 def _known_trips(n: While | Splittable, local: frozenset[str]) -> float | None:
-    """How often the body of `n` runs, at most, or a guess; None if its bounds tell that before the
-    loop around it starts.
+    """How often the body of `n` runs: at most, if a constant bound is known; None if its bounds
+    tell it before the parallel loop around it starts, whose names are `local`; else a guess.
     """
     if isinstance(n, While):
         return GUESSED_TRIPS

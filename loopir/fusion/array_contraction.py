@@ -58,8 +58,9 @@ class _UnsetError(Exception):
 
 
 def scalarize_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel, tuple[str, ...]]:
-    """Replace temporary arrays of a few elements by scalars, one for each element, as LLVM's SROA
-    does. Returns the kernel, and the names of the arrays that it no longer takes.
+    """Replace arrays of a few elements by scalars, one for each element, as LLVM's SROA does: those
+    of the `temporaries`, which the function allocates and which do not escape. Returns the kernel,
+    and the names of the arrays that it no longer takes.
 
     An array is replaced if, once the loops of few iterations are unrolled, all its subscripts are
     constants (`_has_constant_subscripts`), and no element may be read before it is written. An

@@ -121,8 +121,9 @@ def _pairs_updated_in_place(s: Stmt) -> frozenset[frozenset[str]]:
 
 
 def smallest_witness(conflict: Conflict, first: Loop, bindings: AffineBindings) -> Witness | None:
-    """The smallest example in which one loop would access an element in the wrong order; None if
-    none is found.
+    """The smallest trip count of both loops, and iterations, for which one loop would make the two
+    accesses of `conflict` in the wrong order; None if there is none below `_MAX_WITNESS_TRIPS`, or
+    a subscript is not affine. `first`: the first loop; `bindings`: affine forms of names.
     """
     trips = affine_trip_count(first.range, bindings)
     for n in range(1, _MAX_WITNESS_TRIPS):

@@ -65,7 +65,9 @@ __all__ = [
 
 
 def control_flow_obstruction(loop: Loop, admit_branches: bool) -> tuple[Node, str] | None:
-    """The first node in `loop` that cannot be masked, with the reason; None if there is none."""
+    """The first node in `loop` that cannot be masked, with the reason; None if there is none.
+    ``admit_branches``: a branch without loops in it can be.
+    """
     is_plain = loop.until is None and is_innermost(loop) and not contains(loop, (Break, Return))
     if is_plain and admit_branches:
         return None

@@ -2,7 +2,8 @@
 
 Start and trip count of each loop of a perfect nest are compared as affine forms. Where the forms
 differ, the kernel's guards may make them equal: with the guard ``n == m``, ``[0, n)`` and
-``[0, m)`` are one domain. `fusion_legality.domain_match` and `shift_and_peel` use this.
+``[0, m)`` are one domain. `fusion_legality.domain_match` and `shift_and_peel` use this. The
+``bindings`` of the functions here are the affine forms of names, made by `affine_bindings`.
 """
 from __future__ import annotations
 

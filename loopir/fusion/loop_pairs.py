@@ -215,7 +215,7 @@ def make_loop_pair(
     `outer`.
 
     With `may_peel`, iterations that only one loop has will be peeled, so that the ranges need not
-    be equal.
+    be equal. The other arguments are fields of `LoopPair`.
     """
     must_be_disjoint: set[frozenset[str]] = set()
 

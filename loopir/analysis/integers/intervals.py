@@ -117,7 +117,9 @@ def is_within(inner: Bounds, outer: Bounds) -> bool:
 
 
 def result_bounds(op: str, args: list[Bounds]) -> Bounds | None:
-    """The interval of `op` on unbounded integers; None for an operation without a rule."""
+    """The interval of the exact result of `op` on integers in the intervals `args`; None for an
+    operation without a rule.
+    """
     row = _ROWS.get(op)
     return row(*args) if row else None
 
@@ -199,8 +201,8 @@ _ROWS: dict[str, Callable[..., Bounds | None]] = {
 
 
 def decide_comparison(op: str, dtype: str, a: Bounds, b: Bounds) -> bool | None:
-    """The result of an integer comparison or overflow predicate, if all operands in the intervals
-    give the same one; else None.
+    """The result of the integer comparison or overflow predicate `op`, if all operands in the
+    intervals `a` and `b`, of `dtype`, give the same; else None.
     """
     match op:
         case "lt" | "ge" if a[1] < b[0] or a[0] >= b[1]:

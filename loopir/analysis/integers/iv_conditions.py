@@ -152,8 +152,8 @@ class _TestFinder:
         return affine_form(e, (self._loop.var, *self._inner), self._forms)
 
     def _test(self, call: Call, then: bool) -> PositionTest | None:
-        """The test that `call` is, if both sides are affine and it changes its result at most once;
-        else None.
+        """The test that the comparison `call` is, whose wanted result is `then`; None unless both
+        sides are affine and its result changes at most once.
         """
         a, b = (self._form(e) for e in call.args)
         if a is None or b is None:

@@ -205,8 +205,11 @@ def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
 
 
 def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) -> IntegerFacts:
-    """The facts of `old` that still hold in `new`. A bound of a name that has moved becomes 0 if it
-    is still on the same side of 0, else that of the dtype.
+    """The facts of `old` that still hold in `new`: the widening of a fixpoint, which so comes to an
+    end. A bound of a range that does not hold any more becomes 0 if 0 is one, else the bound of the
+    name's dtype (`dtypes`; of other names i64)::
+
+        0 <= k <= 1, then 0 <= k <= 2    →    0 <= k
     """
     kept = new.empty()
     for name in old.ranges.keys() & new.ranges.keys():

@@ -167,7 +167,7 @@ def _may_exit_early(s: While) -> bool:
 
 
 def _values_after(body: Iterable[Stmt], constants: KnownValues) -> KnownValues:
-    """The names with constant values at the end of a block."""
+    """The names with constant values at the end of a block, from the `constants` at its start."""
     values = dict(constants)
     for s in body:
         match s:

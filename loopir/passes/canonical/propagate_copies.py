@@ -140,7 +140,9 @@ _BINDERS = (Assign, If, Loop, Zip, VecLoop)
 
 
 def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
-    """`s` without the names that nothing reads; None where nothing of it remains."""
+    """`s` without the names that are not `live`, as nothing after it reads them; None where nothing
+    of it remains.
+    """
     match s:
         case Assign():
             return s if s.name in live or may_raise_flags(s) else None
@@ -160,7 +162,9 @@ def _without_unused_names(s: Stmt, live: set[str]) -> Stmt | None:
 
 
 def _used_accumulators(s: Loop | Zip, live: set[str]) -> Loop | Zip | None:
-    """`s` without accumulators that nothing reads; None if nothing of it remains."""
+    """`s` without accumulators that neither it nor later code (`live`) reads; None if nothing of it
+    remains.
+    """
     read = names_read(*s.body, getattr(s, "until", None)) | live
     used = tuple(
         a

@@ -395,7 +395,9 @@ def _counter_at_start(s: Loop | While) -> list[tuple[str, Expr]]:
 
 
 def _relate_to_counter(s: Loop | While, start: IntegerFacts) -> None:
-    """Record the difference of each accumulator to the loop variable: they may advance together."""
+    """Record in `start` the difference of each accumulator to the loop variable, which is kept by
+    the fixpoint if both advance together.
+    """
     for name, _ in _counter_at_start(s):
         for a in s.accs:
             if a.init.dtype == INDEX and a.init.lanes == 1:
@@ -417,8 +419,8 @@ def _facts_at_entry(
     counted: Iterable[tuple[str, Expr]] = (),
     continues: bool = True,
 ) -> IntegerFacts:
-    """`f` at the start of an iteration with these accumulator values; with ``continues=False``,
-    after the loop's exit instead.
+    """The facts `f` at the start of an iteration of `s` whose accumulators have the `values` and
+    whose loop variable has that in `counted`; with ``continues=False``, after the loop's exit.
     """
     names, f = [*((a.name, e) for a, e in zip(s.accs, values, strict=True)), *counted], f.copy()
     if isinstance(s, While):

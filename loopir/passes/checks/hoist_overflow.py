@@ -118,7 +118,9 @@ def _element_names(loop: Loop) -> dict[Expr, str]:
 
 
 def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
-    """The constant that an element is checked against, else None."""
+    """The greatest value that `s` allows an element (a key of `elements`), if `s` is an overflow
+    check of an element; else None. Not for u64, whose limit does not fit in an i64.
+    """
     match s.cond:
         case Call(op="le", args=(element, Const(value=limit, dtype=dtype))) if element in elements:
             is_counter_check = s.code == "over" and DTYPES[dtype].kind in "iu" and dtype != "u64"

@@ -144,7 +144,7 @@ class _SumNest:
 
 
 def _match_sum_nest(rows: Loop) -> _SumNest | None:
-    """`rows` as a _SumNest; None where it is none.
+    """`rows` as a _SumNest; None if it is not one.
 
     Required: no accumulators or exit of its own, exactly one inner counted loop whose accumulators
     are all vectors, only assignments around and inside it, and after it one unmasked store of each

@@ -188,8 +188,8 @@ class _IndependentPart:
         )
 
     def second(self, elements: dict[Expr, Load]) -> Loop:
-        """The loop that loads these values, without the code that served only them. An assignment
-        that may raise a flag stays unless the first loop executes it.
+        """The loop that loads the values, the keys of `elements`, without the code that served only
+        them. An assignment that may raise a flag stays unless the first loop executes it.
         """
 
         def with_loads(n: Any) -> Any:

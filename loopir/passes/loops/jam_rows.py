@@ -97,7 +97,7 @@ class _StencilNest:
 
 def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     """`rows` as a _StencilNest: assignments, then a vector loop of assignments and stores without
-    accumulators; None if it is none.
+    accumulators; None if it is not one.
     """
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if rows.accs or not isinstance(lanes, VecLoop):

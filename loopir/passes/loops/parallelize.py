@@ -328,8 +328,9 @@ class _Marker:
     def over_blocks(
         self, alone: Loop, combining: list[Stmt], results: list[Var], accs: tuple[Accum, ...]
     ) -> tuple[Stmt, ...]:
-        """`alone`, which keeps the `results` of each block, and the loop that combines these; in a
-        loop over `BLOCKS_AT_ONCE` blocks at a time, where there may be more.
+        """The loop over blocks `alone` as a parallel loop, which keeps the `results` of each block,
+        and a loop that combines these, with the accumulators `accs` and the statements `combining`;
+        both in a loop over `BLOCKS_AT_ONCE` blocks at a time, if there may be more.
         """
         r = alone.range
         assert isinstance(r, RangeDesc)
@@ -481,7 +482,8 @@ def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
 def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:
     """Whether `s` surely does less than `_BRIEF` additions: waking a thread takes about as long. It
     is then not made a parallel loop, which saves its code. Where the work depends on the call, the
-    loop is made parallel, and its code asks for threads only if they pay.
+    loop is made parallel, and its code asks for threads only if they pay. ``definitions``: values
+    of names, by which trip counts are bounded.
     """
     return _most_operations(s, definitions) < _BRIEF
 

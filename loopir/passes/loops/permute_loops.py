@@ -94,7 +94,9 @@ _ENCLOSING = (Kernel, Loop, If, While, Zip)
 def has_better_order(
     loop: Loop, kernel: Kernel, outside: frozenset[str], reassociate: bool
 ) -> bool:
-    """Whether `permute_loops` would put another loop outermost in the nest of `loop`."""
+    """Whether `permute_loops` would put another loop outermost in the nest of `loop`. ``outside``:
+    the variables of the loops around it. The pass `fission` asks this.
+    """
     nest = _match_perfect_nest(loop, kernel)
     order = _best_order(nest, kernel, outside, reassociate) if nest is not None else None
     return order is not None and order[0] is not loop
@@ -131,7 +133,7 @@ class _PerfectNest:
 
 def _match_perfect_nest(outer: Loop, kernel: Kernel) -> _PerfectNest | None:
     """`outer` as a _PerfectNest of at least two counted loops with invariant ranges, no
-    accumulators or exits, and only assignments, stores and loops inside; None if it is none.
+    accumulators or exits, and only assignments, stores and loops inside; None if it is not one.
 
     Assignments before an inner loop count as part of its body, if they are cheap and raise no flag,
     no range reads them, and the nest does not store what they load:
@@ -343,7 +345,9 @@ def _with_sums_in_registers(
 
 
 def _moved_outward(nest: _PerfectNest, vector_loop: Loop, others: list[Loop]) -> list[Loop]:
-    """Move `vector_loop` outward past the loops in which some of its loads are invariant."""
+    """The loops `others` with `vector_loop` among them. It starts innermost, and moves outward past
+    each loop in which a load that it makes a vector is invariant: for ``b[k, j]`` j moves past i.
+    """
     position = len(others)
     varying_loads = [n for n in nest.loads() if vector_loop.var in names_read(n)]
     while position and any(others[position - 1].var not in names_read(n) for n in varying_loads):

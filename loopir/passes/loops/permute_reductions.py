@@ -147,7 +147,7 @@ class _ReductionNest:
 
 def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
     """`outer` as a _ReductionNest of at least two counted loops with invariant ranges and nothing
-    but cheap assignments that raise no flag around the innermost loop; None if it is none.
+    but cheap assignments that raise no flag around the innermost loop; None if it is not one.
     """
     loops, body = [outer], outer.body
     before: tuple[Stmt, ...] = ()

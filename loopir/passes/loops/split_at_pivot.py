@@ -115,7 +115,10 @@ def _pivot_of(loop: Loop, memory: AliasInfo) -> _Pivot | None:
 
 
 def _meeting_iteration(load: Load, store: Store, var: str, bound: frozenset[str]) -> Expr | None:
-    """The iteration in which `store` may write the element of `load`; None if it is unknown."""
+    """The iteration of the loop over `var` in which `store` may write the element of `load`; None
+    if it is unknown. One axis is enough: that along which `store` advances by 1. ``bound``: the
+    names that the loop binds.
+    """
     for e, subscript in zip(load.index, store.index, strict=True):
         form = None if names_read(subscript) & bound - {var} else affine_form(subscript, (var,))
         if form is not None and form.coefficient(var) == 1 and form.variables == {var}:

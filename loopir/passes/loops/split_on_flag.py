@@ -93,7 +93,7 @@ class _Flag:
 
 
 def _flag(acc: Accum, loop: Loop) -> _Flag | None:
-    """`acc`, a bool, as a flag that the loop reads; None if it is none. ::
+    """`acc`, a bool, as a flag that the loop reads; None if it is not one. ::
 
         seen = step(seen | c), at first False   →   True under c
         none = step(none & c), at first True    →   False under not c

@@ -202,8 +202,8 @@ def _in_rounds(
     over parts cannot be parallel.
 
     ``part_of`` gives the code for a part from its ends, the result for each accumulator, and
-    whether there was a hit; ``steps``: the accumulators after a part, from their values before it
-    and its results; ``until`` ends the search, in terms of the accumulators.
+    whether there was a hit; ``accs``: the accumulators of the search; ``steps``: their values after
+    a part, from those before it and its results; ``until`` ends the search, in terms of them.
     """
     round_, part, part_1 = (Var(fresh.name(n), INDEX) for n in ("round", "part", "part"))
     end, at, count = (Var(fresh.name(n), INDEX) for n in ("end", "at", "parts"))

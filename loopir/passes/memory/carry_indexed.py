@@ -120,8 +120,8 @@ def _with_accumulator(
     loop: Loop, body: tuple[Stmt, ...], step: Expr, index_acc: Accum, load: Load, acc: Var,
     fresh: FreshNames,
 ) -> tuple[If, Loop]:
-    """`loop` with `load` replaced by the accumulator `acc`, and the branch that loads its initial
-    value.
+    """The branch that loads the element at the initial value of the index `index_acc`; and `loop`,
+    of the new `body`, with `load` replaced by the accumulator `acc`, whose step is `step`.
     """
     assert isinstance(loop.range, Interval)
     start = fresh.name(load.array)

@@ -395,8 +395,9 @@ _WITH_BLOCKS = (Kernel, If, Loop, While)
 def _split(
     loop: Loop, rest: Loop, found: list[_Recurrence], read_later: frozenset[str], fresh: FreshNames
 ) -> tuple[Stmt, ...]:
-    """`loop` over the iterations that read initial values, `rest` over the others, and the values
-    of the recurrences after them.
+    """The statements that replace `loop`: a copy of it over the first iterations, those that read
+    initial values; `rest`, which is without the recurrences `found`, over the others; and the last
+    values of the recurrences that later code reads (`read_later`).
     """
     assert isinstance(loop.range, Interval)
     assert isinstance(rest.range, Interval)

@@ -188,7 +188,7 @@ class _RowNest:
 def _match_row_nest(
     rows: Loop, tests: tuple[Expr, ...], params: dict[str, Param]
 ) -> _RowNest | None:
-    """`rows` as a _RowNest that has something to pack; None if it is none."""
+    """`rows` as a _RowNest that has something to pack; None if it is not one."""
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None:
         return None

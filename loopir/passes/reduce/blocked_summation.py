@@ -83,7 +83,7 @@ def _exceeds_one_block(loop: Loop) -> bool:
 
 
 def _in_blocks(loop: Loop, folds: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """`loop` over blocks, and over blocks of blocks."""
+    """`loop` over blocks, and over blocks of blocks; the `folds` start anew in each."""
     blocks = tile_loop(loop, BLOCK_ELEMENTS, folds, fresh)
     outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
     return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_GROUP, outer, fresh)

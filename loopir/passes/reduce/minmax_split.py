@@ -97,7 +97,9 @@ def _comparison_side(cond: Expr, value: Expr, acc: Accum) -> str | None:
 def _independent_yield(
     y: Yield, extremum_yield: Yield, first: Accum, acc: Accum | None, op: str
 ) -> Yield:
-    """`y` independent of the branch, if it is the opposite extremum of the same values; else `y`.
+    """`y` with its update on both sides of the branch, if it is the opposite extremum of the same
+    values; else `y`. ``extremum_yield``: the yield of the extremum `first` that the condition
+    compares by `op`; ``acc``: the accumulator that is stepped to `y`.
     """
     is_opposite = acc is not None and acc is not first and acc.init == first.init
     if acc is None or not is_opposite or not _is_accumulator(y.then, acc):

@@ -155,7 +155,7 @@ def _invariant_conjunct(acc: Accum, loop: Loop, memory: AliasInfo) -> Expr | Non
 
 
 def _conjuncts(e: Expr) -> Iterator[Expr]:
-    """The operands of a conjunction, and of those in it; `e` itself if it is none."""
+    """The operands of a conjunction, and of those in it; `e` itself if it is no conjunction."""
     match e:
         case Call("and", (a, b)):
             yield from _conjuncts(a)

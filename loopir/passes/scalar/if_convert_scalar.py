@@ -129,7 +129,7 @@ def depends_on_elements(
     memory: AliasInfo,
 ) -> bool:
     """Whether `conditions` depend on array elements, which nobody can predict, but on none that the
-    loop writes, and do not wait for the names in `is_slow`.
+    loop writes (`stores`), and do not wait for the names in `is_slow`.
 
     ``is_slow``: the names that the branch or select itself gives. Where the conditions depend on
     one of them, its computation is on the loop's critical path: too slow if it is marked True

@@ -11,9 +11,9 @@ from typing import Any
 
 from ...algebra.may_raise import may_raise_flags
 from ...ir_names import FreshNames, names_read, substitute
-from ...ir_traversal import bottom_up, map_children, walk
+from ...ir_traversal import bottom_up, contains, map_children, walk
 from ...lazy_dataclass import replace
-from ...nodes import Accum, Assign, Call, Expr, Kernel, Var, While
+from ...nodes import Accum, Assign, Call, Expr, Kernel, Load, Var, While
 
 __all__ = ["predictive_commoning"]
 
@@ -69,7 +69,7 @@ def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
     """An accumulator that carries the value of `e`, an expression over accumulators of `s` alone;
     None if the loop does not compute its next value anyway (or `e` does not change), or if its
     first value, which is computed even if the loop has no iteration, could raise a flag that Python
-    does not.
+    does not, or load from an array that has no such element (unless an initial value has it, too).
     """
     accs = {a.name: a for a in s.accs}
     if not names_read(e) or not names_read(e) <= set(accs):
@@ -81,7 +81,7 @@ def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
     if (
         next_value == e
         or next_value not in computed
-        or (may_raise_flags(e) and first_value not in initial)
+        or ((may_raise_flags(e) or contains(e, Load)) and first_value not in initial)
     ):
         return None
     return Accum(fresh.name(min(names_read(e))), first_value, next_value, span=e.span)

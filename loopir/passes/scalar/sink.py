@@ -56,7 +56,7 @@ def _shared_ending(
     """The last writes of both branches to the same destinations, in order.
 
     Their values and the branch's yields will be evaluated before the first of these writes, so none
-    of the writes may change them.
+    of the writes may change them; nor may they read a counter that an append advances (`advanced`).
     """
     pairs: list[tuple[Write, Write]] = []
     values: list[Expr] = [value for y in s.yields for value in (y.then, y.orelse)]

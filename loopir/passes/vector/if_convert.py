@@ -160,6 +160,7 @@ def select_masked(
     """``a`` where `cond` is true, else ``b``; a common operation is computed once for both.
 
     ``s + x`` or ``s`` → ``s + select(cond, x, -0.0)``, so that a reduction remains a reduction.
+    ``then`` and ``orelse`` rewrite the operands of each side, which the other lanes compute, too.
     """
     shared = select_common_operation(cond, a, b, then, orelse)
     return shared or rewrite(Call("select", (cond, then(a), orelse(b)), a.dtype))

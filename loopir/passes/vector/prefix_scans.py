@@ -41,7 +41,7 @@ class RunningReduction:
 
 def running_reduction_of(acc: Accum, loop: Loop, memory: AliasInfo) -> RunningReduction | None:
     """The running reduction that `acc` is in `loop`: a reduction, or a linear recurrence, whose
-    value so far the body reads; None if it is none.
+    value so far the body reads; None if it is not one.
 
         t = s + x[i]; y[i] = t; s = step(t)      term x[i], name "t"
         s = step(s * 0.5 + x[i]); y[i] = s       term x[i], factor 0.5

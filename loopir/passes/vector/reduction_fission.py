@@ -84,8 +84,12 @@ def _writes_nothing(s: Stmt) -> bool:
 
 
 def _restart_sum(loop: Loop, position: int, acc: Accum) -> Loop:
-    """`loop` with `acc` as the sum of partial sums that restart at 0 in each ``while``, if it is
-    one sum that continues through them and cannot overflow; else `loop`.
+    """`loop` with `acc` as the sum of partial sums that restart at 0 in each ``while``, the
+    statement at `position`, if it is one sum that continues through them and cannot overflow; else
+    `loop`::
+
+        while loop(go, t=s): …; t = step(t + v)          while loop(go, t=0): …; t = step(t + v)
+        s = step(t)                                 →    s = step(s + t)
     """
     inner = loop.body[position]
     assert isinstance(inner, While)

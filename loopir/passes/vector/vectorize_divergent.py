@@ -5,8 +5,8 @@ The loop with an exit is a counted one, as in the Mandelbrot set; it is made a `
 loop-carried mask tells which lanes are still in the ``while``; a lane that has left keeps its
 values by selects, and continues to compute. Therefore two things must hold for such lanes:
 
-- their loads are in bounds (`lane_loads_in_bounds`), by accesses outside the ``while`` or by
-  integer facts;
+- their loads are in bounds (`lane_loads_in_bounds`, `_branch_loads_in_bounds`), by accesses outside
+  the ``while`` or by integer facts;
 - they do not divide integers by zero (`_may_divide_by_zero`).
 
 A floating-point flag that they raise may be wrong: the kernel becomes strict in it, so that Python
@@ -34,7 +34,7 @@ from ...analysis.mod_ref import arrays_read, arrays_written
 from ...analysis.uniformity import Uniformity
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute
-from ...ir_traversal import bottom_up, walk
+from ...ir_traversal import bottom_up, walk, walk_statements
 from ...lazy_dataclass import replace
 from ...machine_model import DEFAULT_MACHINE, Machine
 from ...nodes import (
@@ -158,8 +158,9 @@ def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> boo
     """Whether the loads of the inner loops in `loop` are in bounds in every lane, also in lanes
     that have left.
 
-    Uniform loads need no proof: active lanes load the same element. Each other load must be of an
-    element that every iteration accesses, or be proved by `_facts_before`.
+    Uniform loads need no proof: active lanes load the same element (those in branches are tested by
+    `_branch_loads_in_bounds`). Each other load must be of an element that every iteration accesses,
+    or be proved by `_facts_before`.
     """
     inner = [s for s in loop.body if isinstance(s, Loop | While)]
     loads = [n for s in inner for n in walk(s) if isinstance(n, Load)]
@@ -167,8 +168,41 @@ def lane_loads_in_bounds(loop: Loop, kernel: Kernel, varying: Uniformity) -> boo
     proven = {(n.array, varying.index(n)) for n in _unconditional_accesses(loop.body)}
     if all((n.array, varying.index(n)) in proven for n in varying_loads):
         return True
+    # the others are in bounds where an active lane loads them: lowering has proved or checked it
+    subscripts = (
+        (n.array, [(k, e) for k, e in enumerate(varying.index(n)) if varying.varies(e)])
+        for n in varying_loads
+    )
     facts = _facts_before(loop, kernel)
-    return all(_is_in_bounds(n, facts, varying) for n in varying_loads)
+    return all(_are_in_bounds(array, of_load, facts) for array, of_load in subscripts)
+
+
+def _branch_loads_in_bounds(loop: Loop, kernel: Kernel) -> bool:
+    """Whether the loads in branches of the ``while`` in `loop` are in bounds in lanes that do not
+    take the branch, too, since both sides are going to be computed in all lanes: the same load also
+    stands outside of branches, or the facts before the loop prove it.
+
+        while v > 1.0:
+            if 0 <= k and k < len(y):      False: no lane may take the branch, and y[k] be out of
+                v = v * y[k]               bounds
+
+    Not asked of a counted loop with an exit: in its branches `check_elimination` leaves subscripts
+    as lowering has made them, which is in bounds on both sides.
+    """
+    inner = [s for s in loop.body if isinstance(s, While)]
+    branches = (n for w in inner for n in walk_statements(w) if isinstance(n, If))
+    sides = [part for n in branches for part in (*n.then, *n.orelse, *n.yields)]
+    statements = (s for body in (loop.body, *(w.body for w in inner)) for s in body)
+    outside = [s for s in statements if isinstance(s, Assign | Store)]
+    in_branches, proven = (
+        {n for part in code for n in walk(part) if isinstance(n, Load)} for code in (sides, outside)
+    )
+    if in_branches <= proven:
+        return True
+    varying, facts = Uniformity(loop), _facts_before(loop, kernel)
+    return all(
+        _are_in_bounds(n.array, enumerate(varying.index(n)), facts) for n in in_branches - proven
+    )
 
 
 def _unconditional_accesses(body: Iterable[Stmt]) -> list[Load | Store]:
@@ -195,14 +229,13 @@ def _facts_before(loop: Loop, kernel: Kernel) -> IntegerFacts:
     return f
 
 
-def _is_in_bounds(n: Load, facts: IntegerFacts, varying: Uniformity) -> bool:
-    """Whether the facts prove each varying subscript of `n` to be in bounds. (Lowering has proved
-    or checked the others.)
-    """
-    subscripts = ((k, e) for k, e in enumerate(varying.index(n)) if varying.varies(e))
+def _are_in_bounds(
+    array: str, subscripts: Iterable[tuple[int, Expr]], facts: IntegerFacts
+) -> bool:
+    """Whether the facts prove the `subscripts` of `array`, each with its axis, to be in bounds."""
     return all(
-        facts.max_difference(_ZERO, e) <= 0 and facts.max_difference(e, Dim(n.array, k)) < 0
-        for k, e in subscripts
+        facts.max_difference(_ZERO, e) <= 0 and facts.max_difference(e, Dim(array, axis)) < 0
+        for axis, e in subscripts
     )
 
 
@@ -315,6 +348,8 @@ def vectorize_divergent(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -
         """`s` as a vector loop; `s` itself where it is not legal, or does not diverge."""
         if not s.accs and not arrays_written((s,)):
             return s  # it does nothing but raise flags, and C compilers drop vectors of such loops
+        if not isinstance(s.range, Interval) or not _branch_loads_in_bounds(s, kernel):
+            return s
         lockstep = _with_lockstep_while(s, fresh)
         if lockstep is None:
             return s

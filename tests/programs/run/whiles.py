@@ -196,3 +196,19 @@ def hits_that_keep_apart(x, t):
             count += 1
             last = i
     return count, last
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), np.full(4, 0.25), 10**12))
+def scaled_by_an_entry_that_may_be_missing(x, w, at):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        v = x[i]
+        while v > 1.0:
+            if 0 <= at < len(w):
+                v = v * w[at]
+            elif v > 8.0:
+                v = v * 0.25
+            else:
+                v = v * 0.5
+        out[i] = v
+    return out
