@@ -279,9 +279,9 @@ class Plan:
     after the kernel if these are restored.
     """
     snapshot: bool = False
-    """Whether ``writes`` are copied before each call, to be put back before Python replays it: the
-    kernel may fail after it has written and Python cannot write the same again, or it may have to
-    show a warning whose message only Python knows.
+    """Whether ``writes`` are copied before each call, so that they can be put back before a replay:
+    the kernel may fail after it has written, and Python would not write the same again; or it may
+    have to show a warning whose message only Python knows.
     """
     copied_up_to: int = 0
     """The most bytes of ``writes`` that are copied before a call for the sake of warnings: where

@@ -88,8 +88,8 @@ def call_signature_text(function: FunctionType, types: Sequence[ArgType]) -> str
 
 
 calling_frames: dict[int, FrameType] = {}
-"""For each thread that does the compiler's work for another one, by its identifier: the frame of
-the other thread that waits for it.
+"""By the identifier of a thread that compiles for another one: the frame at which the other one
+waits.
 """
 
 

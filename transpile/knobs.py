@@ -86,9 +86,9 @@ class Knobs:
     @property
     def shapes_code(self) -> bool:
         """Whether these settings change the generated code, as ``TRANSPILE_SKIP`` does. The key of
-        the disk cache contains none of them but the target, so kernels that such a process compiles
-        are not stored (`compile_variant`), and it takes none from the cache (`find_variant`): it
-        would get the code of other settings.
+        the disk cache contains none of them but the target. So a process with such settings stores
+        no kernels (`compile_variant`), and takes none from the cache (`find_variant`), which were
+        compiled with other settings.
         """
         return bool(self.skip)
 

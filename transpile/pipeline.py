@@ -278,8 +278,8 @@ def _optimise(s: Compilation) -> Compilation:
 
 
 def _version_small_calls(s: Compilation) -> Compilation:
-    """Adds a copy of the kernel for small calls, whose folds have Python's order: not if those of
-    all calls have it, by the option, and not if those of none can (`_is_reordered`).
+    """Adds a copy of the kernel for small calls, whose folds have Python's order. Not with
+    ``reassociate=False``, where all calls have it, nor where none can (`_is_reordered`).
     """
     if _is_reordered(s) or not s.options.reassociate:
         return s

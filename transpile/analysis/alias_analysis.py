@@ -88,8 +88,9 @@ class AliasAnalysis:
             rows.append(row)          # `at`: False, since the row is written later
             row[0] = i
 
-        True if `e` itself makes the array; or neither it nor an array that may share its memory is
-        written, other than by statements between its creation and `at`, all of one block.
+        True if `e` is an expression that makes the array. Else it must be a name, or never written:
+        all writes to the array, and to arrays that may share its memory, must be made through this
+        name, by statements between the array's creation and `at` in the block of `at`.
         """
         if self.is_new(e):
             return True

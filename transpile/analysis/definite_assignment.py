@@ -88,8 +88,8 @@ def assigned_after_block(
 def _bound_at_each_iteration(
     loop: ast.For | ast.AsyncFor | ast.While, bound: NameSet
 ) -> NameSet:
-    """Those of the names `bound` before `loop` that are bound whenever an iteration begins: not
-    those that its body may delete.
+    """Those of the names `bound` before `loop` that are bound whenever an iteration begins: all but
+    those that an iteration may delete and not bind again.
     """
     deleted = _deleted_names(loop.body)
     if bound.isdisjoint(deleted):
@@ -184,8 +184,8 @@ def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
         return y         →    {"y"}
 
     A name is listed if one of its reads is reached on some path without an assignment; parameters
-    are bound from the start. `Context` asks it for the macros: a read of such a name must not be
-    moved or dropped, since lowering requires at that place that it is bound, and Python may raise.
+    are bound from the start. Macros know these names as `Context.may_be_unbound`, and must neither
+    move nor drop a read of one: Python may raise there, so lowering makes a check at that place.
     """
     parameters = [n.arg for n in walk_nodes(tree.args) if isinstance(n, ast.arg)]
     return {n.id for n in _unassigned_reads(tree.body, parameters, bound_names(*tree.body))}

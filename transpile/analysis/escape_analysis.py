@@ -64,9 +64,9 @@ class EscapeAnalysis:
         self._sole: dict[tuple[str, int], bool] = {}  # answers of `is_sole_reference`
 
     def is_sole_reference(self, name: str, rank: int) -> bool:
-        """Whether the local `name`, of arrays of that rank, is the only reference to its array or
-        any part of it when it is bound again. Then the old array's memory can be used for the new
-        one, as in ``t = a + t`` in a loop. Proved if
+        """Whether the local `name`, of arrays of that rank, is the only reference to its array, or
+        to a part of it, whenever it is bound again. Then the new array can be stored in the memory
+        of the old one, as in ``t = a + t`` in a loop. Proved if
 
         - `name` is bound, and is neither a parameter nor a name of an outer or inner function;
         - each binding binds a new array (`_binds_new`): else another name may have the array, too;

@@ -219,7 +219,8 @@ def _record_try(facts: Facts, s: ast.Try) -> None:
 
 
 def _record_raising(facts: Facts, block: Sequence[ast.stmt]) -> Environment:
-    """Updates the facts to those after `block`; returns those at the exceptions that leave it.
+    """Updates the facts to those after `block`; returns those that hold wherever an exception may
+    leave it.
     """
     facts.raising.append({})
     for s in block:

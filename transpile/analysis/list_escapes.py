@@ -156,8 +156,9 @@ class ListEscapes:
         return made - excluded
 
     def _non_escaping_operands(self, n: ast.AST) -> Iterator[ast.expr]:
-        """The operands of `n` that, if they are lists, get no further reference by `n` other than
-        the result of the function, and to which `n` adds only items that it shows.
+        """The operands of `n` that, if they are lists, stay private: `n` makes no further reference
+        to one, except as the result of the function, and adds to it only items that stand in `n`
+        itself.
         """
         yield from _operands(n)
         match n:

@@ -76,7 +76,7 @@ class _Names(NamedTuple):
 
 
 _cache: weakref.WeakKeyDictionary[ast.stmt, _Names] = weakref.WeakKeyDictionary()
-"""By statement: lowering asks about those of a loop each time that it lowers a loop around it."""
+"""By statement. Lowering asks for those in a loop each time that it lowers a loop around that."""
 
 
 def _names_of(node: ast.AST) -> _Names:
@@ -214,8 +214,8 @@ def names_assigned(nodes: Iterable[ast.AST]) -> NameSet:
 
 
 def upward_exposed(block: Iterable[ast.AST]) -> NameSet:
-    """The names that `block` may read before it has surely bound them: those that are live at its
-    start, if nothing is live at its end.
+    """The names that `block` may read before it has surely bound them. If nothing is live at the
+    end of `block`, they are the names that are live at its start.
 
         t = a + b            a and b; not t, which is bound first
         if c: u = 1          c
@@ -236,8 +236,9 @@ def live_before(block: Sequence[ast.stmt], exits: LiveOut) -> list[NameSet]:
             break        (at_break {z})
         s = y            live before: {y};   after it, for exits.next {s}: {s}
 
-    Backwards: live before a statement is what it reads first, and what is live after it and it does
-    not surely bind. Asked by `outline_regions`, for the names that a region takes and returns.
+    Backwards: live before a statement are the names that it reads first, and those that are live
+    after it and that it does not surely bind. Asked by `outline_regions`, for the names that a
+    region takes and returns.
     """
     out = [exits.next]
     for s in reversed(block):

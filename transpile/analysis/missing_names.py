@@ -65,8 +65,9 @@ def _undefined_of(
 def undefined_in_helper(
     tree: ast.FunctionDef, scope: Scope, span: Span, cited: Collection[str]
 ) -> Rejection | None:
-    """As `undefined_name`, for a function that is called at `span`, and those that it calls: the
-    first name or attribute in `cited` that does not exist there.
+    """As `undefined_name`, for the function that is called at `span` and those that it calls: the
+    rejection of the first name or attribute in them that does not exist and is in `cited`, the
+    names that a refusal of the call mentions.
     """
     for call in walk_nodes(tree):
         helper = None

@@ -309,8 +309,9 @@ def _broadcast_shape(facts: Facts, operands: Sequence[ast.expr]) -> Shape | None
 
 
 def _lengths(facts: Facts, e: ast.expr) -> Shape | None:
-    """The lengths of the array `e`; those that are unknown are ``e.shape[k]`` if `e` is the
-    name of its own array and keeps its value. None if one remains unknown.
+    """The lengths of the array `e`. An unknown length is the expression ``e.shape[k]``, if `e` is
+    the name of an array that is no view of another one, and keeps its value. None if a length
+    remains unknown.
     """
     fact = facts.of(e)
     if not fact.rank or fact.array is None:

@@ -213,8 +213,9 @@ def _changed(
 def changed_names(
     nodes: Iterable[ast.AST], resolve: Callable[[ast.expr], object]
 ) -> Iterator[str | None]:
-    """The names of objects that `nodes` may change in place: whose items or attributes they store,
-    and the names in calls that might change what they are given. None for an object without a name.
+    """The names of the objects that `nodes` may change in place: those of which they store an item
+    or attribute, and all names in a call that may change what it is given. None for an object
+    without a name.
     """
     for n in walk_nodes(*nodes):
         match n:

@@ -62,8 +62,8 @@ class Origin:
     so that reports do not speak of it.
     """
     obstacle: Rejection | None = None
-    """Why no macro fires on the node, where the macro knows a reason that lowering cannot know,
-    such as that NumPy raises. It is what a refusal of the node says (`refusal.refuse`).
+    """A reason why the node cannot be compiled that a macro has noted, since lowering could not
+    find it, such as that NumPy raises. A refusal of the node gives this reason (`refusal.refuse`).
     """
 
 
@@ -105,8 +105,8 @@ def fix_missing_locations(tree: _Tree) -> _Tree:
 
 
 def _inherit(node: ast.AST, outer: Mapping[str, int], origin: Origin) -> None:
-    """Fills in what the position of `node` lacks, from that of the node around it (`outer`); where
-    its end was missing, `node` also gets the `origin`. Then the same for the nodes in `node`.
+    """Gives `node` the parts of a position that it lacks, from that of the node around it
+    (`outer`), and `origin` if it lacked the end; then does the same for the nodes in `node`.
     """
     if node._attributes:
         own = node.__dict__
@@ -133,8 +133,8 @@ def inlined_at(node: ast.AST) -> InlinedAt | None:
 
 
 def note_obstacle(node: ast.AST, reason: Rejection) -> None:
-    """Keeps with `node` the `reason` for which it cannot be compiled (`Origin.obstacle`), for a
-    macro that knows it but leaves the node as it is, as another macro may still expand it::
+    """Notes at `node` the `reason` why it cannot be compiled (`Origin.obstacle`). A macro calls
+    this where it knows the reason but leaves the node as it is, since another macro may expand it::
 
         x.sum(axis=2)       # of a matrix: "there is no axis 2 in an array of 2 axes"
 

@@ -248,8 +248,8 @@ def replace_object_reads(
 
 
 def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: Env) -> set[str]:
-    """Those of ``objects`` that calls in comprehensions, which are inlined later, may use: the
-    objects that occur in a comprehension; all, if one calls a local function, which may read any.
+    """Those of ``objects`` that the functions called in comprehensions, which are inlined later,
+    may use: the objects that occur in a comprehension; all objects, if one calls a local function.
     """
     comprehensions = (n for n in ast.walk(tree) if isinstance(n, COMPREHENSIONS))
     nodes = [n for c in comprehensions for n in ast.walk(c)]

@@ -89,10 +89,10 @@ def draw_of(
     func: ast.expr, type_of: Callable[[ast.expr], ArgType | None],
     resolve: Callable[[ast.expr], object | None],
 ) -> Draw | None:
-    """The draw that a call of `func` is: the Python function that takes its place, and the
-    generator whose state that function gets. None where `func` is no method of a known generator,
-    or one that is not compiled. The inliner asks (`inliner._find_callee`), and inference for the
-    type of the number.
+    """The draw that a call of `func` makes: the Python function that is run in its place, and the
+    generator, whose state is passed to that function. None where `func` is no method of a known
+    generator, or one that is not compiled. The inliner asks (`inliner._find_callee`), and inference
+    for the type of the number.
 
         rng.random   →   Draw(runs=pcg64.random, family="pcg", method="random", generator=<rng>, …)
 

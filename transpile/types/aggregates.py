@@ -122,8 +122,8 @@ def _is_plain(kind: type) -> bool:
 
 
 def reachable_codes(function: FunctionType) -> tuple[CodeType, ...]:
-    """The code of `function`, and of the Python functions that it may call: that it names as
-    globals, as members of modules, or that are in its closure; and so on.
+    """The code of `function` and of all Python functions that it may call, directly or through
+    others: those that it names as globals or as members of modules, and those in its closure.
 
     NumPy's functions are left out, since none is inlined. At most `_MAX_CODES`.
     """
@@ -162,8 +162,8 @@ def _inner_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def narrow_to_codes(ty: ObjectType, codes: tuple[CodeType, ...]) -> ObjectType:
-    """`ty`, of an object or dict, with only those members that `codes` (`reachable_codes`), or
-    methods that they may call, can name, so that a signature has no more than matters::
+    """`ty`, the type of an object or dict, without the members that can be named neither by `codes`
+    (`reachable_codes`) nor by methods that these may call: they do not matter for the signature::
 
         def f(p): return p.x + p.y       # Point(x: float, y: float, label: str)  →  Point(x, y)
 

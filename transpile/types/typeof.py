@@ -227,9 +227,9 @@ def _name(kind: type) -> str:
 
 
 def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgType, ...]:
-    """The signature of a call: the types of the arguments of `function`, of aggregates only with
-    the parts that it, or a function that it may call, can name. Of a dict only those keys are
-    looked up, as it may be large.
+    """The signature of a call of `function` with `values`: the type of each argument. The type of
+    an aggregate has only the parts that `function`, or a function that it may call, can name
+    (`narrow_to_codes`). In a dict, which may be large, only such keys are looked up.
     """
     keys: frozenset[str] = frozenset()
     if any(type(v) is dict for v in values):

@@ -177,8 +177,9 @@ class Opaque:
 
 
 class WrappedFunction:
-    """A callable that returns the same as its ``__wrapped__``, a Python function: the base of what
-    ``fuse`` returns, here so that the front end can recognise it.
+    """The base class of what ``fuse`` returns: a callable that returns the same as its
+    ``__wrapped__``, a Python function. It is defined here so that the front end, which may not
+    import the runtime, can recognise it.
     """
 
     __wrapped__: Any
@@ -236,9 +237,9 @@ class RecordType:
 
 @record(frozen=True, slots=True)
 class Constant:
-    """The type of a value that decides which code is compiled, so that each value is its own type:
-    None, a short str, a class, a dtype, a member of an Enum, or an int or bool that is a static
-    argument such as an axis.
+    """The type of a value that decides which code is compiled: None, a short str, a class, a dtype,
+    a member of an Enum, or an int or bool that is a static argument such as an axis. Each such
+    value has a type of its own.
     """
 
     value: object

@@ -51,9 +51,9 @@ def instantiate_body(
     state: Inlining, callee: Callee, expr: HostExpr, call: ast.Call,
     bind: Callable[[str, ast.expr], list[ast.stmt]],
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The statements that take the place of `call` (the body of `callee`), and those that bind its
-    arguments, which come before. The module's docstring has an example; `_inline_callee` of the
-    inliner calls it, and removes the ``return`` afterwards.
+    """The body of `callee` as statements for the place of `call`, and the statements that bind its
+    arguments, which come before the body. The module's docstring has an example; `_inline_callee`
+    of the inliner calls it, and removes the ``return`` afterwards.
 
     Names are replaced in one step: parameters (`_bind_parameters`), free names that would mean
     something else in the caller (`CapturedNames.rename_free_names`), imported names, and other
@@ -210,8 +210,9 @@ def _bind_unassigned_reads(
 
 def _default(state: Inlining, callee: Callee, expr: HostExpr, parameter: str) -> ast.expr | None:
     """The expression of the default of `parameter`; None if it has none. `expr` evaluates to
-    the callee. A function object has its defaults with it; those of a function that the caller
-    defines are constants and names of the caller (`define_local`).
+    the callee. A function object has its defaults with it. Those of a function that the caller
+    defines have been bound to names of the caller, unless they are constants
+    (`inliner._define_local`).
     """
     if callee.function is not None:
         return state.captures.default_value(expr, callee.function, parameter)

@@ -36,8 +36,8 @@ def plan_with_captures(plan: Plan, inlining: Inlining) -> Plan:
 
 
 def _source_at_helper(source: StatusSource) -> StatusSource:
-    """`source` with the line and the function that its warning has to name: those of the helper
-    that the operation was inlined from, if any, as Python would run it there.
+    """`source` with the line and the function that its warning must name. For an operation that was
+    inlined they are those of the helper, since Python warns at the line that it runs.
 
         def half(v): return v / 0.0    # line 2: the warning names this line
         def f(x): y = half(x)          # line 4: that of the node after inlining

@@ -378,9 +378,9 @@ def _inline_call(state: Inlining, call: ast.Call) -> LiftedExpression | None:
 
 
 def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | None:
-    """The Python function that `call` runs, and a host expression for it: guards evaluate that when
-    the compiled code is called, to test that it is still the same function. None if there is
-    nothing to inline, since macros or lowering take the call.
+    """The Python function that `call` runs, and a host expression that evaluates to it: at each
+    call of the compiled code, guards test that the expression still gives the same function. None
+    if there is nothing to inline, since macros or lowering take the call.
 
     The first of these that applies:
 

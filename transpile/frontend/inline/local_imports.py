@@ -217,8 +217,9 @@ def _module(path: str) -> tuple[HostExpr, ModuleType]:
 
 
 def _attribute(expr: HostExpr, module: object, name: str) -> tuple[HostExpr, object]:
-    """The attribute `name` that `module`, to which `expr` evaluates, has itself, and the expression
-    for it, which runs no ``__getattr__`` of the module. Raises _NotLoaded.
+    """The attribute `name` of `module` and the expression for it, both read from the module's
+    namespace, so that no ``__getattr__`` of the module runs. ``expr`` evaluates to the module.
+    Raises _NotLoaded where it has no such attribute.
     """
     if type(module) is not ModuleType or name not in vars(module):
         raise _NotLoaded

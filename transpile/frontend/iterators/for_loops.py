@@ -56,8 +56,9 @@ def for_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             s = s + v
 
     `iterables.stream_of` knows the iterables, their lengths and elements, and what Python would
-    raise. Not replaced are a loop over a list that its body resizes, as its length is not that at
-    the start (`loop_over_changing_list`), and ``reversed`` of an iterator, which Python refuses.
+    raise. None for a loop over a list that its body resizes, so that its length is not that at the
+    start (`loop_over_changing_list` takes it), and for ``reversed`` of an iterator, of which Python
+    raises TypeError.
     """
     if not isinstance(node, ast.For):
         return None

@@ -44,8 +44,9 @@ class Stream:
 
 
 def may_change_elements(loop: ast.For, cx: Context) -> bool:
-    """Whether the body of `loop` may change what its iterable gives: it stores into what the
-    iterable reads, or into what may share memory with that, or calls what might do so.
+    """Whether the body of `loop` may change elements that its iterable gives: it stores into an
+    object that the iterable reads, or into one that may share memory with such an object, or passes
+    one of these to a function that may change its arguments.
 
         for a, b in pairwise(x): x[0] = a + b        True
         for a, b in pairwise(x): out.append(a + b)   False, of a list that the function makes

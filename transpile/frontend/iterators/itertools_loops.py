@@ -229,8 +229,8 @@ def loop_while(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Call, calls=[itertools.accumulate])
 def accumulated_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``accumulate`` becomes a list, which a loop makes. All items are computed, also those that
-    Python would not need: that has no effects, and where it would raise the call is replayed.
+    """``accumulate`` becomes a list, which a loop fills. All items are computed, also if the loop
+    over them ends earlier: that has no effects, and where it would raise, the call is replayed.
 
         for v in accumulate(x):
             s = s + v

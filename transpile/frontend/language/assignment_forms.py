@@ -263,8 +263,8 @@ def walrus_in_loop_conditions(tree: ast.FunctionDef) -> None:
     ast.While, when=has_walrus,
 )
 def named_expression(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``:=`` becomes an assignment at the place where Python evaluates it: after all that comes
-    before, and only if it is evaluated at all.
+    """``:=`` becomes an assignment that runs when Python evaluates the ``:=``: after all that
+    Python evaluates before, and only if it is evaluated at all.
 
         if (s := x[0] * 2) > 1 and (t := s + 1) < 9:
             s = s + t

@@ -191,8 +191,9 @@ class _TryRewriter:
         return lines
 
     def rewrite_with_number(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`body`, which is left where it raises; then the handler whose number the variable has, or
-        the ``else`` block.
+        """`body`, in which a variable is set to the number of a handler, and the rest is skipped,
+        where an exception would be raised that the handler catches; then the handler with that
+        number, or the ``else`` block (the example at the top of this module).
         """
         number = self.cx.fresh("caught")
         lines, leaves = self._block(body, number, in_loop=False)

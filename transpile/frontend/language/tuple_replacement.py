@@ -105,7 +105,9 @@ def drop_dead_tuples(body: list[ast.stmt], names: set[str]) -> None:
 
 
 def _names_read(body: list[ast.stmt]) -> set[str]:
-    """The names that `body` reads; of code that is replayed, those that it does not bind before."""
+    """The names that `body` reads. Of the original code in a `ReplayIf`, which replays the whole
+    call, only the names that it reads before it binds them.
+    """
     names: set[str] = set()
     rest: list[ast.AST] = [*body]
     while rest:

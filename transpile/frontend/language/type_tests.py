@@ -1,7 +1,7 @@
 """Static resolution of type tests: ``x is None``, ``isinstance(n, int)``, ``T = type(x[0])``.
 
 A test whose outcome the types of the signature decide becomes True or False, and the branch that is
-not taken disappears; so do tests of string arguments such as ``mode == "same"``, whose values are a
+not taken disappears. So do tests of string arguments such as ``mode == "same"``, whose values are a
 part of the signature. `static_value` evaluates expressions of types. What the test read must be the
 same at each call, and what it computed may raise: `residual_statements` (the residual code of
 partial evaluation) guards the names, and still evaluates those expressions.

@@ -400,8 +400,9 @@ class Context:
         return count
 
     def guard(self, e: ast.expr) -> None:
-        """Guard the kernel by what `e` is now, if it is an argument, a free name, or an attribute
-        of one: puts it as a statement at the start of the function, where lowering makes the guard.
+        """Guard the kernel by what `e` is now: puts `e` as a statement at the start of the
+        function, of which lowering makes the guard. No effect unless `e` is an argument, a free
+        name, or an attribute of one.
         """
         root = e
         while isinstance(root, ast.Attribute):

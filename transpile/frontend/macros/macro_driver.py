@@ -40,8 +40,8 @@ class MacroDriver:
         cx.expand = self.block
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """`statements` expanded, without those that are unreachable: what stands after a
-        ``return``, ``raise``, ``break`` or ``continue``, as where the types decide a test.
+        """`statements` expanded. Those after a ``return``, ``raise``, ``break`` or ``continue`` are
+        dropped: they are unreachable, for example where the types have decided a test.
         """
         out: list[ast.stmt] = []
         for s in statements:
@@ -68,8 +68,9 @@ class MacroDriver:
         return [s]
 
     def _replace(self, s: ast.stmt) -> list[ast.stmt] | None:
-        """The replacement of `s` by the first macro that fires on it; else `s` with the macros on
-        its expressions applied once, after the statements that those need. None if none fires.
+        """The replacement of `s` by the first macro that fires on it. If none does, `s` with its
+        expressions rewritten once by the macros that fire on them, after the statements that these
+        need (`lift_statement`). None if nothing is rewritten.
         """
         self.cx.at = self.cx.within = s
         trace = self.trace

@@ -242,11 +242,11 @@ def macro(
 ) -> Macro | Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers a rewrite rule: a pattern of Python, and the expansion that replaces it.
 
-    Names in capitals are holes. The expansion is a function of the holes that returns one
-    expression, or text; it is a statement where the pattern is one, and a hole that is the only
-    statement of a block matches the whole block. All other names have the meaning that they have
-    where the macro is written; in a function where one of them means something else, the rule does
-    not apply::
+    Names in capitals are holes. The expansion is text, or a function of the holes that returns one
+    expression. Where the pattern is a statement, the expansion must be one, too; a hole that is the
+    only statement of a block matches the whole block. All other names have the meaning that they
+    have where the macro is written; in a function where one of them means something else, the rule
+    does not apply::
 
         @macro("scipy.special.expit(A)")
         def expit(A):
