@@ -85,7 +85,9 @@ def block_copy_propagation(kernel: Kernel) -> Callable[[Block], Block]:
 
 
 def _changing_names(kernel: Kernel) -> frozenset[str]:
-    """Names that may stand for another value where they are read later on."""
+    """Names that may have another value at a later place: counters that an append advances, and
+    names that are bound in several places.
+    """
     return advanced_accums(kernel) | multiply_bound_names(kernel)
 
 

@@ -71,7 +71,8 @@ def _simplified_once(kernel: Kernel) -> Kernel:
 
 
 def _name_empty_branch_conditions(kernel: Kernel) -> Kernel:
-    """Replace a branch without effect by an assignment of its condition, if that may raise a flag.
+    """Replace each branch without statements and yields by an assignment of its condition, which
+    may raise a flag (else `_simplified_branch` has removed it).
     """
 
     def visit(n: Any) -> Any:

@@ -130,7 +130,8 @@ class _Prover:
     """A forward walk over the code that carries facts and removes what they imply.
 
     ``never_negative``: float names that are never less than zero. ``in_counted_loop``: the
-    enclosing loop is a counted loop, so that its branches may be if-converted later.
+    enclosing loop is a counted loop, so that its branches may be if-converted later. (Those of a
+    ``while`` only by `vectorize_divergent`, which tests itself that loads in them stay in bounds.)
     ``may_be_masked``: the code is in such a branch, and may later run in lanes for which its
     condition is false. Facts then remove checks, which are masked, but simplify no expressions,
     which these lanes evaluate, too. ``ignores_conditions``: the condition of a branch adds no

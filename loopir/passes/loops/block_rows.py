@@ -1,8 +1,8 @@
-"""Row blocking (cache blocking): each row is combined with a strip of others that fits the cache.
+"""Row blocking (cache blocking): each row is combined with a block of others that fits the cache.
 
 For sums over pairs of rows (such as a @ b.T) the loop over the other rows is strip-mined, and the
-loop over strips is moved outermost, so that a strip stays in the cache while all rows are combined
-with it. Sums are along rows, so their order does not change.
+loop over the strips, blocks of rows, is moved outermost, so that a block stays in the cache while
+all rows are combined with it. Sums are along rows, so their order does not change.
 """
 from __future__ import annotations
 

@@ -444,9 +444,9 @@ _IDEMPOTENT = frozenset(
 def _partition(
     body: Iterable[Stmt], carried: set[str]
 ) -> tuple[list[Stmt] | None, list[Stmt]]:
-    """`body` in two parts: the statements that do not depend on the accumulators `carried`, and the
-    assignments that do. The first is None if other statements than scalar assignments without loads
-    depend on these.
+    """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
+    those that do. The first is None if one of the latter is no assignment of a scalar without
+    loads.
     """
     work: list[Stmt] = []
     combining: list[Stmt] = []

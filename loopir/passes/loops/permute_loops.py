@@ -200,8 +200,8 @@ def _best_order(
 
     The first case that applies decides:
 
-    1. Two loops are sequential; or one is, and the nest does more than add to elements that are
-       the same in all its iterations (`_only_adds`): the order stays.
+    1. Two loops are sequential; or one is, and the nest does more than update elements that are the
+       same in all its iterations, such as sums (`_updates_fixed_elements`): the order stays.
     2. A map, with no sequential loop and no loop in its body: the loop with the cheapest vectors
        goes innermost.
     3. Several loops are parallel, or none is sequential, or a loop around the nest can share loads
@@ -218,7 +218,7 @@ def _best_order(
     """
     parallel = [s for s in nest.loops if _is_parallel(nest.around(s), kernel)]
     sequential = [s for s in nest.loops if s not in parallel]
-    if sequential and (len(sequential) > 1 or not _only_adds(nest, sequential[0])):
+    if sequential and (len(sequential) > 1 or not _updates_fixed_elements(nest, sequential[0])):
         return None  # the order of iterations that depend on each other must stay
     is_map = not sequential and not nest.has_loops
     if is_map:
@@ -240,9 +240,9 @@ def _is_parallel(loop: Loop, kernel: Kernel) -> bool:
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 
-def _only_adds(nest: _PerfectNest, loop: Loop) -> bool:
-    """Whether `loop` only accumulates: every store of the nest goes to an element that is invariant
-    in it.
+def _updates_fixed_elements(nest: _PerfectNest, loop: Loop) -> bool:
+    """Whether `loop`, which is sequential, only updates elements that are the same in all its
+    iterations. Each of these gets its updates in the same order, wherever the other loops stand.
     """
     stores = [s for s in nest.body if isinstance(s, Store)]
     is_invariant = not any(loop.var in names_read(*s.index) for s in stores)

@@ -79,8 +79,8 @@ def carry_indexed(kernel: Kernel) -> Kernel:
 def _without_indexed_load(
     loop: Loop, memory: AliasInfo, fresh: FreshNames
 ) -> tuple[If, Loop] | None:
-    """The statement before `loop`, and `loop` without one load at a carried index; None if it has
-    none.
+    """The branch that loads the first element, and `loop` with one of its loads at a carried index
+    replaced by an accumulator; None if no load can be.
     """
     if not isinstance(loop.range, Interval):
         return None

@@ -246,7 +246,7 @@ def _recurrences(loop: Loop, kernel: Kernel) -> list[_Recurrence]:
             if names_read(step) & variant or _weight(step) > MAX_WEIGHT:
                 continue
             r = _recurrence(acc, step, max((r.peeled for r in sources), default=0), loop)
-            if r.peeled <= MAX_PEELED and _stays_in_memory(r, loop, memory):
+            if r.peeled <= MAX_PEELED and _is_unchanged_until_read(r, loop, memory):
                 found[acc.name], is_changed = r, True
     return [*found.values()]
 
@@ -272,7 +272,9 @@ def _with_values(e: Expr, values: Mapping[Expr, Expr]) -> Expr:
 
 
 def _recurrence(acc: Accum, step: Expr, peeled: int, loop: Loop) -> _Recurrence:
-    """The recurrence `acc`. `peeled`: the first iterations in which `step` has another value."""
+    """The accumulator `acc` as a _Recurrence. `peeled`: in how many first iterations `step` has
+    another value, since a recurrence that it reads has one there.
+    """
     assert isinstance(loop.range, Interval)
     current = _in_iteration(step, loop, index_sub(Var(loop.var, INDEX), 1))
     first = _in_iteration(current, loop, loop.range.lo)
@@ -328,7 +330,7 @@ def _is_same_value(a: Expr, b: Expr) -> bool:
 # -- memory and names
 
 
-def _stays_in_memory(r: _Recurrence, loop: Loop, memory: AliasInfo) -> bool:
+def _is_unchanged_until_read(r: _Recurrence, loop: Loop, memory: AliasInfo) -> bool:
     """Whether `loop` leaves the elements that the value of `r` is loaded from unchanged, from the
     iteration that loads them first until the value is read.
 

@@ -59,9 +59,9 @@ def gathered_loads(
     panel: each lane takes its element from another place in memory (a gather), and all iterations
     of the loop `rows` gather the same elements again. Each once.
 
-        for i in loop(…):                                   of y[j:W, k], lanes along the first axis
-            for j in vec(…):                                of rows of memory: a gather for each i
-                for k in loop(0, n, s=…):
+        for i in loop(…):                                   y[j:W, k]: its lanes are in different
+            for j in vec(…):                                rows of y, so it is a gather; and the
+                for k in loop(0, n, s=…):                   same one for each i
                     s = step(s + broadcast(x[i, k], W) * y[j:W, k])
 
     ``params``: the parameters of the kernel, by name. `pack_operands` and `pack_gathers` ask this.
@@ -78,7 +78,7 @@ def gathered_loads(
 class PackedPanels:
     """A panel for each of the `loads` of a fold.
 
-    ``original``: the fold as it was; ``fold``: it with loads from the panels; ``locals``: the
+    ``original``: the fold as it was; ``fold``: the fold with loads from the panels; ``locals``: the
     declarations of the panels.
     """
 

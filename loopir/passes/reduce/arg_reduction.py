@@ -101,7 +101,7 @@ def match_arg_extremum(mask: Assign, loop: Loop) -> ArgExtremum | None:
 
 def _match_comparison(cond: Expr, loop: Loop) -> tuple[str, Expr, Accum, Expr | None] | None:
     """Match ``value op acc``, possibly under another condition: (op, value, acc, other condition);
-    None if it is not one.
+    None if `cond` has another form.
     """
     match cond:
         case Call(op="and", args=(a, b)):

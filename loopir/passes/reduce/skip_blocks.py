@@ -123,7 +123,7 @@ def skip_blocks(kernel: Kernel) -> Kernel:
 
 
 def _fits_one_block(hi: Expr, lo: Expr) -> bool:
-    """Whether there are provably no more terms than one block has."""
+    """Whether the range from `lo` to `hi` provably has no more iterations than one block."""
     match hi:
         case Call(op="min", args=(a, b)):
             return _fits_one_block(a, lo) or _fits_one_block(b, lo)
@@ -147,9 +147,12 @@ class _ExtremumState:
     def changed(self, e: Expr, acc: Accum) -> Expr:
         """A necessary condition for `e`, the new value of `acc`, to differ from the old one.
 
-        Cases: the accumulator itself never changes; a name has the condition of its value; a select
-        that of the chosen side; ``min`` and ``max`` with the accumulator compare; for anything else
-        True.
+            acc                      False
+            a name                   that of its value
+            select(c, a, b)          c and that of a, or not c and that of b
+            c and acc                not c
+            min(acc, v)              v < acc; of max likewise
+            anything else            True
         """
         match e:
             case Var(name=name) if name == acc.name:

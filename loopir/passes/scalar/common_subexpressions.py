@@ -154,7 +154,9 @@ class _ValueNumbering:
         self.counts.update(advanced_accums(s))
 
     def enter(self, s: Stmt) -> None:
-        """Before the body of a loop: it may run after its own writes."""
+        """Before the blocks of `s`: of a loop, what it writes may have been written by an iteration
+        before.
+        """
         if not isinstance(s, If):
             self.write(s)
 

@@ -130,7 +130,9 @@ class _IntegerNarrowing:
         return replace(s, value=narrow_value)
 
     def float_assign(self, s: Assign) -> Assign:
-        """Keep an integer that is converted to float only for a square root in f32."""
+        """`s`, which assigns a float. An integer that is converted to float only for a square root
+        that is rounded to f32 stays an integer (``roots``); the interval of the name is recorded.
+        """
         bounds = self.intervals.converted(s.value)
         if bounds is None:
             return s
@@ -266,7 +268,8 @@ def _narrowest_dtype(intervals: list[Bounds]) -> str | None:
 
 
 def _before_widening(e: Expr) -> Expr:
-    """`e` before lossless casts."""
+    """The value that lossless casts to integers have widened to `e`; `e` itself if there are none.
+    """
     while isinstance(e, Call) and e.op == "cast" and is_lossless_cast(e.args[0].dtype, e.dtype):
         if DTYPES[e.dtype].kind == "f":
             break
@@ -275,7 +278,7 @@ def _before_widening(e: Expr) -> Expr:
 
 
 def _single_cast(e: Expr, dtype: str) -> Expr:
-    """`e` cast to `dtype` at once."""
+    """`e` in `dtype`, by at most one cast; a constant becomes one of that dtype."""
     if e.dtype == dtype:
         return e
     if isinstance(e, Const) and DTYPES[dtype].kind != "f":

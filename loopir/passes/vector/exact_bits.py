@@ -26,10 +26,10 @@ def exact_up_to(
     order; None: any size; -1: none.
 
     Only folds that `keep_fold_order` has versioned on their number of terms depend on the size: up
-    to it, each of them takes the copy for few terms. The size is the sum of the lengths and values
-    of the parameters in `counted`, which are arrays of rank 1 and integers; of a negative integer v
-    it is -(v + 1). ``libm``: the operations that the source computes by the C library, as scalar
-    code of float64 does.
+    to it, each of them takes the copy for few terms. The size of a call is a sum over the
+    parameters in `counted`: for an array of rank 1 its length; for an integer v its value, or
+    -(v + 1) if that is negative. ``libm``: the operations that the source computes by the C
+    library, as scalar code of float64 does.
     """
     if not any(_is_inexact(n, libm) for n in walk(kernel)):
         return None

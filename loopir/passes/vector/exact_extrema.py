@@ -106,7 +106,7 @@ def _renamed_loop(loop: Loop, f: Reduction, fresh: FreshNames) -> tuple[Loop, Va
 
 
 def _recompute(f: Reduction, loop: Loop) -> Loop:
-    """The scalar reduction alone."""
+    """A scalar loop that computes `f` alone, in the order of the source."""
     return Loop(loop.var, loop.range, backward_slice(loop.body, f.acc.step), (f.acc,))
 
 
@@ -151,8 +151,8 @@ def can_recompute(f: Reduction, loop: Loop, memory: AliasInfo) -> bool:
 
 
 def feeding_accumulator(f: Reduction, loop: Loop) -> str | None:
-    """An accumulator of `loop` on which the terms of `f` depend (they cannot be recomputed then);
-    or None.
+    """An accumulator of `loop` on which the terms of `f` depend, so that they cannot be computed
+    again after it; None if they depend on none.
     """
     names = names_read(f.value, *_term_slice(f, loop), *((f.cond,) if f.cond else ()))
     return next((a.name for a in loop.accs if a.name in names), None)

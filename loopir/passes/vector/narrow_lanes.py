@@ -130,7 +130,7 @@ def _is_narrow(n: Node) -> bool:
 
 
 def _accepts_narrow(n: Node) -> bool:
-    """Whether `n` has the same meaning with narrow operands, and is not wide for another reason."""
+    """Whether `n` means the same with 32-bit lanes in place of its 64-bit ones, or has none."""
     match n:
         case Call(op) if op in _COMPARED or op == "cast":
             return n.lanes == 1 or _is_narrow(n)
@@ -143,7 +143,8 @@ def _accepts_narrow(n: Node) -> bool:
 
 
 def _decide_out_of_range(n: Any) -> Any:
-    """`n` without comparisons with constants outside the 32-bit range: they give the same as for 0.
+    """`n` with each comparison decided whose constant is outside the 32-bit range: 0 compares with
+    it as all lanes do, whose values fit in 32 bits.
     """
     match n:
         case Call(op, (_, Broadcast(Const(int(value)) as constant, lanes))) if _is_wide(n.args[0]):

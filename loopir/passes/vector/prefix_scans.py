@@ -107,8 +107,8 @@ def _keeps_order(f: Reduction) -> bool:
 
 
 def _scan_term(f: Reduction, value: Expr, cond: Expr | None = None) -> Expr:
-    """The term of `f`; the initial value replaces a term whose condition is false, and, for ``min``
-    and ``max`` of floats, a NaN term.
+    """The term of `f`. The initial value, which changes no extremum, replaces a term whose
+    condition is false, and, for ``min`` and ``max`` of floats, a NaN term.
     """
     if cond is not None:
         value = Call("select", (cond, value, f.acc.init), f.dtype)

@@ -248,7 +248,7 @@ def _array_filled_at(name: str, loop: Loop) -> str | None:
 
 def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
     """The reduction that `acc` is, whether or not the loop reads its partial results; None if it is
-    none.
+    not one.
     """
     reduction = reduction_of(acc, case.loop)
     running = None if reduction else running_reduction_of(acc, case.loop, AliasInfo(case.kernel))
@@ -256,7 +256,7 @@ def _reduction_in(acc: Accum, case: _Candidate) -> Reduction | None:
 
 
 def _changing_steps(loop: Loop) -> list[Expr]:
-    """The steps of accumulators that change in each iteration."""
+    """The steps of the accumulators of `loop`, apart from those that keep their value."""
     return [a.step for a in loop.accs if a.step != a.current]
 
 
