@@ -1,7 +1,8 @@
 """File kinds: whether there is a file or a folder at a path, and no answer where that is unknown.
 
-`os.path.isfile` and `os.path.isdir` say no where the system lacks memory or descriptors, and what
-is decided by that may be remembered.
+`os.path.isfile` and `os.path.isdir` return False also where the system lacks memory or descriptors.
+A decision that is made from the answer, such as that there is no C compiler, may be remembered. So
+the functions here raise OSError then.
 """
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def is_folder(path: str) -> bool:
 
 
 def _is_kind(path: str, is_expected: Callable[[int], bool]) -> bool:
-    """Whether what is at `path` has a mode that ``is_expected``; False if there is nothing."""
+    """Whether there is something at `path`, of a kind (by its mode) that ``is_expected`` accepts.
+    """
     try:
         return is_expected(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -197,7 +197,9 @@ _PARAMETERS = "(const tp_array *arrays, const tp_scalar *scalars)"
 
 
 def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
-    """The call of the body; where it may raise flags, between clearing and reading the hardware's.
+    """The lines of ``tp_kernel`` that call the body. If it may raise floating-point flags, the
+    hardware's flags are cleared before and read after it; code that puts arrays back is around it
+    (`_undo_code`).
     """
     flagged = any(_raises_flag(n) for n in walk(kernel))
     before, after = _undo_code(kernel, s) if kernel.stops else ([], [])
@@ -212,9 +214,9 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
 
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
-    """The arrays to save if they are the same as another one, with that condition in C.
-
-    The guards have passed: two arrays are disjoint or one, so those that are not disjoint are one.
+    """The arrays that must be saved if the caller has passed them for another parameter, too, each
+    with the condition in C that this is so. After the guards two arrays are disjoint or the same,
+    so they are the same if they are not disjoint.
     """
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:

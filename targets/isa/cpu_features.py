@@ -19,9 +19,9 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``), but for
-    `_ALIASES`: those that each CPU of the architecture has, and those that the system reports. A feature that is not
-    reported is not used: other systems than Linux get the baseline alone.
+    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``) except for
+    those in `_ALIASES`: the baseline, which each CPU of the architecture has, and those that Linux
+    reports. On another system it is the baseline alone.
     """
     baseline = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())
     return frozenset(baseline | {_ALIASES.get(x, x) for x in _listed()})

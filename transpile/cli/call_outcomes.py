@@ -131,19 +131,18 @@ def _same(a: Any, b: Any, exact: bool) -> bool:
     if isinstance(a, (list, tuple)) and type(a) is type(b):
         return len(a) == len(b) and all(_same(x, y, exact) for x, y in zip(a, b, strict=True))
     if not exact or not isinstance(a, (np.ndarray, np.generic, float, complex)):
-        return same_results(a, b) or (isinstance(a, complex) and _same_numbers(a, b, exact))
-    return type(a) is type(b) and _same_numbers(a, b, exact)
+        return same_results(a, b)
+    return type(a) is type(b) and _equal_numbers(a, b)
 
 
-def _same_numbers(a: Any, b: Any, exact: bool) -> bool:
-    """The same dtype, shape and values; with `exact` also the same signs of zeros."""
+def _equal_numbers(a: Any, b: Any) -> bool:
+    """Whether dtype, shape and values are equal, also the signs of zeros, and NaN equal to NaN."""
     x, y = np.asarray(a), np.asarray(b)
     if x.dtype != y.dtype or x.shape != y.shape:
         return False
     if x.dtype.kind == "c":
-        pairs = ((x.real, y.real), (x.imag, y.imag))
-        return all(_same_numbers(x_part, y_part, exact) for x_part, y_part in pairs)
-    if x.dtype.kind != "f" or not exact:
+        return _equal_numbers(x.real, y.real) and _equal_numbers(x.imag, y.imag)
+    if x.dtype.kind != "f":
         return same_results(x, y)
     nan = np.isnan(x)
     equal_values = np.array_equal(nan, np.isnan(y)) and np.array_equal(x[~nan], y[~nan])

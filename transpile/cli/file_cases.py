@@ -249,6 +249,7 @@ class Case:
         return self._unknown_name(rejection) is None
 
     def _explained(self, rejection: Rejection) -> Rejection:
+        """`rejection`, or the one that stands in its place if a name is not known (`report`)."""
         name = self._unknown_name(rejection)
         if name is None:
             return rejection

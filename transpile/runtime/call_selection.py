@@ -369,7 +369,7 @@ class CallSelection:
         if series is None:
             needs_times = trials.needs_compiled if served == "compiled" else trials.needs_python
             limit, may_be = _LONGEST_IN_SERIES, trials.in_series
-            if served == "python":  # to be compared with the same of compiled calls
+            if served == "python":  # only after a series of compiled calls, to compare it with
                 compiled = trials.compiled[:_COMPILED_TRIALS]  # single ones, as long as these are
                 limit, may_be = min(limit, _FAR * min(compiled)), "compiled" in trials.series
             is_long = bool(times) and min(times) > limit

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import combinations
 from types import FunctionType
 from typing import Any
@@ -136,9 +137,10 @@ def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
 
 
 def same_results(a: Any, b: Any) -> bool:
-    """Whether two results are the same up to rounding: of one type, shape and dtype; floats within
-    `TOLERANCE`, relative to their magnitude, or absolute near 0, and NaN equal to NaN; all else
-    exactly equal. Lists, tuples and fields of records are compared item by item::
+    """Whether two results are the same up to rounding: of one type, shape and dtype; floats and
+    complex numbers within `TOLERANCE`, relative to their magnitude, or absolute near 0, and NaN
+    equal to NaN; all else exactly equal. Lists, tuples and fields of records are compared item by
+    item::
 
         same_results((1.0, [2]), (1.0 + 1e-12, [2]))   →   True
         same_results(1, 1.0)                           →   False
@@ -147,14 +149,25 @@ def same_results(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same_results, a, b))
-    if isinstance(a, (np.ndarray, np.generic, float)):
+    if isinstance(a, (np.ndarray, np.generic, float, complex)):
         x, y = np.asarray(a), np.asarray(b)
         if x.dtype != y.dtype or x.shape != y.shape:
             return False
         if x.dtype.names:  # padding bytes are unspecified
             return all(same_results(x[name], y[name]) for name in x.dtype.names)
-        if x.dtype.kind != "f":
+        if x.dtype.kind not in "fc":
             return x.tobytes() == y.tobytes() or bool(np.array_equal(x, y))
-        tolerance = TOLERANCE.get(x.itemsize, 0.0)
-        return bool(np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True))
+        return bool(np.all(_are_close(x, y)))
     return bool(a is b or a == b)
+
+
+def _are_close(x: np.ndarray, y: np.ndarray) -> Any:
+    """Whether floats or complex numbers are the same up to rounding, for each element. A complex
+    number may be off relative to its own magnitude; with an infinite or NaN part, each part to its.
+    """
+    tolerance = TOLERANCE.get(x.real.dtype.itemsize, 0.0)
+    is_close = partial(np.isclose, rtol=tolerance, atol=tolerance, equal_nan=True)
+    if x.dtype.kind == "f":
+        return is_close(x, y)
+    parts = is_close(x.real, y.real) & is_close(x.imag, y.imag)
+    return np.where(np.isfinite(x) & np.isfinite(y), is_close(x, y), parts)

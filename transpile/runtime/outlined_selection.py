@@ -31,18 +31,19 @@ _SHORT_CALL = 20_000
 """Nanoseconds of a call of the outlined function that is short enough to try the original."""
 
 _SHORT_ENTRY = 2_000
-"""Nanoseconds of a call of the outlined function for each time that it enters a region: of that, a
-region takes so little that the original may be tried, which takes at most some ten times as long.
+"""If a call of the outlined function takes fewer nanoseconds than this for each region that it
+enters, the regions do little, and the original takes at most some ten times as long: it may be
+tried.
 """
 
 _MAX_ALLOWANCE, _TIME_BETWEEN_TRIALS = 1 << 10, 10_000_000
-"""How many calls a decision serves at most before they are timed again: ``_MAX_ALLOWANCE``, few, as
-the size of a call does not tell how long the loops in it are; or, if that is more, as many as take
-``_TIME_BETWEEN_TRIALS`` nanoseconds, so that the timing, some tens of microseconds, costs little.
+"""The largest allowance, in calls. ``_MAX_ALLOWANCE`` is small, as the size of a call does not tell
+how long the loops in it are. If more calls than that take ``_TIME_BETWEEN_TRIALS`` nanoseconds, it
+is that number of calls, so that the trials, some tens of microseconds, cost little.
 """
 
 _MAX_UNFINISHED = 64
-"""After so many trials that have not ended, or ended in an exception, nothing is timed any more."""
+"""After so many trials that did not end, or ended in an exception, no calls are timed any more."""
 
 
 class OutlinedSelection:
@@ -50,8 +51,8 @@ class OutlinedSelection:
     which runs without the cost of entering regions. `Dispatcher._select_for_refused` asks `choice`,
     and tells `add_time` how long a trial took; `rows` gives the decisions to the inline cache.
 
-    ``codes``: the codes by which the calls of either count as replays; None: they do not, since all
-    loops of the outlined function are compiled. ``rejection_code``: the code of the refusal.
+    ``rejection_code``: the code of the refusal. ``codes``: for each of the two callees the code by
+    which its calls count as replays; None: they do not, since all of its loops are compiled.
     """
 
     def __init__(self, outlined: OutlinedFunction, rejection_code: str) -> None:

@@ -102,7 +102,8 @@ class Specialization:
     """
     error: Exception | None = None  # the exception behind the rejection
     names: dict[str, int] | None = None
-    """`names_read` when it was refused. None: not refused, or for a reason that no name changes."""
+    """`names_read` when it was refused. None: not refused, or for a reason that is not about
+    names."""
     outlined: OutlinedFunction | None = None  # the function with regions, if it is refused
     replays: Counter[str] = field(default_factory=Counter)  # by code
     raised: Counter[ReplayException] = field(default_factory=Counter)
@@ -110,13 +111,13 @@ class Specialization:
     calls: CellType = field(default_factory=lambda: CellType(0))  # of Python wrappers
     native_calls: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # done in C
     dropped: list[OutlinedRegion] = field(default_factory=list)
-    """Regions that are Python again, since that is faster."""
+    """Regions that were dropped: their statements are Python again, since that is faster."""
     retries: int = 0  # how often it was compiled again since names were rebound, while refused
     rebuilds: int = 0  # how many variants there were besides the first
     python_calls: ForwardedCalls = field(default_factory=ForwardedCalls)
     """Calls that rows of the inline cache forward to the original, or the outlined function."""
     selection: OutlinedSelection | None = None
-    """Of the outlined function or the original, if their results have the same bits."""
+    """What selects between the outlined function and the original, if both give the same bits."""
     allowance: int = 1
     """For how many calls the next row sends them to Python, before the dispatcher decides again. At
     first 1, since regions that are slower than Python show after few calls.
@@ -147,7 +148,8 @@ class Specialization:
 
     def starts_retry(self, function: FunctionType) -> bool:
         """Whether the refused signature is to be compiled again, since a global name that
-        `function` reads has been bound to something else; then it is no longer refused.
+        `function` reads was bound to something else, or a module that it imports was loaded; then
+        it is no longer refused. That may happen `_MAX_RETRIES` times.
         """
         may_retry = self.names is not None and self.retries < _MAX_RETRIES
         if not may_retry or self.names == names_read(function):
@@ -261,8 +263,8 @@ class Specialization:
         return rows
 
     def rows_tell(self, function: FunctionType) -> bool:
-        """Whether rows tell all that the choice between compiled code and `function`, the original,
-        depends on: not what is in its ``**options``.
+        """Whether the keys and sizes of a row tell all on which the choice between compiled code
+        and `function`, the original, depends: not if it reads items of its ``**options``.
         """
         return not self._reads_further_keywords(function)
 
@@ -295,8 +297,8 @@ class Specialization:
 
     @property
     def calls_so_far(self) -> int:
-        """How many calls of this signature rows of the inline cache served, and calls of regions in
-        them.
+        """How many calls of this signature compiled code or rows of the inline cache have served,
+        plus the calls of its regions.
         """
         served = self.compiled + self.python_calls.total
         served += (self.selection.calls if self.selection else 0) + self._python_in_series
@@ -316,8 +318,8 @@ class Specialization:
         There are several counters, since each call is counted where it is served: compiled ones by
         the wrapper (`calls`) and in C (`native_calls`); those that Python ran in `replays`. Those
         that the inline cache forwards to Python, without asking here, are counted in C, in
-        `python_calls` and `selection`; they are added to `replays` at the next look (`start`), and
-        until then added here.
+        `python_calls` and `selection`. When the dispatcher decides again, they are added to
+        `replays` (`ForwardedCalls.start`); those since then are added here.
         """
         replays = self.replays.copy()
         replays.update(self.python_calls.replays())
@@ -405,8 +407,9 @@ class SignatureResolver:
     def _type_if_too_many(
         self, ty: ArgType, place: int, signatures: Collection[tuple[ArgType, ...]]
     ) -> ArgType:
-        """`ty`, which may be the value of the argument at `place`; or the type of any such value,
-        if the earlier `signatures` have too many values there: each value is compiled for.
+        """`ty`; but if `ty` is the value of the argument at `place` (a constant or a function), and
+        the earlier `signatures` have too many values there, the type of any such value, as each
+        value takes a compilation.
 
             "a", then "b", "c", "d"    →    Constant("a"), …, Constant("c"), then any str
 

@@ -107,6 +107,7 @@ class Modules:
         return module
 
     def _static_module(self, path: Path) -> types.ModuleType | None:
+        """The module in the file `path`, read unless it was before; None if it cannot be read."""
         known = self._by_path.get(path.resolve())
         if known is not None:
             return known.module

@@ -240,6 +240,7 @@ class Evaluator:
         return value
 
     def _value(self, node: ast.expr) -> Any:
+        """As `evaluate`, by the kind of `node`; of parts that Python would not run, nothing."""
         match node:
             case ast.Constant(value=value):
                 return value
@@ -278,6 +279,7 @@ class Evaluator:
         raise NotStatic
 
     def _name(self, name: str) -> Any:
+        """What a name means: a target of a comprehension, a name of the module, or a builtin."""
         if name in self._local:
             return self._local[name]
         try:

@@ -1,11 +1,11 @@
 """Stored refusals: a rejection as data, with what the decision depended on besides the function.
 
-A later process does not find out again that a function is refused as a whole; it only outlines its
-regions. The decision depends on the objects that global names mean, in the function and in those
-that it calls. Numbers count by value, arrays by type, functions by their code, and whatever is
-defined in a file of the user by the size and time of that file: of the modules that the globals
-come from, and of those that these use in turn. If one of them has changed, the function is compiled
-again.
+A later process need not try again to compile the function as a whole; it only outlines its regions.
+The refusal holds as long as the objects are the same that global names mean, in the function and in
+those that it calls. Numbers and strs are compared by value, arrays by type, the user's functions by
+their code, any other object by its class, module and name. The user's modules that these objects
+come from, and those that they use in turn, are compared by the size and time of their files. If
+something has changed, the function is compiled again.
 """
 from __future__ import annotations
 

@@ -146,6 +146,7 @@ class Faults:
         """
 
         def guarded_choice(*args: Any) -> Any:
+            """``choose(*args)``, or `otherwise`: see `guarded`."""
             try:
                 if is_without_compiler():
                     return otherwise
