@@ -138,7 +138,8 @@ centre(np.ones((4, 8)), np.ones(8), np.zeros((4, 8)))
             "access the same memory and at least one of them writes, fusion is correct only if "
             "d2 - d1 is zero or less. The second loop may instead be delayed (shifted) by some "
             "iterations, unless it would then load elements right after they are stored.",
-        help="compute it anew in the second one, or keep both; each is vectorised on its own",
+        help="compute the element anew in the second loop, or keep both loops; each is vectorised "
+             "on its own",
         bad="""\
 @fuse
 def smooth(a, t, out):

@@ -46,11 +46,12 @@ copy(np.ones(7), np.zeros(8))
     ),
     Code(
         code="GUARD_SHAPE",
-        title="the shapes of whole arrays ask for more than one nest of loops",
+        title="whole arrays have shapes for which NumPy broadcasts or raises",
         why="Operations on whole arrays are compiled for operands of equal lengths, and for "
             "axes that have length one in the source itself. If lengths differ, NumPy "
             "broadcasts an axis of length one, or raises; it also raises for the minimum of an "
-            "empty array.",
+            "empty array. Stores through an index array of several axes, `x[k] = y`, are compiled "
+            "for a contiguous one.",
         help="pass arrays of equal lengths; repeat an axis of length one before the call, for "
              "instance `np.repeat(y, len(x))`",
         bad="""\
@@ -173,7 +174,7 @@ scale(np.ones(8), np.zeros(8), 1000)
     ),
     Code(
         code="GUARD_FLOAT_STATUS",
-        title="the arithmetic raised a condition that Python has to place",
+        title="arithmetic overflowed, divided by zero or was invalid, and Python has to say where",
         why="After the kernel, the hardware's flags show that an overflow, a division by zero "
             "or an invalid operation occurred, but not in which operation. Python then runs the "
             "original function, which issues the correct warning. If this happens again, a "

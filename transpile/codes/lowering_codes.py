@@ -194,11 +194,11 @@ kept(np.ones(10), True, np.zeros(10))
     Code(
         code="LOWER_TYPE",
         title="a value whose type is not compiled",
-        why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64; arrays "
-            "are of the class numpy.ndarray, with one to five axes. Lists are compiled as "
-            "arrays if they are only iterated over, subscripted, and asked for their length. "
-            "Other objects and strings are left to Python; arrays of other kinds also, under "
-            "GUARD_DTYPE.",
+        why="Element types are bool, int8 to int64, uint8 to uint64, float16 to float64, "
+            "complex64, complex128 and records of these; arrays are of the class numpy.ndarray, "
+            "with one to five axes. A list that is an argument is compiled as an array if its "
+            "items are numbers of one type, or lists of such. Other objects and strings are left "
+            "to Python; arrays of other kinds also, under GUARD_DTYPE.",
         help="pass numbers, arrays of numbers or lists of numbers, for instance "
              "`np.asarray(...)` of it",
         bad="""\

@@ -3,8 +3,9 @@
 For the lists that `list_elements` recorded in ``cx.facts.array_lists``: the elements of all arrays
 are appended to one list in C order, with the count of arrays and the greatest length along each
 axis. The array is made of the flat list at the end; it is checked there that all arrays had the
-same shape. The macros: `array_list_start` (the binding), `array_list_append`, `array_list_stack`
-(the call that makes one array) and `array_list_length` (``len``).
+same shape; else ValueError is raised, upon which Python replays the call. The macros:
+`array_list_start` (the binding), `array_list_append`, `array_list_stack` (the call that makes one
+array) and `array_list_length` (``len``).
 """
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ __all__ = ["array_list_append", "array_list_length", "array_list_start", "array_
 
 @fires_on(ast.Assign, targets=ast.Name, when=has_array_lists)
 def array_list_start(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``xs = []`` of a list of arrays → an empty flat list of elements, a count, and the greatest
-    lengths so far.
+    """``xs = [a, b]`` of arrays → a flat list of their elements, the count of arrays, and the
+    greatest length along each axis so far.
 
         u = [x, y]
         z = np.concatenate(u)
@@ -132,9 +133,9 @@ def _lengths(array: ast.expr, rank: int, cx: Context, first: int = 0) -> list[as
 
 
 def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]:
-    """The lengths that the array `e` is expected to have, as expressions of arrays that exist
-    before the list; empty where there is no guess. A wrong guess is found when the arrays are
-    stacked.
+    """The lengths that the array `e`, the first of the list, is expected to have, as expressions of
+    arrays that exist before the list: `_stack` reads them after the loops that fill it. Empty where
+    there is no guess. A wrong one fails the test of `_stack`, so that the call is replayed.
     """
     shape: list[ast.expr] = []
 

@@ -33,8 +33,9 @@ __all__ = [
 
 
 def is_read_only(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether the slice `value` that `name` is bound to can be read in place: neither it nor the
-    list is written, and the list does not grow in an enclosing loop.
+    """Whether the slice `value` of a list, to which `name` is bound, can be read in place, so that
+    no copy is needed: `name` is only read, and the list is only read, returned, and appended to
+    outside of the loops around the slice.
     """
     match value:
         case ast.Subscript(value=ast.Name(id=source), slice=ast.Slice()) if (
@@ -80,8 +81,8 @@ def _other_uses(name: str, cx: Context) -> set[str]:
 
 
 def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether `name` collects the numbers of an iterable, and is made anew in each iteration of a
-    loop.
+    """Whether `value`, to which `name` is bound, collects the items of an iterable, and `name` is
+    bound to a new list in each iteration of some loop.
     """
     if not _collects_items(value, cx) or not is_list(ast.Name(name, ast.Load()), cx):
         return False
@@ -135,7 +136,9 @@ def is_growing(name: str, cx: Context) -> bool:
 
 
 def takes_items_over(name: str, cx: Context) -> bool:
-    """Whether the function has an assignment ``name = other`` of another list."""
+    """Whether the function has an assignment ``name = other`` of another list. `list_move` makes it
+    a loop that appends to `name`, which must be made by ``append`` everywhere then.
+    """
     return any(
         isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
@@ -189,7 +192,7 @@ def new_list(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
             name in cx.facts.local_names and not is_read_only(name, value, cx)
             and (
-                not _is_plain(value, cx) or is_rebuilt_in_loop(name, value, cx)
+                not _is_expanded_elsewhere(value, cx) or is_rebuilt_in_loop(name, value, cx)
                 or _is_resized_later(name, value, cx)
                 or (isinstance(value, ast.BinOp) and takes_items_over(name, cx))
             )
@@ -229,8 +232,9 @@ def returned_list(node: ast.AST, cx: Context) -> ast.expr | None:
             _list.append(_v)
         return _list
     """
-    makes_list = isinstance(node, ast.expr) and not _is_plain(node, cx) and cx.result_uses()
-    if not makes_list or not isinstance(node, ast.expr) or not has_loops(cx):
+    if not isinstance(node, ast.expr) or not cx.result_uses() or not has_loops(cx):
+        return None
+    if _is_expanded_elsewhere(node, cx):
         return None
     parts = _parts(node, cx)
     if parts is None or not cx.is_builtin("range", "len"):
@@ -304,9 +308,9 @@ def list_from_iterable(name: str, iterable: ast.expr, cx: Context) -> list[ast.s
     return None if parts is None else _appended(name, parts, cx)
 
 
-def _is_plain(e: ast.expr, cx: Context) -> bool:
-    """Whether another macro, or lowering, expands the list expression: a display, a comprehension,
-    a repeated item, a name.
+def _is_expanded_elsewhere(e: ast.expr, cx: Context) -> bool:
+    """Whether `new_list` and `returned_list` leave the list expression `e` to another macro, or to
+    lowering: a display, a comprehension, a repeated item, a name.
     """
     match e:
         case ast.List(elts=elts):
@@ -356,7 +360,9 @@ def _item(e: ast.expr, cx: Context) -> _Parts | None:
 
 
 def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
-    """The parts of all that the iterable `e` yields; None where that is not surely scalars."""
+    """The parts of a list of all that the iterable `e` yields; None where these are not surely
+    scalars.
+    """
     if isinstance(e, ast.GeneratorExp) and not is_suspending(e) and not bound_names(e):
         return [_Part("collected", copy_location(ast.ListComp(e.elt, e.generators), e))]
     inner = e

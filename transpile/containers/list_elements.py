@@ -1,4 +1,4 @@
-"""Element types of the lists that a function makes: numbers or arrays of one type.
+"""Type inference of list items: which lists of a function have numbers, or arrays, of one type.
 
 `infer_list_items` runs once for a function, before macros fire, and records in ``cx.facts``
 
@@ -10,8 +10,8 @@
 - ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
   (`array_lists` expands these).
 
-Only names that stand for a list of this function throughout, and whose items are all visible, are
-considered (`ListEscapes.non_escaping_names`).
+Only names that always stand for a list that this function makes, and to which no unknown code adds
+items, are considered (`ListEscapes.non_escaping_names`).
 """
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def infer_list_items(
         for v in x: w.append(v * 2)      →
         s = np.mean(w)
 
-    1. Candidates are lists all of whose items are visible (`ListEscapes.non_escaping_names`), and
-       that NumPy takes as an operand, or makes one array of: for others no macro needs the types.
+    1. Candidates are lists that do not escape (`ListEscapes.non_escaping_names`), and that are an
+       operand of NumPy, or of which NumPy makes one array: for others no macro needs the types.
     2. The facts about all items that are added come from a walk over the function (`_item_facts`).
        Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
        known only in a second walk, with the types of the first; it must then agree.
@@ -127,19 +127,21 @@ def _item_facts(
     visit: Callable[[Visitor], object],
     assumed: dict[str, Types],
 ) -> dict[str, set[Fact]]:
-    """For each of the `lists` the facts about the items that it is given, or about the items of
-    these where they are tuples; for each of the `tables` about the items that its rows are given.
-    `assumed` are the types of items that a read of one of them gives.
+    """For each of `lists` the facts about the items that statements put into it (of a tuple, about
+    its items); for each of `tables` (lists of rows) about the items of its rows. `visit` is that of
+    `infer_list_items`. `assumed`: the types that a read of an item of one of them has, as far as
+    they are known already.
     """
     item_facts: dict[str, set[Fact]] = {name: set() for name in lists | tables}
     of_tables = {name: types for name, types in assumed.items() if name in tables}
     of_lists = {name: types for name, types in assumed.items() if name in lists}
 
     def collect(node: ast.AST, cx: Context) -> None:
+        """Adds the facts about the items that the statement `node` puts into lists and tables."""
         cx.facts.number_lists, cx.facts.number_tables = of_lists, of_tables
-        given = [(name, items) for name, items in _added_by(node) if name in lists]
-        given += [(name, items) for name, items in _stored_in_table(node) if name in tables]
-        for name, items in given:
+        added = [(name, items) for name, items in _added_by(node) if name in lists]
+        added += [(name, items) for name, items in _stored_in_table(node) if name in tables]
+        for name, items in added:
             for e in items:
                 item = e.elt if isinstance(e, ast.ListComp) else e
                 for part in item.elts if isinstance(item, ast.Tuple) else [item]:
@@ -187,8 +189,8 @@ def _displayed(e: ast.expr) -> list[ast.expr] | None:
 
 
 def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The names of lists to which the statement `node` gives items, with expressions of these; a
-    comprehension among them stands for all items that it yields.
+    """For each list into which the statement `node` puts items: its name, and expressions of these
+    items; a comprehension among them stands for all items that it yields.
     """
     for to, value in binding_pairs(node):
         match to:
@@ -206,7 +208,9 @@ def _added_by(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _stored_in_table(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The names of tables (lists of rows) to which the statement `node` gives items, with these."""
+    """For each table (list of rows) into whose rows the statement `node` puts items: its name, and
+    expressions of these.
+    """
     for to, value in binding_pairs(node):
         if isinstance(to, ast.Name) and (item := _repeated_item(value)) is not None:
             yield to.id, [item]
@@ -256,8 +260,8 @@ def _repeated_item(e: ast.expr) -> ast.Constant | None:
 
 
 def _converted_tables(tree: ast.FunctionDef, cx: Context) -> set[str]:
-    """The names of tables of which ``np.array`` is called, and which are otherwise read and stored
-    to item by item, asked for their lengths, and returned: so no row has another name.
+    """The names of tables that are an argument of ``np.array``, and otherwise only read and stored
+    to item by item, arguments of ``len``, and returned: so no row gets another name.
     """
     bound = {t.id for n in walk_nodes(*tree.body) for t, e in binding_pairs(n)
              if isinstance(t, ast.Name) and _repeated_item(e) is not None}

@@ -271,7 +271,8 @@ def list_pop(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
             return _pop_at(node, list_name, index, None, cx)
         case ast.Assign(targets=[target], value=value):
             popped = _popped_item(value, cx)
-            if popped and _is_plain(target) and mentions_none_of(value, bound_names(target)):
+            names = bound_names(target)
+            if popped and _binds_only_names(target) and mentions_none_of(value, names):
                 list_name, index = popped
                 return _pop_at(node, list_name, index, target, cx)
         case ast.expr():
@@ -304,12 +305,12 @@ def _stands_alone(value: ast.expr, s: ast.AST) -> bool:
         case ast.Expr(value=value_node):
             return value_node is value
         case ast.Assign(targets=[target], value=value_node):
-            return value_node is value and _is_plain(target)
+            return value_node is value and _binds_only_names(target)
     return False
 
 
-def _is_plain(target: ast.expr) -> bool:
-    """Whether binding `target` reads no name: it is a name or a tuple of names."""
+def _binds_only_names(target: ast.expr) -> bool:
+    """Whether `target` is a name or a tuple of names, so that to bind it reads nothing."""
     return isinstance(target, (ast.Name, ast.Tuple)) and bound_names(target) == names_used(target)
 
 
@@ -503,7 +504,9 @@ def list_sort(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
 
 
 def _sort_statements(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
-    """`list_sort` without its example."""
+    """What `list_sort` returns: the statements for a ``sort`` or ``x = sorted(…)``, or the fresh
+    name of a sorted list; None where a ``key``, or the iterable, is not understood.
+    """
     match node:
         case ast.Expr(
             value=ast.Call(

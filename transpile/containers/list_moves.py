@@ -1,8 +1,9 @@
-"""List assignments that need no copy: moves out of dead names, and swaps.
+"""List assignments ``a = b`` and ``a, b = b, a``: items moved out of a dead list, or swapped.
 
-Lowering has no references to lists: a list has one name. ``a = b`` in a loop is therefore a move of
-all items from ``b`` to ``a``, which is right only if ``b`` is dead afterwards (`_is_dead_after`);
-``a, b = b, a`` is a swap of the items.
+In Python such an assignment binds a second name to a list. Lowering has one buffer for each name,
+and no references to lists. So ``a = b`` in a loop becomes a loop that appends all items of ``b`` to
+a new list ``a``, which is right only if ``b`` is dead afterwards (`_is_dead_after`: liveness);
+``a, b = b, a`` becomes a swap of the items.
 """
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ __all__ = ["list_move"]
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Name)
 @fires_on(ast.Assign, targets=ast.Tuple, value=ast.Tuple)
 def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``a = b`` and ``a, b = b, a`` of lists made here, each with one name → a move or swap of the
-    items. Where one of the lists is not read again, only the other is moved.
+    """``a = b`` and ``a, b = b, a`` of lists that the function makes → loops that move or swap
+    their items. Of a swap after which one list is dead, only the other is moved.
 
         u = [s]
         w = [t]
@@ -44,10 +45,10 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                     w[_i] = _t
         s = u[0] - w[0]
 
-    Lowering has one buffer for each name. So the items are moved, which gives the same as Python's
-    second reference only if the list that is left is dead (`_is_dead_after`), or gets the items of
-    the other in turn. Any other ``a = b`` stays, and lowering refuses it if one of the lists is
-    changed.
+    That gives what Python's second name for one list gives, since after a move the other name is
+    dead (`_is_dead_after`), and after a swap each list has one name again. Any other ``a = b``
+    stays, and lowering refuses it if one of the lists is changed. A swap of lists of different
+    lengths is replayed.
     """
     if not cx.is_builtin("len", "range"):
         return None

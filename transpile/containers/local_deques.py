@@ -1,4 +1,4 @@
-"""Local deques that are only queues → lists, and the place of the first item.
+"""Local deques that are only queues → lists with the index of the first item.
 
     q = deque([s])                 q = [s]; _first = 0
     while q:                       while len(q) - _first > 0:
@@ -24,11 +24,12 @@ __all__ = ["deques_as_lists"]
 
 _EMPTY = "pop from an empty deque"
 """Python's message."""
-_LATER = (
+_NOT_EXACTLY_ONCE = (
     ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
     ast.GeneratorExp, ast.NamedExpr,
 )
-"""Expressions that may evaluate an operand not at all, or several times."""
+"""Expressions that may evaluate an operand not at all, or several times: a ``popleft`` in one
+cannot be moved before the statement."""
 
 
 def deques_as_lists(
@@ -77,8 +78,9 @@ def _items_of_deque(
 
 
 class _Queue(ast.NodeTransformer):
-    """Rewrites what the function `tree` does with the deque `name`; ``first``: the name for the
-    place of its first item. ``unhandled``: where `name` stands, but for where that was rewritten.
+    """Rewrites the uses of the deque `name` in the function `tree`. ``first``: the name for the
+    index of its first item. ``unhandled``: the occurrences of `name` that no method has rewritten
+    so far; if one is left, the deque has a use that a list cannot serve.
     """
 
     def __init__(
@@ -89,7 +91,9 @@ class _Queue(ast.NodeTransformer):
         self.unhandled = {n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name}
 
     def _is(self, e: ast.AST) -> bool:
-        """Whether `e` is the deque where the user has written its name; then it is handled."""
+        """Whether `e` is an occurrence of the deque's name in the source, which counts as rewritten
+        from now on.
+        """
         is_deque = e in self.unhandled
         self.unhandled -= {e}
         return is_deque
@@ -124,8 +128,15 @@ class _Queue(ast.NodeTransformer):
         return self._simple(node)
 
     def _simple(self, node: ast.stmt) -> ast.AST | list[ast.stmt]:
-        """A statement with one ``popleft()`` or ``pop()`` that is evaluated in any case: a test and
-        the step come before it, and the item is read by its place.
+        """A statement with one ``popleft()`` or ``pop()`` that is evaluated exactly once. Before it
+        come the test for an empty deque and, of ``popleft``, the increment of the index, by which
+        the item is read::
+
+            t = q.popleft() + 1
+            →
+            if _first >= len(q): raise IndexError("pop from an empty deque")
+            _first = _first + 1
+            t = q[_first - 1] + 1
         """
         mentions = [n for n in walk_nodes(node) if isinstance(n, ast.Name) and n.id == self.name]
         call = next(self._calls(node), None)
@@ -150,7 +161,7 @@ class _Queue(ast.NodeTransformer):
                 keywords=[],
             ) if name == self.name:
                 yield node
-        if not isinstance(node, _LATER):
+        if not isinstance(node, _NOT_EXACTLY_ONCE):
             for child in child_nodes(node):
                 yield from self._calls(child)
 

@@ -33,13 +33,13 @@ TableUse: TypeAlias = Literal[
     "remove",  # of a key
     "clear",  # removes all keys
     "iterate",  # over keys or values, in insertion order
-    "any_order",  # over all of them, in an order that does not matter: ``sum(d.values())``
+    "any_order",  # over keys or values, in an order that does not matter: ``max(d.values())``
     "count",  # asks for their number
     "return",
 ]
-"""What an expression or statement does with a table (a dict or set whose keys are data). After a
-removal the entries are not in Python's insertion order, so that a method that depends on it
-(``popitem``) is no "remove".
+"""What an expression or statement does with a table (a dict or set whose keys are data). A method
+that removes the last key, as ``popitem``, cannot be a "remove": after a removal the entries are not
+in Python's insertion order, on which it depends.
 """
 
 

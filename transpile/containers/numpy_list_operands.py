@@ -53,8 +53,8 @@ _LIST_FUNCTIONS = frozenset(name for name, row in FUNCTIONS.items() if row.lists
 
 @fires_on(ast.Call, calls=[UFUNC, *numpy_callees(_LIST_FUNCTIONS)])
 def list_argument(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A list as an argument of a NumPy function → an array of its items. Not for an empty list of
-    ints, which NumPy makes an array of floats.
+    """A list as an argument of a NumPy function → an array of its items. The call is replayed for
+    an empty list, unless its items are floats: NumPy makes an array of floats of it.
 
         u = [v * 2 for v in x]
         s = np.mean(u)
@@ -158,8 +158,8 @@ def _operation(op: ast.operator | ast.cmpop, a: ast.expr, b: ast.expr) -> ast.ex
 @fires_on(ast.Assign, targets=ast.Subscript, value=ast.Name, when=assigns_no_scalar)
 @fires_on(ast.AugAssign, value=ast.Name, when=augments_no_scalar)
 def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A list that is stored into an array → stores of its items. The call is replayed for an empty
-    list.
+    """A list that is stored into an array → a store of an array of its items. The call is replayed
+    for an empty list.
 
         u = [s, t]
         y[:2] += u
@@ -201,8 +201,8 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _is_copied_list(e: ast.expr, cx: Context) -> bool:
-    """Whether the list `e`, converted by ``np.array``, is a name, so that the array is a copy; not
-    where the result is returned, unless all bindings of the name are repeated displays.
+    """Whether the call ``np.array(e)`` of a list is expanded: `e` is a name. Of an array that is
+    returned only if all bindings of the name are repeated displays, such as ``[0] * n``.
     """
     if not isinstance(e, ast.Name) or not cx.result_uses():
         return isinstance(e, ast.Name)

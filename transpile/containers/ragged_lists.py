@@ -1,10 +1,10 @@
 """Ragged lists of lists → a flat list of items and the end offset of each row.
 
-The layout is that of compressed sparse rows: ``ends[k]`` and ``ends[k + 1]`` delimit row k in
-``items``. `infer_ragged_lists` runs once for a function, before macros fire, and records the names
-whose every occurrence this layout supports: rows are only appended, each row is a new list (or a
-list that nobody changes after it was appended), and rows are only read, at constant indices. A
-returned list of lists is built from items and ends after the kernel (``_core.pieces``).
+The layout is that of compressed sparse rows (CSR): ``ends[k]`` and ``ends[k + 1]`` delimit row k
+in ``items``. `infer_ragged_lists` runs once for a function, before macros fire, and records the
+names whose every occurrence this layout supports: rows are only appended, each row is a new list
+(or a list that nobody changes after it was appended), and rows are only read, at constant indices.
+A returned list of lists is built from items and ends after the kernel (``_core.pieces``).
 
 Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
 """
@@ -83,7 +83,7 @@ def _is_ragged(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
 
 
 def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The names of lists to which the statement `n` gives rows, with expressions of these."""
+    """For each list to which the statement `n` adds rows: its name, and expressions of the rows."""
     for to, value in binding_pairs(n):
         match to, value:
             case ast.Name(id=name), ast.List(elts=rows):
@@ -216,8 +216,8 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
 
 @fires_on(*EXPRESSIONS, when=has_ragged_lists)
 def ragged_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``rows[i]``, ``len(rows)`` and ``rows`` as the result → the part of the flat list between two
-    offsets, the number of offsets less one, and lists that are made after the kernel.
+    """``rows[k]`` at a constant `k` → the slice of the flat list between two offsets; ``len(rows)``
+    → the number of offsets less one; ``rows`` as the result → lists that are made after the kernel.
 
         w = [[n]]
         for i in range(n):

@@ -1,9 +1,10 @@
-"""Rectangular lists of lists: row copies, row swaps, arrays of them; constant rows → tuples.
+"""Rectangular lists of lists: rows copied, swapped, made one array; rows only read → tuples.
 
 Macros for lists of lists whose items are assigned, which lowering keeps as arrays: `copy_rows`
 (``[row[:] for row in rows]``), `swap_rows` (``a[i], a[j] = a[j], a[i]``) and `table_to_array`
-(``np.array(rows)``). `row_lists_to_tuples` runs before macros: rows that are short displays and
-only read become tuples, which scalar replacement takes apart.
+(``np.array(rows)``). Two functions run before macros: `repeat_constants` writes ``[0, 0]`` as ``[0]
+* 2`` in rows that are assigned to; `row_lists_to_tuples` makes rows that are short displays and
+only read tuples, which scalar replacement takes apart.
 """
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from ..numpy.function_table import ARRAY_OF_LIST
 from .numpy_list_operands import widened_dtype
 
 __all__ = ["copy_rows", "repeat_constants", "swap_rows", "row_lists_to_tuples", "table_to_array"]
+
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.ListComp)
 @fires_on(ast.ListComp)
@@ -255,20 +257,26 @@ def row_lists_to_tuples(tree: ast.FunctionDef) -> ast.FunctionDef:
     """A copy of `tree` in which rows, displays of lists inside of a list, are tuples; `tree` itself
     where there are none.
 
-    Only rows whose items alone are read, or of which an array is made, are changed.
+        w = []                                w = []
+        w.append([i, x[i]])            →      w.append((i, x[i]))
+        s = w[0][1]                           s = w[0][1]
+
+    All rows of a list must be displays of one length (`_are_short_displays`), and each use of the
+    list one for which a tuple serves as well (`_uses_as_tuples`): items of rows are read, rows are
+    appended or popped, an array is made of the list.
     """
     if not any(
-        isinstance(e, ast.List) for n in walk_nodes(tree) for _, es in _rows_given(n) for e in es
+        isinstance(e, ast.List) for n in walk_nodes(tree) for _, es in _rows_added(n) for e in es
     ):
         return tree
     copy = copy_tree(tree)
     excluded = {a.arg for a in walk_nodes(copy.args) if isinstance(a, ast.arg)}
-    read_only = {e for n in walk_nodes(*copy.body) for e in _is_read_only(n)}
+    read_only = {e for n in walk_nodes(*copy.body) for e in _uses_as_tuples(n)}
     names = (n for n in walk_nodes(*copy.body) if isinstance(n, ast.Name))
     excluded |= {n.id for n in names if n not in read_only}
     rows: dict[str, list[ast.expr]] = {}
     for n in walk_nodes(*copy.body):
-        for name, items in _rows_given(n):
+        for name, items in _rows_added(n):
             rows.setdefault(name, []).extend(items)
     tuple_rows = [
         e for name, items in rows.items()
@@ -300,8 +308,8 @@ def _are_short_displays(rows: Collection[ast.expr]) -> bool:
     return no_starred and one_length and 0 < lengths.pop() <= MAX_TUPLE_ITEMS
 
 
-def _rows_given(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The names of lists to which the node `n` gives items, with these."""
+def _rows_added(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
+    """For each list to which the node `n` adds rows: its name, and expressions of the rows."""
     for target, value in binding_pairs(n):
         if isinstance(target, ast.Name) and isinstance(value, (ast.List, ast.ListComp)):
             yield target.id, value.elts if isinstance(value, ast.List) else [value.elt]
@@ -310,9 +318,9 @@ def _rows_given(n: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
             yield name, list(appended_items(n, name))
 
 
-def _is_read_only(n: ast.AST) -> Iterator[ast.expr]:
-    """The operands of `n` that may be a list of rows, where it makes no difference if the rows are
-    tuples.
+def _uses_as_tuples(n: ast.AST) -> Iterator[ast.expr]:
+    """The operands of the node `n` that, if they are lists of rows, are used in a way in which rows
+    that are tuples give the same as rows that are lists.
     """
     yield from (to for to, e in binding_pairs(n) if isinstance(e, (ast.List, ast.ListComp)))
     match n:

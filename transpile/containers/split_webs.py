@@ -1,9 +1,9 @@
 """Live-range (web) splitting: an array that takes the name of a list gets its own name.
 
     xs = [1.0, 2.0]              xs = [1.0, 2.0]
-    xs = np.array(xs)      →     xs_1 = np.array(xs)      # and `xs_1` wherever the array is read
+    xs = np.array(xs)      →     _xs = np.array(xs)       # and `_xs` wherever the array is read
 
-Inference has one kind for a name, list or array.
+For inference a name is either a list or an array in the whole function.
 """
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def _is_list(value: ast.expr, env: Env) -> bool:
 
 
 def _array_webs(s: ast.stmt, env: Env) -> Iterator[str]:
-    """The names ``v`` that `s` binds to an expression of ``np.array(v)`` or ``np.asarray(v)``."""
+    """The names ``v`` that the assignment `s` binds to an expression in which ``np.array(v)`` or
+    ``np.asarray(v)`` is called, of the list that they stood for.
+    """
     plain = isinstance(s, ast.Assign) and len(s.targets) == 1
     for to, value in binding_pairs(s) if plain else ():
         for n in walk_nodes(value):

@@ -1,8 +1,9 @@
 """Columns of rows: loops and comprehensions over ``zip(*rows)`` → loops over the columns' indices.
 
-The rows are those of a list of lists or of a matrix, and have one length. No column is made: its
-items are read from the rows (`_Column`), so a column may only be used in ways that tell no tuple
-from a list, and nothing may write to the rows meanwhile.
+``zip(*rows)`` transposes a list of lists or a matrix, whose rows have one length: each of its items
+is a tuple, a column. No column is made: its items are read from the rows (`_Column`). So a column
+may only be used where a list gives the same as a tuple, and nothing may write to the rows in the
+loop (`_may_change`).
 """
 from __future__ import annotations
 
@@ -79,8 +80,7 @@ def columns_of_rows(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.For, calls=[zip, enumerate])
 def loop_over_columns(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``for v in zip(*rows)`` → a loop over the indices of the columns. The same uses of a column
-    are taken as by `columns_of_rows`.
+    """``for v in zip(*rows)`` → a loop over the indices of the columns.
 
         for j, v in enumerate(zip(*X)):
             s = s + v[0] * j
@@ -93,6 +93,9 @@ def loop_over_columns(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         for _j in range(_n):
             j = _j
             s = s + X[0, _j] * j
+
+    For the same uses of a column as in `columns_of_rows`. None, too, where the body may write to
+    the rows (`_may_change`), and where the column is read outside of the loop.
     """
     counter: ast.expr | None = None
     match node:
@@ -145,9 +148,9 @@ def _is_read_elsewhere(name: str, tree: ast.AST) -> bool:
 
 
 def _may_change(rows: ast.Name, body: list[ast.stmt], cx: Context) -> bool:
-    """Whether `body` may write to `rows` or what may share memory with them: unless it stores to
-    arrays, where `rows` are lists, or to lists that the function makes, and calls functions of
-    numbers only.
+    """Whether `body` may write to `rows`, or to what may share memory with them. It does not if it
+    stores only to lists that the function makes, or to arrays where `rows` is a list of lists, and
+    calls only functions that change none of their arguments (`_changes_nothing`).
     """
     is_matrix = cx.fact(rows).array is not None
     for n in walk_nodes(*body):
@@ -204,10 +207,10 @@ def _changes_nothing(call: ast.Call, cx: Context) -> bool:
     return is_pure or (is_ufunc and not call.keywords)
 
 
-_OF_ONE = frozenset({"all", "any", "max", "min", "sorted", "sum"})
-"""Builtins of one argument that give the same for a list as for a tuple."""
+_SAME_FOR_LISTS = frozenset({"all", "any", "max", "min", "sorted", "sum"})
+"""Builtins that give the same for a list as for a tuple, their only argument."""
 
-_PURE = _OF_ONE | {
+_PURE = _SAME_FOR_LISTS | {
     "abs", "bool", "divmod", "enumerate", "isinstance", "len", "list", "pow", "range", "reversed",
     "round", "tuple", "zip",
 }
@@ -234,6 +237,9 @@ class _Column(ast.NodeTransformer):
         return guarded([self.cx.expr("len(X) < 1", X=self.rows)], none, lines, self.cx)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """``len(column)``; the column as an argument of ``list``, ``zip``, ``enumerate``, or of a
+        builtin in `_SAME_FOR_LISTS`: a list or generator of its items.
+        """
         function = self.cx.builtin(node)
         match node:
             case ast.Call(args=[only], keywords=keywords) if self._is_column(only):
@@ -241,14 +247,14 @@ class _Column(ast.NodeTransformer):
                     return self._list()
                 if function == "len" and not keywords:
                     return self.cx.expr("len(X)", X=self.rows)
-                if function in _OF_ONE:
+                if function in _SAME_FOR_LISTS:
                     node.args = [self._list()]
             case ast.Call(args=[first, start], keywords=[]) if (
                 function == "sum" and self._is_column(first)
             ):
                 node.args = [self._list(), start]
         if function in ("zip", "enumerate"):
-            # of the last argument zip evaluates no item that it does not give
+            # zip takes an item of its last argument only if all others have one
             for k, e in enumerate(node.args):
                 if self._is_column(e):
                     node.args[k] = self._items() if e is node.args[-1] else self._list()
@@ -279,6 +285,7 @@ class _Column(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
+        """``for v in column``: a loop over the rows, which binds ``v`` to the item of each."""
         if self._is_column(node.iter):
             row = self.cx.fresh("i")
             item = self.cx.expr("X[I][J]", X=self.rows, I=row, J=self.index)
@@ -288,6 +295,7 @@ class _Column(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``column[k]``: the item of row ``k``."""
         if self._is_column(node.value) and isinstance(node.ctx, ast.Load) and self._is_place(node):
             place = self.visit(node.slice)
             return self.cx.expr("X[K][J]", X=self.rows, K=place, J=self.index)

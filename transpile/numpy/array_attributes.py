@@ -1,7 +1,8 @@
-"""Attributes of arrays: ``np.zeros(n).shape``, ``(x + y).dtype`` as an argument, ``x.nbytes``.
+"""Attributes of array expressions → constants and lengths: ``np.zeros(n).size``, ``x.nbytes``.
 
-What decides the value is the type of the array or its shape; the array itself is made all the same,
-as NumPy makes it, since that may raise or warn. (What has no use is removed later.)
+The type or the shape of an array decides the value of such an attribute. The statements that make
+the array stay all the same, since NumPy may raise or warn where it makes it; what nobody reads is
+removed later, by passes of Loop IR.
 """
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _ALLOCATORS = functions_where(lambda row: row.fill in ALLOCATING)
 @fires_on(ast.Attribute, value=ast.Call, when=reads_shape_or_dtype)
 @fires_on(ast.Call, calls=[len])
 def new_array_attribute(node: ast.AST, cx: Context) -> ast.expr | None:
-    """The lengths of an array that is allocated for nothing else → those of a fresh name.
+    """``shape``, ``size``, ``ndim``, ``dtype`` or ``len`` of an array that is allocated in the same
+    expression → that of a fresh name, which is bound to the array before.
 
         n = np.zeros_like(x).size
     →
@@ -57,8 +59,7 @@ def _is_allocation(call: ast.Call, cx: Context) -> bool:
 
 @fires_on(ast.Attribute, when=reads_memory_size)
 def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``x.itemsize``, ``x.dtype.itemsize`` and ``x.nbytes`` → constants, and a multiple of the
-    size.
+    """``x.itemsize`` and ``x.dtype.itemsize`` → a constant; ``x.nbytes`` → a multiple of the size.
 
         n = x.nbytes
     →
@@ -81,7 +82,7 @@ def item_size(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Subscript, slice=ast.Constant, ctx=ast.Load, when=reads_array_flag)
 def array_flag(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A flag of an array by its name → the attribute.
+    """A flag of an array by its name, as a subscript → the attribute of that name.
 
         if x.flags["C_CONTIGUOUS"]:
             s = 0.0
@@ -106,7 +107,8 @@ _FLAG_NAMES = {name.upper(): name for name in FLAGS} | {
 
 @fires_on(ast.Call, when=has_dtype_argument)
 def dtype_of_expression(node: ast.AST, cx: Context) -> ast.expr | None:
-    """An argument that is the dtype of an expression → the class of its elements.
+    """An argument that is the dtype of an expression → the class of that dtype. The expression is
+    still computed, since it may warn.
 
         y = np.zeros(n, dtype=(x + 1).dtype)
     →

@@ -54,8 +54,8 @@ class View:
     """Conditions under which NumPy raises or the view is wrong: where one of them is true at run
     time, the call is replayed as Python. The macro that uses the view guards its code by them."""
     order: str = "C"
-    """The memory order of the array that NumPy would compute: "C", "F", "C+F" where NumPy derives
-    it from operands of both orders, or `UNKNOWN_ORDER`."""
+    """The memory order of the array that NumPy would compute: "C", "F", "C+F" where NumPy decides
+    between both by the strides of operands of both orders, or `UNKNOWN_ORDER`."""
 
 
 def view_of(e: ast.expr, cx: Context) -> View | None:
@@ -252,8 +252,9 @@ def operands_by_index(
     `materialized` are computed before the statement.
 
     An operand that is computed before the statement is computed before the elements of the views
-    to its left, but NumPy computes, and warns, from left to right. Where the operand may warn, the
-    operations of those views are marked as steps, to which the kernel attributes no warning.
+    to its left, but NumPy computes, and warns, from left to right. So where the operand may warn,
+    the operations of those views are marked as parts of one operation (`mark_operation_part`): if
+    they raise a floating-point condition, a replay gives Python's warnings in Python's order.
     """
     views: list[View] = []
     for k, operand in enumerate(operands):

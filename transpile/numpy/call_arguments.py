@@ -74,9 +74,9 @@ def bind_arguments(
     - the method's object is not surely an array: it may be of a class of the user's;
     - arrays have no such method, as in ``x.append(1)``: Python raises AttributeError;
     - an argument is starred, so that its number is not known;
-    - an argument is for a parameter that the signature does not list: the rule does not know it;
-    - the first parameter has no argument, or one has two: NumPy raises;
-    - a keyword is none of NumPy's (`_keywords`).
+    - an argument is for a parameter that `signatures` does not list: the macro does not know it;
+    - the first parameter has no argument, or a parameter has two: NumPy raises;
+    - NumPy has no keyword of that name (`_keywords`): it raises.
     """
     if not isinstance(node, ast.Call):
         return None
@@ -102,11 +102,11 @@ def bind_arguments(
         return None
     pairs = zip(positions, args, strict=False)
     arguments = {n: _explicit_none(e, cx) for n, e in pairs if n is not None}
-    taken = _keywords(name)
+    numpy_keywords = _keywords(name)
     for k in node.keywords:
         if k.arg is None or k.arg not in (*either, *keyword_only) or k.arg in arguments:
             return None
-        if taken is not None and k.arg not in taken:
+        if numpy_keywords is not None and k.arg not in numpy_keywords:
             return None
         arguments[k.arg] = _explicit_none(k.value, cx)
     if len(args) > len(positions) or not arguments.keys() >= {*positions[:1]}:

@@ -99,7 +99,8 @@ class Row(NamedTuple):
             vector and no keywords; "one": always 1; "": only probing tells.
         arrays: how many of the first arguments are array-like, so that each may be a display.
         lists: whether such an argument may also be a name that is bound to a list.
-        reads: the number of positional arguments that it reads; a further one may be ``out``.
+        reads: the number of positional arguments that it only reads; a further one may be ``out``,
+            which it writes. `escape_analysis` asks.
         sized: whether the value of an argument sets the length of the result (``np.zeros(n)``), so
             that a probe replaces it by a small number.
         static: parameters, separated by spaces, whose values must be known at compile time, besides
@@ -176,7 +177,8 @@ STATIC_PARAMETERS = frozenset((
 """Parameters of NumPy's functions whose values decide the rank or the layout of the result, so that
 they must be known at compile time: ``axis`` in ``np.sum(x, axis=axis)``. An argument of the user's
 that is passed on as one of them counts by value: there is a kernel for each of its values
-(`specialized_parameters`). These hold for every function; `Row.static` has more of one.
+(`specialized_parameters`). A parameter of such a name counts for every function; `Row.static` has
+those that count for one function only.
 """
 
 REDUCE_ARGUMENTS = "a axis dtype out keepdims initial where"
@@ -372,7 +374,7 @@ _FUNCTION_ROWS = (
         loops=_grid("a repeats axis", "repeat_by_counts_rule")),
     Row("reshape", result="view", subscript=True, view=_view("a shape order", "reshape_rule")),
     Row("roll", rank="vector", movement=_movement("a shift axis", "roll_rule"),
-        view=_array("a shift axis", "roll_rule")),
+        view=_array("a shift axis", "roll_axes_rule")),
     Row("rollaxis", result="view"),
     Row("rot90", result="view", static="k", view=_view("m k axes", "rot90_rule")),
     Row("round", rank="elementwise", formula=_formula("a decimals", "round_rule")),

@@ -40,9 +40,10 @@ def note_missing_axis(call: ast.AST, axes: Sequence[ast.expr], rank: int) -> Non
 def note_unsafe_store(
     statement: ast.stmt, stored: Fact, target: Fact, *, is_update: bool
 ) -> None:
-    """Notes with `statement`, a store of the value `stored` in elements of `target`, that its dtype
-    does not fit, if this is so for each type that `stored` may have. ``is_update``: the statement
-    is ``x += …``, for which NumPy raises; it converts what ``x[m] = …`` stores.
+    """Notes with `statement`, which stores the value `stored` in elements of `target`, that NumPy
+    cannot cast the value to the dtype of `target` by ``casting="same_kind"``. Nothing where it can,
+    and where the dtype of `stored` is not known. ``is_update``: the statement is ``x += …``, for
+    which NumPy raises then; for ``x[m] = …`` it converts, which the compiler does not.
     """
     if target.array is None or not stored.types:
         return

@@ -20,13 +20,13 @@ _FLAGS = "TRANSPILE_CFLAGS=-O2 asks for all optimisations of the C compiler"
 
 def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
     """One rejection (BUDGET_EXCEEDED) that lists what was left out to bound the compile time; none
-    if nothing was. The code runs as compiled code, only slower than it could; for example::
+    if nothing was. The function is compiled nevertheless, but is slower than it could be::
 
         the function is large: fusion of 12 pairs of loops is not tried, and the C compiler
         optimises less
 
-    ``stages``: of a compilation up to the C text, whose length decides about the effort of the C
-    compiler for `target`. `report_compiled` calls this.
+    ``stages``: those of a compilation up to the C text for `target`, by whose length the flags of
+    the C compiler are chosen (`effort_for`). `report_compiled` calls this.
     """
     pairs, effort = stages.fusion.left_out, _effort(stages, target)
     left_out = [
@@ -44,7 +44,10 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
 
 
 def is_noticeably_slower(stages: Compilation, target: Target) -> bool:
-    """Whether what was left out makes calls noticeably slower: more than `_NOTICEABLE` times."""
+    """Whether what was left out may make calls noticeably slower: pairs of loops were not tried for
+    fusion, or the flags of the C compiler make calls more than `_NOTICEABLE` times as long. Only
+    then a report shows `budget_note` without being asked for details.
+    """
     effort = _effort(stages, target)
     return bool(stages.fusion.left_out) or effort.slower > _NOTICEABLE
 
@@ -53,7 +56,7 @@ _NOTICEABLE = 1.1
 
 
 def _effort(stages: Compilation, target: Target) -> Effort:
-    """The effort of the C compiler for the kernel."""
+    """The flags with which the C compiler builds the kernel, and how much slower calls get."""
     own: tuple[str, ...] = ()
     with suppress(BuildError):  # flags that cannot be split: building reports them
         own = user_flags()

@@ -1,6 +1,8 @@
 """Missed-fusion remarks for functions that stay Python: effects that prevent fusion of their loops.
 
-Loops that are lowered have effects on arrays only; for them `fusion_legality` decides.
+They are found in the source, as such a function has no Loop IR: calls that print or draw random
+numbers, and different error states. For loops that are lowered, whose only effects are on arrays,
+`fusion_legality` decides.
 """
 from __future__ import annotations
 
@@ -39,8 +41,9 @@ class _Loop:
 def effect_rejections(
     tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType]
 ) -> tuple[Rejection, ...]:
-    """Why neighbouring loops of a function that stays Python could not have been fused. Loops with
-    a statement between them, such as a ``print``, are no neighbours.
+    """Why neighbouring ``for`` loops of a function that stays Python could not be fused even if it
+    were compiled. Loops with a statement between them, such as a ``print``, are no neighbours.
+    `report_refused` shows these in detail.
     """
     rejections: list[Rejection] = []
     for block in _blocks(tree):

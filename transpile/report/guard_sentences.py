@@ -47,7 +47,8 @@ _PHRASES: dict[str, tuple[str, str]] = {
         "{} raises no floating-point condition", "{} may raise a floating-point condition",
     ),
 }
-"""For each code what a guard makes sure, and what is said of one that failed."""
+"""For each code two sentences: what a guard with this code ensures, and that it failed. ``{}`` is
+what the guard is about (`_guarded`), such as the text of a subscript."""
 
 _OF_INT_ARGUMENTS = (
     "{} is no int of more than 61 bits",
@@ -70,14 +71,16 @@ def failed_guard_rejections(
 
         GUARD_ALIAS  "`x` and `y` share memory", note: "3 calls were computed by Python"
 
-    1. each exception that Python has raised in place of the kernel: what was raised, and where;
-    2. each guard of `kernel` that has failed, by its number: at its place, in the user's names;
-    3. each argument that did not fit its parameter: with what was found of it;
-    4. each other code that ``stats`` counts replays by: checks in the kernel, and floating-point
+    In this order, one rejection for
+
+    1. each exception that Python has raised in a replayed call: what was raised, and where;
+    2. each guard of `kernel` that has failed: at its place, in words (`_guard_sentence`);
+    3. each argument that did not fit its parameter: what was wrong with it (`ArgumentMismatch`);
+    4. each other code by which ``stats`` counts replays: checks in the kernel, and floating-point
        conditions. The status does not say which check or operation it was, so the rejection has all
        places that may have caused it (``sources``: the operations that may raise a condition).
 
-    Each replayed call counts once: what 1 has told of is left out of 2 to 4, and so on.
+    Each replayed call counts once: a call that 1 has counted is not counted by 2 to 4, and so on.
     `report_compiled` calls this.
     """
     unexplained = {**failures.replays}
@@ -151,10 +154,11 @@ _CHECKED = {
     "GUARD_ERRSTATE": "an operation here overflowed, divided by zero or was invalid, and NumPy's "
                       "error state asks for more than a warning",
 }
-"""The message for a check in the kernel, by its cause; which of several failed is not known."""
+"""The message for checks inside the kernel that failed, by their cause (`CHECK_CAUSES`). The status
+tells the cause, but not at which of the places with such a check it was."""
 
 _NOTHING_RAISED = "compiled code could not answer the call, and Python then raised nothing"
-"""The message where it is not known which check has failed."""
+"""The message where neither the status nor an exception tells which check has failed."""
 
 _HELP_FOR_EXCEPTIONS = {
     _UNKNOWN_CAUSE:

@@ -1,5 +1,4 @@
-"""Report and LoopInfo: what was compiled and how, what was refused and why, with source excerpts.
-"""
+"""Report and LoopInfo: what was compiled and how, what was refused and why; the layout as text."""
 from __future__ import annotations
 
 import json
@@ -129,8 +128,9 @@ class LoopInfo:
         return self.span.line
 
     def per_element(self, most_bytes: int, most_flops: int) -> LoopInfo:
-        """This with at most the bytes and flops of one iteration of the source's loops (0: not
-        known): a loop that runs several of their iterations in one has more.
+        """A copy with `most_bytes` and `most_flops` as upper bounds: those of one iteration of the
+        source's loops (0: not known). A loop that runs several of these iterations in one of its
+        own, as after unrolling, counts more.
         """
         return replace(
             self, bytes=min(self.bytes, most_bytes or self.bytes),
@@ -153,8 +153,9 @@ class Report:
     accepted: bool  # every loop is compiled
     rejections: tuple[Rejection, ...] = ()
     further: tuple[Rejection, ...] = ()
-    """What follows from other rejections, or concerns whole-array expressions: shown by
-    `in_detail`."""
+    """Rejections that matter less, shown by `in_detail` only: further reasons for a pair of loops
+    and loops of whole-array expressions (`fusion_remarks`), effects (`fusion_blockers`), a budget
+    whose excess is hardly noticed, and refusals of a function all of whose loops are compiled."""
     fused: int = 0  # number of fusions
     vectorized: int = 0  # number of vectorised loops
     guards: tuple[str, ...] = ()  # conditions tested before the first store
@@ -254,7 +255,7 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
     """The rows of the whole report. The help of a code is shown once."""
     if report.signatures:
         all_of_them = (replace(one, verbose=report.verbose) for one in report.signatures)
-        for one in _with_equal_ones_joined(all_of_them):
+        for one in _merge_equal_signatures(all_of_them):
             yield from _summary_rows(one)
     else:
         yield from _summary_rows(report)
@@ -267,9 +268,10 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
         yield from rejection_rows(shown, report.path, report.source)
 
 
-def _with_equal_ones_joined(reports: Iterable[Report]) -> Iterator[Report]:
-    """The `reports` on several signatures, where those that only differ in the counts of calls are
-    one, with the sums of the counts: lambdas, for instance, have one type in a text.
+def _merge_equal_signatures(reports: Iterable[Report]) -> Iterator[Report]:
+    """The `reports` on several signatures; those whose text differs only in the counts of calls are
+    merged to one, with the sums of the counts. (Signatures with two lambdas, for instance, are
+    different, and have the same text.)
     """
     groups: dict[str, list[Report]] = {}
     for report in reports:

@@ -1,7 +1,7 @@
-"""Measured choice in the report: rejections for calls and loops that Python serves as it is faster.
+"""Rejections (RUN_PYTHON_FASTER) for calls and loops that Python serves, as it is faster.
 
-`runtime.call_selection` measures and decides; `runtime.outline.region_work` decides about loops
-that are known to be too short.
+`runtime.call_selection` measures calls and decides; `runtime.outline.region_work` decides without a
+measurement about loops that are known to be too short.
 """
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class FasterAsPython:
     """Nanoseconds of a compiled call, and of one as Python, when they were timed last."""
     python: int
     in_part: bool = False
-    """Whether only such of them that sum few terms."""
+    """Whether Python serves only those of them whose sums have few terms: of longer sums the last
+    bits could differ from those of compiled calls (``exact_up_to`` of `CallSelection`)."""
 
 
 def faster_as_python_rejection(
@@ -56,7 +57,9 @@ def faster_as_python_rejection(
 
 
 def too_short_rejections(loops: Sequence[Span]) -> Iterator[Rejection]:
-    """The rejections of `loops` that do less than a call of compiled code takes time for."""
+    """The rejections of `loops` that stay Python, since they take less time than a call of compiled
+    code takes by itself.
+    """
     code = "RUN_PYTHON_FASTER"
     message = "Python runs this loop: it does too little for a call of compiled code"
     note = "the number of its iterations and the types of its operands are known beforehand"

@@ -51,9 +51,9 @@ def with_cause(
     function: Callable[..., object], types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection:
     """What a report shows in place of `rejection`, which refused `function` for arguments of these
-    types: its cause, in the user's names and with a help. There is one rejection for a signature:
-    that of the first thing that the compiler refused. Here is chosen how it is explained. The cause
-    is the first of
+    types: its cause, in the user's names and with a help. Lowering refuses the first thing that it
+    has no rule for, so a signature has one rejection; this function chooses how it is explained.
+    The cause is the first that applies of
 
     - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
       else that is said of the statement would help;
@@ -64,6 +64,7 @@ def with_cause(
       (`_foreign_object`, `_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
       example of the module's docstring;
+    - a dict or set as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
     - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
@@ -165,7 +166,9 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
 
 
 def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
-    """An argument that is an array of objects, strings or times, where a call names it."""
+    """The rejection of an argument that is an array of objects, strings or times, if `rejection`
+    refuses a call and names it.
+    """
     if rejection.code != "LOWER_CALL":
         return None
     for name in sorted(cited_names(rejection.message) & types.keys()):
@@ -261,8 +264,8 @@ def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:
 
 
 def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """A function that is defined in the function, where the refused expression is its name and no
-    call of it.
+    """The rejection of a function or lambda that is defined in the refused function, where the
+    refused expression is its name, and that is not called there.
     """
     nodes = [*walk_nodes(tree)]
     local = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
@@ -287,8 +290,9 @@ _USES = {
 
 
 def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """A list, dict or set that is bound to a name, or stored to a part of one, if the refused
-    expression is that: not all that is done with it is compiled.
+    """The rejection of a list, dict or set display, where that is the refused expression, and the
+    value of an assignment: its items are not compiled, or some use of the name to which it is bound
+    is not, or it is stored as an item of another collection.
     """
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
@@ -316,7 +320,9 @@ _HELP_FOR_UNCOMPILED = {
 
 
 def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """A dict or set that is given to a dict as a value, ``d.setdefault(k, {})``."""
+    """The rejection of a dict or set that becomes a value of a dict, ``d.setdefault(k, {})``, where
+    that is the refused expression.
+    """
     for n in walk_nodes(tree):
         match n:
             case ast.Call(
@@ -347,8 +353,8 @@ def _uncompiled_items(display: ast.expr) -> str | None:
 
 
 def _with_class(tree: ast.FunctionDef, scope: Scope, rejection: Rejection) -> Rejection:
-    """`rejection`, or, where it is the call of a class of the user's or of a library, that this
-    makes an object.
+    """`rejection`; where it refuses the call of a class, of the user's or of a library, with the
+    message that such a call makes an object.
     """
     if rejection.code != "LOWER_CALL" or rejection.help is not None:
         return rejection

@@ -27,9 +27,9 @@ def fusion_remarks(
     - dropped, if both loops are in one line (as those of ``a + b + c``, of arrays), or one of them
       has no place, or implements an operation (`Span.internal`): the user has no two loops there;
     - shown, if the user wrote both loops (``written``: the places of the ``for`` and ``while``
-      statements), joining them would have saved something (bytes moved, or an effect such as
-      ``print`` is what prevents it), and no other reason for this pair is shown yet;
-    - else further: more reasons for a pair, and loops made from expressions on whole arrays in
+      statements), no other reason for this pair is shown yet, and fusion would have moved fewer
+      bytes, or is prevented by an effect such as ``print``;
+    - else in detail: more reasons for a pair, and loops made from expressions on whole arrays in
       different statements.
 
     `report_compiled` calls this with all that `fuse_kernel` has rejected.
@@ -90,9 +90,10 @@ def _is_same_reason(a: Rejection, b: Rejection) -> bool:
 
 
 def list_copies(tree: ast.FunctionDef) -> set[Span]:
-    """The spans of assignments that copy a list, ``ys = list(xs)``, ``ys = xs[:]``, ``row =
-    rows[-1]``, and of their values: loops that the user has not written. An array may be meant as
-    well.
+    """The spans of assignments that may copy a list, ``ys = list(xs)``, ``ys = xs[:]``, ``row =
+    rows[-1]``, and of their values. They are found by their form alone, so some are of arrays.
+    `report_compiled` calls a loop at such a place a copy, and does not complain that it is scalar:
+    the user has not written it.
     """
     found = set[Span]()
     for n in walk_nodes(*tree.body):

@@ -31,9 +31,9 @@ class ReplayException:
     reason: str
     """The code of the guard that had failed, or of the refusal."""
     code: str
-    """The code of what happened: a guard is tested before the loop, and the loop may have raised
-    something else before it came to what the guard is about. That of a refusal stays, but for a
-    ``raise`` or ``assert``."""
+    """The code that fits the exception. It may differ from the guard's: a guard is tested before
+    the loop, and the loop may raise something else before it comes to what the guard is about.
+    After a refusal it is `reason`, but GUARD_RAISES for a ``raise`` or ``assert``."""
     span: Span | None
     """Where the function raised it, or called what did."""
     kind: str

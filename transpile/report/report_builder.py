@@ -115,8 +115,11 @@ def loop_infos(
 def _note_joined_loops(
     by_span: dict[Span, LoopInfo], missing: Sequence[Span], joined: Iterable[Sequence[int]]
 ) -> Iterator[Span]:
-    """Those of the user's loops in `missing`, no statement of which has its place any more, that
-    were `joined` to a loop of `by_span`, whose LoopInfo names them then.
+    """Adds to the LoopInfos in `by_span`, in place, the lines of further loops that fusion made one
+    with theirs. Yields these loops: something of them is left.
+
+    `missing`: the user's loops of which the final kernel has no statement with a place in them;
+    `joined`: for each fusion the lines of its loops.
     """
     for lines in map(frozenset, joined):
         lost = [span for span in missing if span.line in lines]
@@ -142,7 +145,7 @@ _NOTHING_LEFT = "unrolled, or computed without a loop"
 
 
 def _spans_around(scalar: Kernel) -> dict[Span, tuple[Span, ...]]:
-    """For each loop with a span, those of the loops around it, without its own."""
+    """For each loop with a span: the spans of the loops around it, outermost first."""
     around: dict[Span, tuple[Span, ...]] = {}
 
     def visit(n: Node, outer: tuple[Span, ...]) -> None:
@@ -288,7 +291,9 @@ def _loop_info(
 
 
 def _as_recurrence(loop: LoopInfo) -> LoopInfo:
-    """The LoopInfo of a loop whose accumulators depend on the iteration before and are no folds."""
+    """The LoopInfo of a loop with an accumulator that is no fold, so that it stays scalar: "fold"
+    in its description becomes "recurrence".
+    """
     return replace(loop, what=loop.what.replace("fold", "recurrence"))
 
 
@@ -396,7 +401,8 @@ def report_compiled(
         loops_as_python = _outermost(written)
         failed.append(faster_as_python_rejection(faster, loops_as_python, is_region=is_region))
     budget = tuple(budget_note(stages, target))
-    felt, unfelt = (budget, ()) if is_noticeably_slower(stages, target) else ((), budget)
+    is_felt = is_noticeably_slower(stages, target)
+    reasons = (*failed, *shown, *scalar_rejections, *(budget if is_felt else ()))
     names = _name_types(stages)
     return Report(
         function=source.qualname,
@@ -405,8 +411,8 @@ def report_compiled(
         signature=_signature(stages.types),
         target=target.name,
         accepted=True,
-        rejections=merge_equal(map(with_help, (*failed, *shown, *scalar_rejections, *felt))),
-        further=merge_equal(map(with_help, (*further, *unfelt))),
+        rejections=merge_equal(map(with_help, reasons)),
+        further=merge_equal(map(with_help, (*further, *(() if is_felt else budget)))),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
         guards=guard_sentences(compiled, terms),
@@ -477,8 +483,8 @@ def report_without_source(
     function: Callable[..., Any], types: Mapping[str, ArgType], reason: Rejection, target: Target,
     stats: Mapping[str, object] | None,
 ) -> Report:
-    """The report on a function that is compiled, and whose source is not to be had any more, by
-    this `reason`.
+    """The report on a function that is compiled, but whose source cannot be read any more, for this
+    `reason`: the file was changed or removed, say.
     """
     return Report(
         function=function.__qualname__,

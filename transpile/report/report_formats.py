@@ -57,7 +57,7 @@ def _result(report: Report, rejection: Rejection) -> dict[str, Any]:
     result = {
         "ruleId": rejection.code,
         "level": "warning",
-        "message": {"text": _cell(report)[1] + _sentence(rejection)},
+        "message": {"text": _file_and_cell(report)[1] + _sentence(rejection)},
         "locations": [_location(report, rejection.span)],
     }
     related = [
@@ -78,11 +78,14 @@ def _location(report: Report, span: Span | None) -> dict[str, Any]:
             "endLine": span.end_line,
             "endColumn": _column(report, span.end_line, span.end_col),
         }
-    return {"physicalLocation": {"artifactLocation": {"uri": _cell(report)[0]}, "region": region}}
+    artifact = {"uri": _file_and_cell(report)[0]}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
-def _cell(report: Report) -> tuple[str, str]:
-    """The file of a report, and what precedes a message: in a notebook the cell of its lines."""
+def _file_and_cell(report: Report) -> tuple[str, str]:
+    """The file of a report, and the text before its messages: in a notebook the number of the cell
+    to which line numbers refer, else "".
+    """
     path, is_notebook, cell = report.path.partition(".ipynb:")
     return (f"{path}.ipynb", f"cell {cell}: ") if is_notebook else (path, "")
 
@@ -101,7 +104,7 @@ def _sentence(rejection: Rejection) -> str:
 
 def _annotation(report: Report, rejection: Rejection) -> str:
     """The GitHub workflow command for a rejection."""
-    path, cell = _cell(report)
+    path, cell = _file_and_cell(report)
     properties = {"file": path, "line": report.line, "title": rejection.code}
     if rejection.span is not None:
         properties["line"] = rejection.span.line

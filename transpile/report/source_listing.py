@@ -147,7 +147,10 @@ def join_listings(source: Source, target: str, parts: Sequence[Listing]) -> List
 
 
 def _by_line(source: Source, target: str, *columns: Iterable[tuple[int, str]]) -> Listing:
-    """Group lines of Loop IR, C and assembly by their lines of Python."""
+    """The listing with the generated lines grouped by their lines of Python. `columns`: for each of
+    Loop IR, C and assembly the lines of text, each with the number of its line of Python; a number
+    outside of the function counts as 0.
+    """
     first, last = source.tree.lineno, source.tree.end_lineno or source.tree.lineno
     grouped = []
     for column in columns:
@@ -201,9 +204,10 @@ def _with_line_directives(c: str) -> str:
 
 
 def _of_assembly(text: str) -> Iterator[tuple[int, str]]:
-    """Instructions and jump labels with their lines.
+    """The instructions and jump labels of assembly, each with its line of Python.
 
-    Instructions of inlined functions are attributed to the next line, where they are mostly used.
+    Instructions of inlined C functions are attributed to the line of Python that follows them,
+    where their results are mostly used.
     """
     files, current, inlined = dict[str, str](), 0, list[str]()
     for line in text.splitlines():

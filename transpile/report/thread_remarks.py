@@ -24,8 +24,8 @@ InnermostLoops = Callable[[LoopLike], Iterator[LoopLike]]
 def elements_for_threads(legal: Kernel, innermost: InnermostLoops) -> Mapping[int, int]:
     """For the ``id`` of each innermost loop of `legal` whose iterations, or those of a loop around
     it, several threads may run: about how many elements are enough work in one call for a second
-    thread, before any call was measured. In calls that come in quick succession, an eighth of that
-    is enough.
+    thread, before any call was measured, if that thread has to be woken (`PAYS_ASLEEP`). In calls
+    that come in quick succession, when it is awake, about an eighth of that is enough.
     """
     found: dict[int, int] = {}
     for n in parallel_loops(legal):

@@ -167,14 +167,15 @@ class UserTerms:
 
     def _citation(self, cited: str, segment: str | None) -> str:
         """What stands in place of one citation; ``segment``: the source at the place of the cause,
-        None if there is none. The first rule that applies:
+        None if there is none. By the first case that applies:
 
-        - it has more strs than the source, or is None, True or False, which the source is not: an
-          argument was replaced by its value. The source;
-        - it is the source, up to blanks and parentheses: the source, as the user spelled it;
+        - the citation has more string literals than the source, so an argument was replaced by its
+          value: the source;
+        - it is the source up to blanks and parentheses: the source, as the user spelled it;
+        - it is None, True or False, which the source does not have (again a value): the source;
         - all its names are the user's: the citation as it is;
-        - a name in it comes from no variable of the user's: the source;
-        - else the citation, each name replaced by the variable that it comes from.
+        - a name in it comes from no variable of the user's, or two come from one: the source;
+        - else: the citation, each name replaced by the variable that it comes from.
         """
         if segment is not None and len(_STRING.findall(cited)) > len(_STRING.findall(segment)):
             return segment
@@ -187,11 +188,12 @@ class UserTerms:
         if not unknown:
             return cited
         known = {name: self.variable(name) for name in unknown}
-        # One of several parts of a variable of the user's, such as the items of a tuple.
+        # Two names for parts of one variable of the user's, such as the items of a tuple.
         is_part = len({*known.values()}) < len(known)
         if segment is not None and (is_part or None in known.values()):
             return segment
         return _NAME.sub(lambda name: known.get(name[0]) or name[0], cited)
+
 
 def _span_of_name(a: ast.arg) -> Span:
     """The place of the name of a parameter, without its annotation."""
@@ -217,7 +219,8 @@ def _first_line(span: Span, lines: Mapping[int, str]) -> str | None:
 def user_terms(
     source: Source, renamed: Mapping[str, str] | None = None, helpers: Iterable[str] = ()
 ) -> UserTerms:
-    """The terms of the function in `source`. ``helpers``: the texts of functions that are inlined.
+    """The terms of the function in `source`. ``renamed``: the names that inlining gave, each with
+    the helper's name for which it stands; ``helpers``: the texts of the functions that are inlined.
     """
     renamed, tree = renamed or {}, source.whole or source.tree
     own = source.lines[tree.lineno - 1 : tree.end_lineno]

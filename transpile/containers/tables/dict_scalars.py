@@ -168,14 +168,15 @@ def _set(s: ast.stmt, name: str) -> str | None:
 
 
 class _Scalarize(ast.NodeTransformer):
-    """Replaces the dict `name` by one name for each key. ``there`` are the keys that the dict has
-    at the statement being visited, which a returned display shows.
+    """Replaces the dict `name` by one name for each key. ``keys_so_far``: the keys that the dict
+    has before the statement being visited; a returned dict becomes a display of these.
     """
 
     def __init__(
         self, name: str, first: list[str], later: list[str], tree: ast.FunctionDef, env: Env
     ) -> None:
-        self.name, self.there, self.tree, self.env = name, first, tree, env
+        self.name, self.keys_so_far = name, first
+        self.tree, self.env = tree, env
         self.names: dict[str, str] = {}
         used_names = names_used(tree)
         for key in (*first, *later):
@@ -192,12 +193,13 @@ class _Scalarize(ast.NodeTransformer):
             key = _set(s, self.name)
             new = self.visit(s)
             body += new if isinstance(new, list) else [new]
-            if key is not None and key not in self.there:
-                self.there = [*self.there, key]
+            if key is not None and key not in self.keys_so_far:
+                self.keys_so_far = [*self.keys_so_far, key]
         tree.body = body
         return tree
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        """A binding of the dict to a display: one binding for each key."""
         values = _values(node.value, self.env) if _makes(node, self.name, self.env) else None
         if values is None:
             self.generic_visit(node)
@@ -214,6 +216,7 @@ class _Scalarize(ast.NodeTransformer):
         return [*lines] or copy_location(ast.Pass(), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """``d["k"]``, read or stored to: the name for that key."""
         match node:
             case ast.Subscript(ast.Name(id=array), ast.Constant(str(key))) if array == self.name:
                 return copy_location(ast.Name(self.names[key], node.ctx), node)
@@ -224,8 +227,8 @@ class _Scalarize(ast.NodeTransformer):
         """The dict itself, where it is returned or gets another name: a display of its values."""
         if node.id != self.name:
             return node
-        keys: list[ast.expr | None] = [ast.Constant(key) for key in self.there]
-        values = [ast.Name(self.names[key], ast.Load()) for key in self.there]
+        keys: list[ast.expr | None] = [ast.Constant(key) for key in self.keys_so_far]
+        values = [ast.Name(self.names[key], ast.Load()) for key in self.keys_so_far]
         display = ast.Dict(keys, [*values])
         for n in walk_nodes(display):
             copy_location(n, node)

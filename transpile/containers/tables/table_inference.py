@@ -63,6 +63,7 @@ def key_widths(
     visited: set[ast.AST] = set()
 
     def visitor(node: ast.AST, cx: Context) -> None:
+        """Notes the lengths of the keys that `node` looks up, stores or removes."""
         parts = (node, node.target) if isinstance(node, ast.AugAssign) else (node,)
         for part in parts:
             for name, key in _keys_in(part):

@@ -1,8 +1,9 @@
-"""Allocation forms: calls of ``np.empty`` and its kin, in the form that other modules know.
+"""Canonical allocations: calls of ``np.empty`` and its kin → the one form that other modules know.
 
-That form has the shape or the array to be like, the fill value, the dtype, and for a shape
-``order=``, by keyword. `is_allocation_form` tells whether a call has it, `allocation_form` is the
-macro that rewrites others::
+In that form the function is not ``np.ndarray``, and there is no argument but the shape (or the
+array to be like), the fill value, the dtype, and beside a shape ``order=``, by keyword.
+`is_allocation_form` tells whether a call has it, `allocation_form` is the macro that rewrites
+others::
 
     np.ndarray(shape=n, dtype=t)               np.empty(n, t)
     np.zeros(n, t, "F")                   →    np.zeros(n, t, order="F")
@@ -37,7 +38,7 @@ _ORDERS = (None, "C", "F", "A", "K")
 
 
 def is_allocation_form(call: ast.Call, function: object) -> bool:
-    """Whether `call` of an allocator has the form that other modules know."""
+    """Whether `call`, of the allocator `function`, is canonical (see the module's docstring)."""
     name = getattr(function, "__name__", "")
     like = name.endswith("_like")
     known = {"a", "prototype", "fill_value", "dtype"} if like else {
@@ -51,13 +52,15 @@ def is_allocation_form(call: ast.Call, function: object) -> bool:
 
 @fires_on(ast.Call, calls=numpy_callees(_SIGNATURES))
 def allocation_form(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A call that allocates an array → the same array, allocated in the form that others know.
+    """A call that allocates an array → its canonical form: shape, fill value, dtype, ``order=``.
 
         u = np.ndarray(n, dtype=np.float64)
         v = np.zeros(n, np.float32, "F")
     →
         u = np.empty(n, np.float64)
         v = np.zeros(n, np.float32, order='F')
+
+    None for an array in given memory (``buffer=``), and where the memory order is not known.
     """
     if not isinstance(node, ast.Call) or is_allocation_form(node, cx.resolve(node.func)):
         return None

@@ -112,8 +112,8 @@ def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Assign, targets=ast.Subscript)
 def array_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``x[i] = a`` of an array, row or slice → a loop nest of stores. Values are read first where
-    they may overlap the target.
+    """``x[i] = a`` of an array, row or slice → a loop nest of stores. A value that may overlap the
+    target is copied first.
 
         X[i] = y
         x[1:] = x[:-1]
@@ -227,7 +227,7 @@ def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[
 
 def store_elements(
     s: ast.stmt, target: ast.expr, value: ast.expr, cx: Context, *,
-    op: ast.operator | None = None, where: ast.expr | None = None, exact: int = 0,
+    op: ast.operator | None = None, where: ast.expr | None = None, exact_axes: int = 0,
     is_out: bool = False,
 ) -> list[ast.stmt] | None:
     """Rewrites the statement `s`, which stores to elements of an array, to a loop nest under guards
@@ -238,9 +238,9 @@ def store_elements(
         x[m] = 0.0     (where=m)    →    for _i in …: if m[_i]: x[_i] = 0.0
 
     `op`: stores ``target op value``, else `value`. `where`: a mask, stores only where it is true.
-    `exact`: along so many first axes the value and the mask must have the length of `target`, as
-    NumPy does not broadcast them; a guard compares. ``is_out``: `s` is a call with ``out=target``,
-    and `value` the call without that.
+    `exact_axes`: the number of leading axes along which NumPy does not broadcast, so that the value
+    and the mask must have the length of `target`; a guard compares. ``is_out``: `s` is a call with
+    ``out=target``, and `value` the call without that.
 
     Returns None, upon which the macro leaves `s` as it is, where a loop may store something else
     than NumPy:
@@ -274,9 +274,9 @@ def store_elements(
         return None
     cx.mark_atomic()
     full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
-    exact_shape = stored.shape[:exact]
+    exact_shape = stored.shape[:exact_axes]
     mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
-    values, mask = (_with_exact_lengths(v, stored, exact) for v in (values, mask))
+    values, mask = (_with_exact_lengths(v, stored, exact_axes) for v in (values, mask))
     new_elements = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
     selected = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
     if list(map(tree_key, new_elements.shape)) != list(map(tree_key, stored.shape)):
@@ -352,12 +352,12 @@ def _stored_operand(e: ast.expr, stored: View, target: ast.expr, cx: Context) ->
     return view
 
 
-def _with_exact_lengths(view: View, stored: View, exact: int) -> View:
-    """`view` with the lengths of `stored` along the first `exact` axes, which a guard proves equal,
-    so that broadcasting does not stretch them; unchanged where its rank is lower.
+def _with_exact_lengths(view: View, stored: View, exact_axes: int) -> View:
+    """`view` with the lengths of `stored` along the first `exact_axes` axes, which a guard proves
+    equal, so that broadcasting does not stretch them; unchanged where its rank is lower.
     """
     full_rank = len(view.shape) == len(stored.shape)
-    lengths = (*stored.shape[:exact], *view.shape[exact:])
+    lengths = (*stored.shape[:exact_axes], *view.shape[exact_axes:])
     return replace(view, shape=lengths) if full_rank else view
 
 
@@ -379,8 +379,9 @@ def _update_gathered(
 
 
 def _constant_lengths(stored: View, values: View) -> list[ast.expr]:
-    """The lengths of `stored`; where an axis of `values`, which a guard proves as long, has a
-    constant length other than 1, that constant.
+    """The lengths of the loops: those of `stored`, but along an axis where `values` has a constant
+    length other than 1 that constant. A guard proves both equal, and a loop with a constant length
+    can be unrolled.
     """
     shape = [*stored.shape[: len(stored.shape) - len(values.shape)], *values.shape]
     known = (isinstance(n, ast.Constant) and not is_unit_length(n) for n in shape)
@@ -477,9 +478,10 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             for _i_1 in range(n):
                 u[_i_1] = np.add(np.multiply(u[_i_1], 0.5), 1.0)
 
-    Then nobody can tell the old array from a new one. The value must read the array itself: what
-    does not is made anew, where it may (`reuse_filled_array`). A value that is not elementwise, as
-    ``X @ u``, is computed into another array first, since it reads elements more than once.
+    As nothing else refers to the old array, no program can tell it from a new one. A value that
+    does not read the array itself, such as ``np.zeros(n)``, needs no such store: its allocation is
+    hoisted by lowering (`reuse_filled_array`). A value that is not elementwise, as ``X @ u``, reads
+    elements more than once, so that it is computed into another array first.
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if (

@@ -127,9 +127,13 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 if np.less(y[_i_1], 0):
                     x[_i_1] = np.add(x[_i_1], 1)
 
-    The value is taken element by element, without its mask, if that is the mask of the target
-    (`_without_mask`); a row is stored to each selected row. Values in order, which must be counted,
-    are left to `mask_scatter`; what may fail to convert (`_conversion_cannot_fail`) to NumPy.
+    By the form of the value:
+
+    - a scalar, or arrays under the mask of the target: stored element by element, the arrays
+      without their mask (`_without_mask`);
+    - an array with the axes of a row: stored to each selected row;
+    - values in order, one for each true element: left to `mask_scatter`, which counts them;
+    - a scalar whose conversion may fail (`_conversion_cannot_fail`): left to NumPy.
     """
     if (store := subscript_store(node)) is None:
         return None
@@ -153,7 +157,7 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             mask = bind_operand(mask, cx, "m")
             new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{new_axes}]", M=mask)
-        return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact=axes)
+        return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact_axes=axes)
 
     return cx.with_before(make)
 
@@ -175,8 +179,9 @@ def _unmasked_value(
 
 
 def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:
-    """Whether `value` surely converts to the array's dtype. NumPy converts a scalar even if the
-    mask is false everywhere, and may raise then; the loop would not. Arrays always convert.
+    """Whether `value` surely converts to the array's dtype without an exception. NumPy converts a
+    scalar even if the mask is false everywhere, and may raise then; the loop would not. The
+    conversion of an array never raises.
     """
     fact, target = cx.fact(value), cx.fact(masked.array).array
     if target is None or fact.rank or ELEMENTS[target.dtype].kind == "f":

@@ -164,13 +164,13 @@ def formula_rule(
     would be another function. `text` None: the result is a copy of the operand.
     """
 
-    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    def rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         if not bound.only(*names) or any(n not in bound.arguments for n in names):
             return None
         operands = [bound[n] for n in names]
         return ElementFormula(text, operands) if _kinds(operands, cx) <= set(kinds) else None
 
-    return row
+    return rule
 
 
 def _kinds(operands: Iterable[ast.expr], cx: Context) -> set[str]:
@@ -189,7 +189,7 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
     of_a_float = f"T(A) if T(A) {comparison} T(B) or T(B) != T(B) else T(B)"
     of_others = f"NP.{of_integers}(A, B)"
 
-    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    def rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         operands = [bound[n] for n in ("a", "b") if n in bound.arguments]
         kinds = _kinds(operands, cx)
         if not bound.only("a", "b") or len(operands) != 2 or "c" in kinds:
@@ -197,7 +197,7 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
         text = of_floats if kinds == {"f"} else of_a_float if "f" in kinds else of_others
         return ElementFormula(text, operands)
 
-    return row
+    return rule
 
 
 def astype_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
@@ -258,8 +258,9 @@ def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula
 def clip_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """``np.clip(a, low, high)``; with one bound, maximum or minimum. None without a bound.
 
-    NumPy clips floats to scalar bounds by comparisons, as `_lower_clip`; where a bound is an array,
-    by maximum and minimum: a zero that equals a bound of the other sign then becomes that bound.
+    NumPy clips floats to scalar bounds by comparisons (as `_lower_clip` of lowering does), which
+    keep a zero where the bound is the zero of the other sign; to bounds of which one is an array,
+    by maximum and minimum, which put the bound in its place.
     """
     low, high = (bound.get(n) or bound.get(m) for n, m in (("a_min", "min"), ("a_max", "max")))
     if not bound.only("a", "a_min", "a_max", "min", "max"):
@@ -316,14 +317,14 @@ def isclose_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
 def _imaginary_is_zero(expected: bool) -> _FormulaRule:
     """The rule of ``np.isreal`` (`expected`) or ``np.iscomplex`` (not `expected`)."""
 
-    def row(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
+    def rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
         ty = cx.fact(bound["x"]).array
         text = f"NP.imag(A) {'==' if expected else '!='} 0"
         if ty is None or (ty.rank > 1 and cx.fact(bound["x"]).order != "C"):
             return None  # NumPy's result is in C order
         return ElementFormula(text if ty.dtype in PARTS else f"T({expected})", [bound["x"]])
 
-    return row
+    return rule
 
 
 def conjugate_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
@@ -355,14 +356,14 @@ def sinc_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula 
 
 
 def _scaled_by(numerator: float, denominator: float) -> _FormulaRule:
-    """The rule for a product with a constant, which NumPy divides in the precision of the dtype;
-    float16 is computed in float32.
+    """The rule of a function that multiplies by ``numerator / denominator``: by the quotient that
+    NumPy computes in the precision of the dtype. For float16 the product is computed in float32.
     """
     single = np.float32(numerator) / np.float32(denominator)
     half = formula_rule(f"T(NP.multiply(NP.float32(T(A)), NP.float32({single})))", "x")
-    rows = {"f16": half, "f32": formula_rule(f"NP.multiply(A, T({single}))", "x")}
+    rules = {"f16": half, "f32": formula_rule(f"NP.multiply(A, T({single}))", "x")}
     double = formula_rule(f"NP.multiply(A, T({numerator / denominator}))", "x")
-    return lambda bound, cx, dtype: rows.get(dtype, double)(bound, cx, dtype)
+    return lambda bound, cx, dtype: rules.get(dtype, double)(bound, cx, dtype)
 
 
 to_radians_rule = _scaled_by(math.pi, 180)
@@ -429,7 +430,8 @@ def formula_by_name(
     name: str, bound: BoundArguments, cx: Context, dtype: str
 ) -> ElementFormula | None:
     """The formula that the rule of row `name` makes of the arguments and the result's dtype; None
-    where the rule refuses. Marks the code that follows as steps if the row ``warns``.
+    where the rule refuses. If the row ``warns``, the code that follows is marked as parts of one
+    operation (`mark_operation_parts`): a warning names the function, and no ufunc of the formula.
     """
     if name in FUNCTIONS and FUNCTIONS[name].warns:
         cx.mark_operation_parts()

@@ -2,8 +2,8 @@
 
 `elementwise_view` is the view rule for operators, comparisons and ufunc calls (``x * 2.0 + y`` at
 i is ``np.add(np.multiply(x[i], 2.0), y[i])``), and, through the modules that it calls, for
-formulas, data movement, arange, linspace and reshaped vectors. `is_elementwise` is the question
-whether an expression makes a new array that a loop nest can fill: `array_assignment` asks it.
+formulas, data movement, arange, linspace and reshaped vectors. `is_elementwise` tells whether an
+expression makes a new array that a loop nest can fill; `array_assignment` asks it.
 """
 from __future__ import annotations
 
@@ -204,8 +204,9 @@ def _square_as_product(
 def augmented_element(
     target: ast.expr, op: ast.operator, value: ast.expr, cx: Context
 ) -> Callable[[ast.expr, ast.expr], ast.expr] | None:
-    """For ``target op= value`` of arrays: what gives the new element for one of `target` and one of
-    `value`. None where NumPy's loop may round differently.
+    """For ``target op= value`` of arrays: the function that makes the new element, an expression,
+    from an element of `target` and one of `value`. None where NumPy's loop may round differently
+    than its operation on scalars (`_rounds_differently`), and where `op` is no ufunc.
     """
     e = copy_location(ast.BinOp(target, op, value), cx.at)
     operation = _elementwise_operands(e, cx)
@@ -219,8 +220,9 @@ def augmented_element(
 
 
 def one_element_rounds_differently(e: ast.expr, cx: Context) -> bool:
-    """Whether NumPy rounds `e` otherwise where it stores the result in an operand of one element:
-    a complex product without a fused multiply-add, since operand and result seem to overlap.
+    """Whether NumPy rounds `e` in another way where its result is stored in one of its operands and
+    both have one element: they seem to overlap then, so that NumPy computes a complex product
+    without the fused multiply-add that it uses for longer arrays.
     """
     ty, operation = cx.fact(e).array, _elementwise_operands(e, cx)
     if operation is None or ty is None or ty.dtype not in PARTS:
@@ -265,8 +267,9 @@ def elementwise_view(e: ast.expr, cx: Context) -> View | None:
 
 def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.expr:
     """The ufunc that Python's operator `op` calls on arrays, as an expression: ``np.add`` for
-    ``+``, ``np.square`` for ``** 2``, ``np.logical_not`` for ``~`` of bools. Marks the code that
-    follows as steps for ``** -1``, which NumPy computes by another ufunc.
+    ``+``, ``np.square`` for ``** 2``, ``np.logical_not`` for ``~`` of bools. For ``** -1``, which
+    NumPy computes by another ufunc than `power`, the code that follows is marked as parts of one
+    operation (`mark_operation_parts`), as a warning does not speak of a power.
     """
     name = _OPERATORS[type(op).__name__]
     if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:

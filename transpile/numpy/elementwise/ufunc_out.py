@@ -75,9 +75,9 @@ def ufunc_out(node: ast.AST, cx: Context) -> ast.expr | None:
         cx.before(*cx.code("OUT[...] = E", OUT=name, E=call.values))
         return name
     (original,) = cx.code("E", E=node)
-    exact = 0 if call.is_ufunc else cx.fact(call.out).rank or 0  # a ufunc broadcasts to `out`
+    exact_axes = 0 if call.is_ufunc else cx.fact(call.out).rank or 0  # a ufunc broadcasts to `out`
     lines = cx.with_before(lambda: store_elements(
-        original, name, call.values, cx, where=call.where, exact=exact, is_out=True
+        original, name, call.values, cx, where=call.where, exact_axes=exact_axes, is_out=True
     ))
     if lines is None:
         return None
@@ -157,9 +157,9 @@ def fill_elements(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             is_scalar_fill = cx.fact(y).rank == 0 and cx.fact(where).rank == cx.fact(x).rank
             is_scalar_fill = is_scalar_fill and _same_types(x, y, cx)
             if is_scalar_fill and numpy_function_name(func, cx) in ("putmask", "place"):
-                exact = cx.fact(x).rank or 0
+                rank = cx.fact(x).rank or 0
                 return cx.with_before(
-                    lambda: store_elements(node, x, y, cx, where=where, exact=exact)
+                    lambda: store_elements(node, x, y, cx, where=where, exact_axes=rank)
                 )
     return None
 

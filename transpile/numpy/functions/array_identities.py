@@ -26,7 +26,7 @@ from ..elementwise.boolean_indexing import truth_mask
 
 __all__ = [
     "ArrayRule", "guarded_name", "copyto", "diff_trace", "delete_rule", "insert_rule", "diff_rule",
-    "roll_rule", "repeat_flat_rule", "block_rule", "trapezoid_rule", "weighted_average_rule",
+    "roll_axes_rule", "repeat_flat_rule", "block_rule", "trapezoid_rule", "weighted_average_rule",
     "arg_reduction_keepdims_rule", "several_quantiles_rule", "compress_rule", "nonzero_rule",
     "take_one_rule", "bartlett_rule", "blackman_rule", "hamming_rule", "hanning_rule",
 ]
@@ -36,7 +36,9 @@ ArrayRule = Callable[[BoundArguments, Context], "ast.expr | None"]
 
 
 def delete_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.delete(v, i)`` of a vector → the concatenation of ``v[:i]`` and ``v[i + 1:]``."""
+    """``np.delete(v, i)`` of a vector and one index → the concatenation of ``v[:i]`` and ``v[i +
+    1:]``. The call is replayed for an index out of range, for which NumPy raises.
+    """
     x, index = _vector_argument(bound, cx), bound.get("obj")
     if x is None or index is None or not cx.fact(index).is_int:
         return None
@@ -48,6 +50,7 @@ def delete_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 def insert_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.insert(v, i, x)`` of one number → the concatenation of ``v[:i]``, ``[x]`` and ``v[i:]``.
+    The call is replayed for an index out of range, for which NumPy raises.
     """
     x, index, value = _vector_argument(bound, cx), bound.get("obj"), bound.get("values")
     ty = cx.fact(x).array if x is not None else None
@@ -120,9 +123,9 @@ def diff_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
                    N=bound.get("n") or ast.Constant(1))
 
 
-def roll_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.roll`` over several axes → one axis after the other; without an axis → of the flat
-    elements.
+def roll_axes_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
+    """``np.roll`` over several axes → a roll of one axis after the other; without an axis, of an
+    array of several axes → a roll of its flat elements. (`data_movement.roll_rule`: of one axis.)
     """
     x, shift, axis = bound["a"], bound.get("shift"), bound.get("axis")
     rank, parts = cx.fact(x).rank or 0, {"NP": cx.numpy, "X": x}

@@ -78,8 +78,9 @@ def grid_slices(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _axis(item: ast.expr, cx: Context) -> _Axis | None:
-    """The points of the slice `item`; None where a bound is no number of Python's (nor, of a range
-    of ints, an int64), or a step is no constant.
+    """The points of the slice `item`. None unless its bounds are ints, Python's or int64, and its
+    step is an int constant or missing; or its bounds are Python numbers, and its step is an
+    imaginary constant.
     """
     if not isinstance(item, ast.Slice) or item.upper is None:
         return None

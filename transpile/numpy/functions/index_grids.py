@@ -117,7 +117,8 @@ def _count_above_diagonal(n: ast.expr, m: ast.expr, k: ast.expr, cx: Context) ->
 def indices_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.indices((n, m))`` → loops that fill an array with each element's index along each axis.
+    """``np.indices((n, m))`` of two lengths → loops that fill an array of shape (2, n, m) with the
+    index of each element along both axes.
     """
     shape, result = bound["dimensions"], cx.fact(node).array
     match shape:
@@ -147,7 +148,9 @@ def indices_rule(
 def kron_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.kron(a, b)`` → loops that multiply each element of `a` with all of `b`."""
+    """``np.kron(a, b)`` → loops that multiply each element of `a` with all of `b`. None unless both
+    are vectors, or both matrices, in C order.
+    """
     result, b = cx.fact(node).array, bound.get("b")
     if b is None or result is None or result.rank > 2:
         return None
@@ -186,7 +189,9 @@ _POWER_LOOP = """
 def vander_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.vander(x)`` → loops that fill each row with powers, by repeated multiplication."""
+    """``np.vander(x, N)`` → loops that fill each row with powers, by repeated multiplication as
+    NumPy does it. None for float16, and where `increasing` is no constant.
+    """
     result, increasing = cx.fact(node).array, constant_flag(bound.get("increasing"), False)
     x = bind_operand(bound["x"], cx)
     n = bound.get("N") or cx.expr("X.shape[0]", X=x)
@@ -230,7 +235,10 @@ _TOTAL_LOOP = """
 def repeat_by_counts_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.repeat(v, counts)`` of two vectors of one length → a loop; a negative count raises."""
+    """``np.repeat(v, counts)`` of two vectors → a loop over `v`, in which each element is stored as
+    often as its count says. The call is replayed where a count is negative or the lengths differ,
+    for which NumPy raises.
+    """
     counts = bound.get("repeats")
     ty = cx.fact(bound["a"]).array
     counts_type = cx.fact(counts).array if counts is not None else None

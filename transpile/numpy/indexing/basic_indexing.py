@@ -261,7 +261,7 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     shape = tuple(ast.Constant(1) if axis is None else axis[0] for axis in axes)
     are_ints = all(cx.fact(e).is_int for e in ints)
     if isinstance(array, ast.Name) and ints == items[: len(ints)] and are_ints:
-        _row_view(array, ints, cx)
+        _read_row_before(array, ints, cx)
     elif ints:
         checks += [cx.expr("N < 1", N=n) for n in shape if not is_unit_length(n)]
     several_axes = sum(isinstance(s, int) for s in subscripts) > 1
@@ -289,7 +289,7 @@ def _index_out_of_bounds(index: int, length: ast.expr, cx: Context) -> ast.expr:
     return cx.expr("N < LEAST", N=length, LEAST=least)
 
 
-def _row_view(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:
+def _read_row_before(array: ast.Name, rows: list[ast.expr], cx: Context) -> None:
     """Emits ``_row = array[rows]`` before the statement, which raises for an index out of range.
     The elements are read from `array`, not from the row.
     """
@@ -304,8 +304,8 @@ def _offset_index(axis: tuple[ast.expr, _Axis] | None, i: ast.expr) -> ast.expr:
 
 
 def _is_index_array(item: ast.expr, cx: Context) -> bool:
-    """Whether an item is, or may be, other than a slice, a new axis or an int: an array, a mask, or
-    of unknown type.
+    """Whether an item may be something else than a slice, a new axis, an ellipsis or an int: an
+    index array, a mask, a float, or of unknown type.
     """
     if isinstance(item, ast.Slice) or _is_axis(item):
         return False

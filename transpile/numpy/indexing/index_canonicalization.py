@@ -27,8 +27,8 @@ __all__ = ["list_index_arrays", "merge_subscripts", "unpack_row"]
 @fires_on(ast.Subscript, value=ast.Subscript)
 @fires_on(ast.Call, calls=[len], when=has_attribute_argument)
 def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``x[i][j]`` → ``x[i, j]``: one access in place of a row view and its element. An IndexError
-    names another axis then.
+    """``x[i][j]`` → ``x[i, j]``, and ``X.flat[i]`` → a subscript for each axis: one access in place
+    of a view and its element.
 
         s = X[i][j]
         X[i][j] = s
@@ -37,6 +37,9 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
         s = X[i, j]
         X[i, j] = s
         s = X[i // X.shape[1], i % X.shape[1]]
+
+    The message of an IndexError then names another axis. The user does not see it: where a
+    subscript is out of range, Python replays the call.
     """
     match node:
         case ast.Subscript(value=ast.Attribute(value=array, attr="flat"), slice=k):
@@ -48,7 +51,7 @@ def merge_subscripts(node: ast.AST, cx: Context) -> ast.expr | None:
             pass
         case _:
             return None
-    rows, columns = _int_items(i), _int_items(j)
+    rows, columns = _subscript_items(i), _subscript_items(j)
     rank = cx.fact(array).rank
     if not rank or len(rows) + len(columns) > rank:
         return None
@@ -112,7 +115,7 @@ def _index_as_arrays(node: ast.Subscript, cx: Context) -> ast.Subscript | None:
     """
     if cx.fact(node.value).array is None:
         return None
-    items = _int_items(node.slice)
+    items = _subscript_items(node.slice)
     match node.slice:
         case ast.Call(func=func, args=[_, *_] as args, keywords=[]) if cx.resolve(func) is np.ix_:
             index_arrays = _open_mesh(args, cx)
@@ -148,8 +151,8 @@ def _open_mesh(args: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
             for k, a in enumerate(args)]
 
 
-def _int_items(e: ast.expr) -> list[ast.expr]:
-    """The items of a subscript `e`, one or several."""
+def _subscript_items(e: ast.expr) -> list[ast.expr]:
+    """The items of the index `e` of a subscript: those of a tuple, else `e` alone."""
     return e.elts if isinstance(e, ast.Tuple) else [e]
 
 
