@@ -1,9 +1,9 @@
 """Kernel selection (idiom recognition): a hand-written kernel where it is measured to be faster.
 
-Meanings are compared as canonical scalar Loop IR, up to names. The generated code is kept next to
-the hand-written kernel and runs for smaller arrays. `FASTER_KERNELS` has a row with the measurement
-for each case; remove a row when the generated code has caught up (``python -m
-tests.bench.kernels``).
+A kernel and a hand-written one are compared by their meaning: as canonical scalar Loop IR, up to
+names. The generated code is kept next to the hand-written kernel, and runs for smaller arrays.
+`FASTER_KERNELS` has a row with the measurement for each case; remove a row when the generated code
+has caught up (``python -m tests.bench.kernels``).
 """
 from __future__ import annotations
 

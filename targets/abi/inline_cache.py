@@ -3,8 +3,9 @@
 Each row has a key for each argument (its class; of an array also dtype, rank and layout, of a
 sequence the class of its first item), a range of sizes, and a target. The first row that fits gets
 the call; a call that no row fits, or whose row has used up its calls, goes to ``miss``. A row is
-only a guess which target is the best: every target checks its arguments, and gives the right answer
-for any, so a key need not tell all arguments apart. `inline_cache.c` does this in about 20 ns.
+only a guess which target is the best: every target gives the right answer for any arguments (a
+variant checks them), so a key need not tell all arguments apart. `inline_cache.c` does this in
+about 20 ns.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """C compiler discovery and invocation: finds a compiler without running it; runs it safely.
 
-Running a compiler to ask for its version would take longer than a call from the cache, so that its
-identity is the path, size and time of its file.
+To run a compiler for its version would take longer than to load a kernel from the cache. So it is
+identified by the path, size and time of its file.
 """
 from __future__ import annotations
 

@@ -3,11 +3,11 @@
 Files are in a directory of our own, ``kernels``, under the directory that the user chose. Nothing
 is used unless that directory and the file belong to this user and nobody else can write to them; if
 not, a private directory takes its place, which is removed with the process. The last bytes of a
-file are the BLAKE2b digest of the rest and of its name, so a damaged file, or one under another
-name, is noticed before it is used; callers make the name of all that determines the content:
-`build_kernel`, and `transpile/runtime` for recipes. Files are created by an atomic rename only: any
-number of threads and processes may write at once. Only files whose names have our own pattern are
-ever removed.
+file are the BLAKE2b digest of the rest and of its name, so that a damaged file, or one under
+another name, is noticed before it is used. The name is a digest of all that determines the content:
+`build_kernel` makes it for objects, `transpile/runtime/cache` for recipes. Files are created by an
+atomic rename only, so that any number of threads and processes may write at once. Only files whose
+names have our own pattern are ever removed.
 """
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Object file check: whether a shared object is complete, from its ELF header and tables.
 
 A compiler may report success although the disk was full or it was killed; the dynamic loader reads
-beyond the end of such a file, or crashes. Checked are the header, and that all segments, sections
-and the dynamic table are inside the file. `object_cache.publish` asks, before a compiled object
-enters the cache. When it is loaded from there later, `object_cache.opened_file` compares its
-digest.
+beyond the end of such a file, or crashes. The check reads the header, and tests that all segments,
+sections and the dynamic table are inside the file. `object_cache.publish` asks for it before a
+compiled object enters the cache. When the object is loaded from there later,
+`object_cache.opened_file` compares its digest.
 """
 from __future__ import annotations
 

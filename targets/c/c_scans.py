@@ -1,8 +1,9 @@
 """Prefix scans and first-order linear recurrences as C, by halves of registers and groups.
 
-The right half of a register, or of a group of registers, is combined with the last lane of its left
-half, at each level of a tree (Hillis and Steele's scan, within a register). Where a recurrence's
-factors leave the range of floats, the group is computed lane after lane (see `nodes.Prefix`).
+At each level of a tree, blocks of lanes are combined in pairs: each lane of the right block with
+the last lane of the left one (Sklansky's parallel prefix), first within registers, then in a group
+of registers. Where the factors of a recurrence leave the range of floats, the group is computed
+lane after lane (see `nodes.Prefix`).
 `declare_scan` declares the state before the loop, `emit_prefix` emits one register; `define_prefix`
 and `define_recurrence` give the functions on one register.
 """

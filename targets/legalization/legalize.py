@@ -29,7 +29,8 @@ Fused reductions whose accumulators do not fit in registers become several loops
 ``for i in vec(…, s=…, q=…)`` and ``for i in vec(…, m=…)``
 
 Each accumulator keeps its lanes, and so its bits. Reductions run in blocks, so what the second loop
-reads is still in the cache. Loops with a single accumulator would read memory too often.
+reads is still in the cache. If only one accumulator fits at a time, the loop is not split, since
+memory would be read too often.
 """
 from __future__ import annotations
 

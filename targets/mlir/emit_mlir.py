@@ -2,7 +2,7 @@
 
 The status is 0, bits of ``STATUS`` from failed checks, or ``(i + 1) << GUARD_SHIFT`` where
 guard i failed before anything was written. MLIR cannot read the hardware's floating-point flags, so
-the status does not contain those that a kernel is ``strict`` in.
+the status has no bits of floating-point conditions, not even of those in `Kernel.strict`.
 """
 from __future__ import annotations
 

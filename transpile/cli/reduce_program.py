@@ -1,8 +1,8 @@
 """``transpile reduce``: delta debugging of a call whose compiled result differs from Python's.
 
 A smaller call is kept if it fails in the same way: at the same stage, pass or macro, with the same
-kind of difference. Tried are smaller arguments, fewer statements, expressions replaced by their
-operands or by constants, and fewer parameters, until none of them can be made smaller.
+kind of difference. It tries smaller arguments, fewer statements, operands or constants in place of
+expressions, and fewer parameters, until none of this makes the call smaller.
 """
 from __future__ import annotations
 

@@ -5,10 +5,11 @@ of them this module makes one callable, the cheapest that can tell them apart:
 
 - the wrapper of the only variant, where it serves all calls (`_only_target`);
 - the inline cache, a builtin in C, with the last few keys (`_inline_cache`);
-- without the inline cache (no native path): a Python stub that passes on a number of calls of one
-  refused signature, or the wrapper of the variant that served last (`_stub_for_rows`).
+- while there is no inline cache (the native path is not built yet, or not available): a Python stub
+  that passes on a number of calls of one refused signature, or the wrapper of the variant that
+  served last (`_stub_for_rows`).
 
-Whatever has no row goes to the stub ``miss``, and so to the dispatcher.
+A call that no row is for goes to the stub ``miss``, and so to the dispatcher.
 """
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Outlined selection: whether the outlined function or the original serves calls of a refused one.
 
-A region costs about 0.2 µs each time it is entered, which a loop of a few iterations does not gain.
-So calls of the outlined function are timed, and then calls of the original; the faster one serves
-the next calls of that size, as for a compiled function (`call_selection`), until it is measured
-again.
+To enter a region costs about 0.2 µs, more than compiled code can save in a loop of a few
+iterations. So calls of the outlined function are timed, and then calls of the original; the faster
+one serves the next calls of that size, as for a compiled function (`call_selection`), until they
+are timed again.
 
-This is done where both have the same bits, whatever the regions are called with
+This is done only if both give the same bits, for any arguments of the regions
 (`OutlinedFunction.has_python_bits`): else one call could have two answers. `dispatcher` uses this.
 """
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Python wrapper of a kernel: checks, allocations, one call of the kernel, the result.
 
-The wrapper is generated as source and replaces the user's function, so that every name is looked up
-anew. For ``scale(x, k)``, which returns a new array:
+The wrapper is generated as source, with the globals and closure cells of the user's function, so
+that names mean the same as there. Names ``_tp_…`` are cells of its own: `make_wrapper` explains
+``fast``, ``judge`` and ``fallback``. For ``scale(x, k)``, which returns a new array:
 
     nonlocal _tp_calls
     try:

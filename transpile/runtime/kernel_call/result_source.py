@@ -1,8 +1,8 @@
 """Result construction: Python source of the result, from the arrays that the kernel filled.
 
-For calls by the Python wrapper. Where a call is performed in C, `build_object` of `values.c` makes
-the same result from rows (`native_result`). Of the functions in this module such a call uses only
-those for what C does not make, such as a view (`ResultProgram._by_python_helper`).
+The Python wrapper returns the value of this expression. Where a call is performed in C,
+`build_object` of `values.c` makes the same result from rows (`native_result`), and calls functions
+of this module only for what C does not make, such as a view (`ResultProgram._by_python_helper`).
 """
 from __future__ import annotations
 

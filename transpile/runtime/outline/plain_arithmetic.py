@@ -1,9 +1,9 @@
 """Plain arithmetic: code whose floats have the same bits in compiled code, whatever its types.
 
 Compiled code has other bits than Python where it adds floats in another order, and where it calls
-another implementation of `exp`, `pow` or a NumPy function. The first is an option
-(``reassociate``); the second shows in the source. So code without such functions, compiled in
-Python's order, can be run by either, and each call has one answer.
+another implementation of `exp`, `pow` or a NumPy function. The first can be forbidden
+(``reassociate=False``); the second shows in the source. So code that calls no such functions, and
+is compiled in Python's order, may be run compiled or as Python, and each call has one answer.
 """
 from __future__ import annotations
 

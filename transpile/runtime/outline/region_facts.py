@@ -1,6 +1,6 @@
 """Facts for outlining: types before each statement, what is refused, operations on arrays.
 
-`outline_regions` asks them of the statements of one function for one call signature.
+`outline_regions` asks for them about each statement of one function, for one call signature.
 """
 from __future__ import annotations
 

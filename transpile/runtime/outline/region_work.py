@@ -1,8 +1,9 @@
 """Estimate of a region's work: the most operations that it may do, where that is known beforehand.
 
-Known are the types of what it reads, and trip counts that are constants in the source. A region
-that can never do enough to outweigh a call of compiled code (`FEW_OPERATIONS`) stays Python. What
-is not known here is measured at run time (`call_selection`)::
+The estimate uses the types of the names that the region reads, where they are known, and trip
+counts that are constants in the source. A region that can never do enough to outweigh a call of
+compiled code (`FEW_OPERATIONS`) stays Python. Whether any other region pays is measured at run time
+(`call_selection`)::
 
     for d in (-1, 1):            # 2 iterations of 2 operations of Python's ints: 4
         k = k * 2 + d
