@@ -429,7 +429,9 @@ def make_interface(
     plan: Plan, kernel: Kernel, exact_up_to: int | None = None,
     exact_arguments: tuple[int, ...] | None = None,
 ) -> KernelInterface:
-    """The interface of `kernel`, the final Loop IR of the kernel of `plan`."""
+    """The interface of `kernel`, the final Loop IR of the kernel of `plan`. The other parameters
+    are fields of `KernelInterface`.
+    """
     guards = kernel.guards
     return KernelInterface(
         params=tuple(

@@ -261,9 +261,10 @@ def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, 
 
 def _unit_length_guards(cx: Context) -> list[ast.stmt]:
     """A replay guard for each axis whose length was assumed to be 1
-    (``facts.assumed_unit_axes``), as ``if x.shape[0] != 1``; none that the function has already.
+    (``facts.assumed_unit_length_axes``), as ``if x.shape[0] != 1``; none that the function has
+    already.
     """
-    assumed = cx.facts.assumed_unit_axes
+    assumed = cx.facts.assumed_unit_length_axes
     if not assumed:
         return []
     axes = ((cx.expr(name), ast.Constant(k)) for name, ks in assumed.items() for k in ks)

@@ -592,7 +592,7 @@ def compile_stages(
 ) -> Compilation:
     """The state after every stage before the target's own, with loops cut to fit `machine`.
 
-    ``recording``: as for `lower`. Raises Refused where the function cannot be compiled faithfully.
+    ``recording``: as for `lower`; other parameters: as for `run_stages`, which also raises Refused.
     """
     state = Compilation(
         function=function, types=types, options=options, machine=machine, recording=recording

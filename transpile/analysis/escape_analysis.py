@@ -42,6 +42,7 @@ _ITERATORS = (enumerate, zip, reversed)
 class EscapeAnalysis:
     """Which arrays of the names of `tree` may be retained by something else.
 
+    ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
     ``arrays``: the parameters that are arrays. ``sliced``: whether a subscript that is a name may
     be a slice, since parameters of unknown type exist.
     """

@@ -56,6 +56,7 @@ _INNER_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda
 class ListEscapes:
     """Which lists of `tree` may be reached or changed otherwise than by one name, or one table.
 
+    ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
     ``builtin``: from a node to the name of the builtin that it calls, "" if it calls none.
     ``is_list``: whether an expression is a list on every path.
     """
@@ -369,7 +370,8 @@ def _is_dead_after(
     s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
 ) -> bool:
     """Whether the list `name` is not used after `s`: the next use in the block binds it again; or
-    `s` is in no loop, and no later statement appends or changes it.
+    `s` is in no loop, and no later statement appends or changes it. ``changed``: the expressions
+    whose lists are changed in place.
     """
     block = _block_of(s, tree)
     for later in block[block.index(s) + 1 :]:

@@ -280,8 +280,8 @@ def _live_before_statement(s: ast.stmt, exits: LiveOut) -> NameSet:
 
 
 def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut) -> LiveOut:
-    """What is live at the successors of the body of loop `s`; ``next`` is what is live at its head.
-    Iterates to the least fixpoint.
+    """What is live at the successors of the body of loop `s`, given those of `s` (``exits``);
+    ``next`` is what is live at the loop's head. Iterates to the least fixpoint.
     """
     head = live_before(s.orelse, exits)[0]
     head |= _read_set(s.test) if isinstance(s, ast.While) else _read_set(s.target)
@@ -295,12 +295,16 @@ def live_out_of_loop_body(s: ast.For | ast.AsyncFor | ast.While, exits: LiveOut)
 
 
 def live_out_of_with_body(exits: LiveOut) -> LiveOut:
-    """The successors of the body of a ``with``, which may suppress an exception."""
+    """What is live at the successors of the body of a ``with``, given those of the statement
+    (``exits``): it may suppress an exception of the body.
+    """
     return LiveOut(exits.next, exits.at_break, exits.at_continue, exits.at_handler | exits.next)
 
 
 def live_out_of_try(s: ast.Try, exits: LiveOut) -> tuple[LiveOut, LiveOut]:
-    """The successors of the body of a ``try``, and of its handlers and ``else``."""
+    """What is live at the successors of the body of the ``try`` `s`, and at those of its handlers
+    and its ``else``, given those of `s` (``exits``).
+    """
     last = live_before(s.finalbody, exits)[0]
     always = last if s.finalbody else _NO_NAMES
     caught = exits.at_handler | always

@@ -85,7 +85,7 @@ _MOST_NESTED_HELPERS = 4
 
 def _undefined_in(helper: FunctionType, cited: Collection[str], depth: int) -> Iterator[Rejection]:
     """The names and attributes in `cited` that do not exist in `helper` and the functions that it
-    calls.
+    calls; `depth`: how many calls inside of each other are followed.
     """
     try:
         own = read_source(helper).tree

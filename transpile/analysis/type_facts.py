@@ -349,7 +349,7 @@ class Facts:
         # slices that are known to select one element
         self.unit_slices: set[ast.expr] = set()
         # parameters, with the axes that have length 1 in this signature
-        self.assumed_unit_axes: dict[str, tuple[int, ...]] = {}
+        self.assumed_unit_length_axes: dict[str, tuple[int, ...]] = {}
         self.known: dict[str, Fact] = {}
         # names that the compiler made for displays of constants
         self.constant_tuples: dict[str, Fact] = {}
@@ -416,12 +416,13 @@ class Facts:
 
     def _outer_array_fact(self, e: ast.expr, ty: ArrayType) -> Fact:
         """The fact about `e`, an array of type `ty` from outside. Axes of length 1 of a named array
-        are noted in ``assumed_unit_axes``, from which `expand._unit_length_guards` makes guards.
+        are noted in ``assumed_unit_length_axes``: `expand._unit_length_guards` guards them.
         """
-        kinds, shape = frozenset({replace(ty, ones=())}), None
-        if isinstance(e, ast.Name) and ty.ones:
-            self.assumed_unit_axes[e.id] = ty.ones
-            shape = tuple(UNIT_LENGTH if axis in ty.ones else None for axis in range(ty.rank))
+        unit = ty.unit_length_axes
+        kinds, shape = frozenset({replace(ty, unit_length_axes=())}), None
+        if isinstance(e, ast.Name) and unit:
+            self.assumed_unit_length_axes[e.id] = unit
+            shape = tuple(UNIT_LENGTH if axis in unit else None for axis in range(ty.rank))
         return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
 
     def of(self, e: ast.expr) -> Fact:

@@ -164,7 +164,7 @@ def _sources(loop: ast.While) -> dict[str, list[ast.expr]]:
 
 
 def _computed_from(e: ast.expr, sources: dict[str, list[ast.expr]]) -> Iterator[ast.AST]:
-    """The nodes of an expression, and of all that its names are computed from."""
+    """The nodes of an expression, and of all that its names are computed from (`_sources`)."""
     seen, waiting = set[str](), [e]
     while waiting:
         for n in walk_nodes(waiting.pop()):
@@ -176,7 +176,7 @@ def _computed_from(e: ast.expr, sources: dict[str, list[ast.expr]]) -> Iterator[
 
 def _is_carried(name: str, sources: dict[str, list[ast.expr]]) -> bool:
     """Whether a name that a loop binds is computed from its value of the iteration before, or in
-    an unknown way.
+    an unknown way. ``sources``: what names are computed from (`_sources`).
     """
     nodes = (n for value in sources[name] for n in _computed_from(value, sources))
     return not sources[name] or any(isinstance(n, ast.Name) and n.id == name for n in nodes)

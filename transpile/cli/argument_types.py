@@ -139,7 +139,7 @@ def _parse_type(node: ast.expr) -> ArgType:
             lengths = [ast.unparse(axis) for axis in axes]
             if lengths and {*lengths} <= ({":", "1"} if len(lengths) > 1 else {":"}):
                 ones = tuple(k for k, n in enumerate(lengths) if n == "1")
-                return replace(array_of(_dtype(name), len(axes)), ones=ones)
+                return replace(array_of(_dtype(name), len(axes)), unit_length_axes=ones)
         case ast.Subscript(value=ast.Dict() as fields, slice=index):
             axes = index.elts if isinstance(index, ast.Tuple) else [index]
             if axes and all(ast.unparse(axis) == ":" for axis in axes):

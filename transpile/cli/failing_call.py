@@ -160,7 +160,7 @@ def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
     match ty:
         case ArrayType(dtype=dtype, rank=rank) if rank in LENGTHS:
             shape = tuple(
-                1 if k in ty.ones else n for k, n in enumerate(LENGTHS[rank])
+                1 if k in ty.unit_length_axes else n for k, n in enumerate(LENGTHS[rank])
             )
             kind = ELEMENTS[dtype].numpy
             if kind.kind == "b":

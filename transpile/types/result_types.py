@@ -92,7 +92,7 @@ def result_type(
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
     if isinstance(ty, ArrayType):
-        return replace(ty, ones=())  # the lengths of samples mean nothing
+        return replace(ty, unit_length_axes=())  # the lengths of samples mean nothing
     return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
 
 

@@ -57,13 +57,13 @@ class ArrayType:
     """For each axis the stride in elements where a record type fixes it, else None; empty: it fixes
     none.
     """
-    ones: tuple[int, ...] = ()
+    unit_length_axes: tuple[int, ...] = ()
     """The axes of an argument of rank 2 or more that have length 1, and may be broadcast."""
     aligned: bool = True
     """Whether all elements are aligned in memory. If not, no axis counts as one of unit stride."""
 
     def __str__(self) -> str:
-        lengths = ("1" if axis in self.ones else ":" for axis in range(self.rank))
+        lengths = ("1" if axis in self.unit_length_axes else ":" for axis in range(self.rank))
         return f"{self.dtype}[{', '.join(lengths)}]"
 
 

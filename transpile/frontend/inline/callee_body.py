@@ -338,8 +338,9 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
 def _result_names(
     values: Sequence[ast.expr | None], always_returns: bool, cx: Context
 ) -> list[str]:
-    """Fresh names for the result: none if it is always None, n if it is always a tuple display of
-    n items, else one.
+    """Fresh names for the result, given the `values` of all returns: none if it is always None, n
+    if it is always a tuple display of n items, else one. ``always_returns``: whether every path
+    returns; else the result may be None.
     """
     if all(v is None or is_none(v) for v in values):
         return []

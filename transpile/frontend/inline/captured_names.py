@@ -96,7 +96,9 @@ class CapturedNames:
             self.identities[HostAttribute(expr, "__globals__")] = function.__globals__
 
     def capture(self, hint: str, expr: HostExpr, value: object) -> str:
-        """The captured name for what `expr` evaluates to at each call; now it is `value`."""
+        """The captured name for what `expr` evaluates to at each call; now it is `value`. A new
+        name is made of `hint`.
+        """
         if expr not in self._names:
             self._names[expr] = name = self.fresh(hint)
             if _attribute_root(expr) in self._argument_dependent | self.local:

@@ -171,8 +171,8 @@ def with_fresh_variables(node: C, cx: Context) -> C:
 def nested_loops(
     generators: Sequence[ast.comprehension], innermost: list[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
-    """The clauses ``for … if …`` as loops and ``if`` statements around `innermost`. Their variables
-    must be fresh (`with_fresh_variables`).
+    """The clauses `generators`, each ``for … if …``, as loops and ``if`` statements around the
+    statements `innermost`. Their variables must be fresh (`with_fresh_variables`).
     """
     if not generators:
         return innermost
@@ -203,7 +203,8 @@ def map_to_generators(tree: ast.FunctionDef, resolve: _Resolve) -> ast.FunctionD
     ``itertools.starmap``, where what they call is a name or a ``lambda``, and without loops over
     generators; `tree` itself where there is none. ``starmap`` of an iterator whose items have a
     known number of parts, such as ``zip``, is as ``map``. What consumes another iterator of
-    `itertools` whole, such as ``list``, gets a generator over it.
+    `itertools` whole, such as ``list``, gets a generator over it. `resolve` gives the object that a
+    free name means.
 
         s = sum(map(lambda v: v * k, x))
         u = list(filter(good, x))

@@ -224,6 +224,9 @@ def stream_of(it: ast.expr, cx: Context, rebound: Collection[str]) -> Stream | N
     return _display(display, cx) or _array(display, cx, rebound) or _tuples(it, cx)
 
 
+# -- The stream of each form of iterable: ``it``, ``rebound`` and None are those of `stream_of`.
+
+
 def _display(it: ast.expr, cx: Context) -> Stream | None:
     """``(3, 1)`` → element ``(3, 1)[i]`` of 2, and the same for ``X.shape``; ``((a, b), (c, d))`` →
     element ``((a, c)[i], (b, d)[i])`` of 2. None for displays of other items.

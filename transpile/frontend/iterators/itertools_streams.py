@@ -107,8 +107,8 @@ def endless_element(
 
 
 def _islice(a: ast.expr, bounds: list[ast.expr], inner: Inner, cx: Context) -> Stream | None:
-    """``islice(s, start, stop, step)`` → element ``s[start + i * step]``. A negative bound raises
-    ValueError, which is a check of the stream.
+    """``islice(a, *bounds)`` → element ``s[start + i * step]`` of the stream `s` of `a`. A negative
+    bound raises ValueError, which is a check of the stream.
     """
     s = inner(a)
     start: ast.expr | None = None

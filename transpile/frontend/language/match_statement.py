@@ -78,7 +78,9 @@ def _case_lines(
     case: ast.match_case, subject: Sequence[ast.expr], is_tuple: bool, others: list[ast.stmt],
     cx: Context,
 ) -> list[ast.stmt]:
-    """The ``if`` statement of `case`, with the lines of the `others` after it as its ``else``."""
+    """The ``if`` statement of `case`, with the lines of the `others` after it as its ``else``.
+    ``subject`` and ``is_tuple``: as for `_pattern_tests`.
+    """
     tests, bindings = _pattern_tests(case.pattern, subject, is_tuple, cx)
     body, before = [copy_tree(s) for s in case.body], list[ast.stmt]()
     if case.guard is not None:

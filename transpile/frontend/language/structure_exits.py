@@ -385,8 +385,10 @@ class ExitStructurer:
         self, body: Sequence[ast.stmt], leaving: Sequence[int], return_count: int
     ) -> list[ast.stmt]:
         """The loop body `body` with flags, and ``if flags: break`` after the last statement that
-        may leave the loop (``leaving``: the indices of these); at the end if there is a
-        ``continue`` before it.
+        may leave the loop; at the end of the body if there is a ``continue`` before that.
+
+        ``leaving``: the indices of the statements that may leave the loop; `return_count`: the
+        number of returns before the loop, so that the later ones are in it.
         """
         if not leaving:
             return self.block(body)

@@ -219,7 +219,7 @@ class Context:
         return may_be_unbound(self.tree)
 
     def fresh(self, hint: str) -> str:
-        """A name that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""
+        """A name made of `hint` that occurs nowhere in the function: ``_hint``, ``_hint_1``, …"""
         name = fresh_name("_" + hint.lstrip("_"), self._taken)
         self._taken.add(name)
         self._local.add(name)
