@@ -49,7 +49,7 @@ def names_never_negative(kernel: Kernel) -> frozenset[str]:
 
 
 def is_never_negative(e: Expr, names: Container[str]) -> bool:
-    """Whether the float `e` is never less than zero, if no value of `names` is."""
+    """Whether the float `e` is never less than zero, given that the names in `names` never are."""
     match e:
         case Const(value):
             return not value < 0

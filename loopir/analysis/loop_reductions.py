@@ -72,7 +72,7 @@ class Reduction:
 
 def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     """The reduction that `acc` is in `loop`, so that its iterations may be reassociated; None if it
-    is none.
+    is not one.
 
         for i in loop(0, n, s=0.0): s = step(s + x[i])                →    add of x[i]
         for i in loop(0, n, s=0.0): y[i] = s; s = step(s + x[i])      →    None: each partial sum
@@ -147,7 +147,9 @@ def match_reduction(acc: Accum, step: Expr) -> Reduction | None:
 
 
 def _swapped_reduction(acc: Accum, op: str, value: Expr) -> Reduction:
-    """The reduction ``op(value, acc)``."""
+    """The reduction ``op(value, acc)``. A ``min`` or ``max`` of floats becomes one that propagates
+    NaN, and that is right only if there is none (`Reduction.restarts`).
+    """
     if op in ("min", "max") and DTYPES[acc.init.dtype].kind == "f":
         return Reduction(acc, _PROPAGATING[op], value, takes_last=True, restarts=True)
     return Reduction(acc, op, value, acc_first=False)
@@ -182,7 +184,9 @@ def _reduction_chain(acc: Accum, op: str, operand: Expr, value: Expr) -> Reducti
 
 
 def _conditional_reduction(reduction: Reduction | None, cond: Expr) -> Reduction | None:
-    """`reduction` under `cond`; with a neutral element, an unconditional reduction of a select."""
+    """`reduction` where `cond` is true; None if it has a condition already. If its operation has a
+    neutral element, that replaces the term where `cond` is false, and no condition is needed.
+    """
     if reduction is None or reduction.cond is not None:
         return None
     neutral = neutral_element(reduction.op, reduction.dtype)
@@ -246,7 +250,7 @@ def _factor_and_term(acc: Accum, e: Expr) -> FactorTerm | None:
 
 
 def _sum_of_pair(acc: Accum, e: Expr, term: Expr) -> FactorTerm | None:
-    """``e + term``."""
+    """The pair of ``e + term``, where `e` is ``acc`` or ``acc * f``; None for another `e`."""
     pair = _product_of_pair(acc, e)
     return (pair[0], term) if pair and acc.name not in names_read(term) else None
 

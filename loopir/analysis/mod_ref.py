@@ -27,7 +27,7 @@ def arrays_written(code: Iterable[Node]) -> frozenset[str]:
 
 @memoized_per_node
 def _read_and_written(code: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """The arrays that are read and those that are written."""
+    """The arrays that `code` reads, and those that it writes."""
     reads, writes = set[str](), set[str]()
     if isinstance(code, (Load, Stream)):
         reads.add(code.array)

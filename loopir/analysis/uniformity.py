@@ -105,8 +105,8 @@ def first_lane_code(n: Any) -> Any:
     """`n`, any node that may contain vectors, as the scalar code that lane 0 runs: scalar analyses
     apply to it. `jam`, `block_cache` and others call it for nests that are vectorised inside.
 
-        for i in vector(0, n, 8): y[ramp(i)] = x[ramp(i)] * broadcast(a)
-        →   for i in loop(0, n, 8): y[i] = x[i] * a
+        for i in vec(0, n, width=W): y[i:W] = x[i:W] * broadcast(a, W)
+        →   for i in loop(0, n): y[i] = x[i] * a
     """
     n = map_children(n, first_lane_code)
     match n:

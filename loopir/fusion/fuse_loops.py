@@ -293,7 +293,10 @@ class _LoopFuser:
         return None
 
     def with_names_of(self, first: Loop, second: Loop) -> Loop:
-        """`second` with the loop variable of `first`, and without name clashes."""
+        """`second` with the loop variable of `first`, and fresh names in place of those that both
+        loops bind. Its accumulators keep their names, since code after the loop reads them; so do
+        variables of inner loops that both nests have.
+        """
         results = {a.name for a in second.accs}
         common_levels = (_loop_variables(first) & _loop_variables(second)) - {first.var}
         clashing = bound_names(second) & bound_names(first) - results - common_levels - {second.var}

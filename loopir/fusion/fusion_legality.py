@@ -223,8 +223,8 @@ def no_alias(p: LoopPair) -> Iterator[Rejection]:
 
 
 def effects_rng(p: LoopPair) -> Iterator[Rejection]:
-    """Neither loop may draw random numbers: by an operation named ``random…``, or by reading the
-    state of a generator.
+    """Neither loop may draw random numbers, by an operation named ``random…`` or by reading the
+    state of a generator: the draws of both loops would alternate, in place of one after the other.
     """
     accessed = (a for loop in (p.first, p.second) for a in accesses((loop,)))
     draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
@@ -278,7 +278,13 @@ def control_flow(p: LoopPair) -> Iterator[Rejection]:
 
 
 def broadcast(p: LoopPair) -> Iterator[Rejection]:
-    """Neither nest may write an array that one of them reads repeatedly (broadcasts)."""
+    """Neither nest may write an array that one of them reads repeatedly (broadcasts)::
+
+        for i: for j: s[j] = s[j] + x[i, j]     joined, row 0 of y would get sums of one row of x
+        for i: for j: y[i, j] = s[j]
+
+    Without the option ``broadcast_identity`` it may not read any array repeatedly.
+    """
     code = "FUSE_REJECT_BROADCAST_ND"
     for c in p.same_array:
         if is_broadcast(c, p.first.var):

@@ -62,8 +62,8 @@ def same_domain(kernel: Kernel, first: Loop, second: Loop, bindings: AffineBindi
     are equally deep, and on each level start and trip count are equal as affine forms, or by a
     guard (`_same_range`).
 
-        for i in loop(0, n): for j in loop(0, i)        the same, after j's range is written
-        for k in loop(0, n): for l in loop(0, k)        with the variables of the first nest
+        for i in loop(0, n): for j in loop(0, i)        the same, since the range of l, written with
+        for k in loop(0, n): for l in loop(0, k)        the variables of the first one, is that of j
     """
     if not same_depth(first, second):
         return False

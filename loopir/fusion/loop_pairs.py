@@ -262,7 +262,7 @@ def bytes_saved(p: LoopPair) -> int:
 
 
 def _worst_conflicts(conflicts: Iterable[Conflict]) -> Iterator[Conflict]:
-    """The worst conflict for each two arrays: unknown distance first, then the largest."""
+    """The worst conflict for each two arrays: one of unknown distance, else the most negative."""
     by_arrays: dict[tuple[str, str], list[Conflict]] = {}
     for c in conflicts:
         by_arrays.setdefault((c.first.array, c.second.array), []).append(c)
