@@ -39,6 +39,7 @@ from ..report.source_listing import Listing, join_listings, make_listing
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
+from .process.garbage_collection import collecting_less_often
 from .refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 
@@ -51,6 +52,7 @@ EMIT_STAGES = ("python", "loopir", "loopset", "mlir", "c", "asm")
 """In addition there is ``html``, a listing."""
 
 
+@collecting_less_often()
 def report(
     function: FunctionType,
     types: tuple[ArgType, ...],
@@ -176,6 +178,7 @@ def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
             yield from (r for r in reasons if r.code.startswith(("RUN_", "LOWER_")))
 
 
+@collecting_less_often()
 def listing(
     function: FunctionType,
     types: tuple[ArgType, ...],
@@ -221,6 +224,7 @@ def _compiled_listing(stages: Compilation, target: Target) -> Listing:
     return make_listing(stages.source, stages.kernel, c, target.name, assembled)
 
 
+@collecting_less_often()
 def emit(
     stage: str,
     function: FunctionType,
