@@ -20,6 +20,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+# public name -> the module that it is imported from when it is first used
 _HOMES = {
     "FuseError": "errors",
     "FuseWarning": "errors",

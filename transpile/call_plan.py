@@ -189,7 +189,7 @@ Binding: TypeAlias = (
     Argument | Captured | Field | ObjectMember | ListItems | ItemFlags | ComplexPart | Allocated
     | ResultSlot
 )
-
+"""Where the value of a kernel parameter comes from at a call."""
 
 NO_COPY_LIMIT = (1 << 63) - 1
 """`Plan.copied_up_to` for arrays of any size."""
@@ -266,6 +266,7 @@ class Plan:
     bindings: tuple[Binding, ...]
     """One for each of ``kernel.params``, with the same name."""
     returned: ResultSpec
+    """How a call makes its result of what the kernel has left."""
     identity_guards: tuple[IdentityGuard, ...] = ()
     """What names of the source must still mean."""
     constant_arguments: tuple[IdentityGuard, ...] = ()

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
+"""The code of the reason that this machine has no C compiler."""
 
 
 class FuseWarning(UserWarning):

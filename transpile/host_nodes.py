@@ -127,6 +127,7 @@ HostExpr: TypeAlias = (
 `host_expressions.host_expression` of an expression of Loop IR; `host_source` prints it.
 """
 
+# the operators of `HostOp`
 _BINARY: dict[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div, "floordiv": ast.FloorDiv,
     "mod": ast.Mod, "pow": ast.Pow, "matmul": ast.MatMult, "bitand": ast.BitAnd,
@@ -140,6 +141,7 @@ _LOGICAL: dict[str, type[ast.boolop]] = {"and": ast.And, "or": ast.Or}
 _UNARY: dict[str, type[ast.unaryop]] = {
     "neg": ast.USub, "pos": ast.UAdd, "invert": ast.Invert, "not": ast.Not,
 }
+# the inverse of these tables
 _NAMES: dict[type[ast.AST], str] = {
     kind: name
     for table in (_BINARY, _COMPARISON, _LOGICAL, _UNARY)

@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 NameSet = frozenset[str]
+"""A set of names; as a state of this analysis, those that are surely bound."""
 
 _NO_NAMES: NameSet = frozenset()
 

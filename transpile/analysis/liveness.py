@@ -32,6 +32,7 @@ __all__ = [
 
 _NO_NAMES: NameSet = frozenset()
 _SUM_NODES = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
+"""What the increment of a counter is made of (`is_only_counted`)."""
 
 _EXITS = (
     ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With, ast.AsyncWith,

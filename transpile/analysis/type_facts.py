@@ -48,8 +48,10 @@ _NONE_CONSTANT = frozenset({Constant(None, type(None))})
 Shape: TypeAlias = tuple[HostExpr | None, ...]
 """Lengths as expressions that can be compared; None for one that is not known."""
 UNIT_LENGTH = HostConst(1)
+"""The length of an axis that is known to be 1."""
 UNKNOWN_ORDER = "?"  # the memory order of an array where it is not known
 INT_TYPES: Types = frozenset({ScalarType("i64", weak=True)})
+"""`Fact.types` of a Python int."""
 
 
 class Fact(NamedTuple):
@@ -171,6 +173,7 @@ FLAGS = frozenset({
 })
 """The attributes of ``x.flags`` that are bools."""
 
+# nothing is known; a scalar of unknown type; a Python int
 UNKNOWN, SCALAR, INT = Fact(None), Fact(0), Fact(0, INT_TYPES)
 
 
@@ -343,6 +346,7 @@ class Facts:
         self.tables: dict[str, HashTable] = {}
         # of `tuple_lists`, the dtype of an array made of the list
         self.tuple_types: dict[str, str] = {}
+        # made by `flow_facts.analyse_function`, before any macro changes the tree
         self.escapes: EscapeAnalysis | None = None
         # names that are lengths of array arguments, each with the length: ``x.shape[0]``
         self.lengths: dict[HostExpr, HostExpr] = {}

@@ -23,6 +23,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
+# nodes that bind a name which is a str, and no ``ast.Name``
 _NAMED_BINDERS = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
     ast.MatchStar, ast.MatchMapping, ast.alias,

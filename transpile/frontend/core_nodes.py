@@ -293,6 +293,7 @@ _SHOWN = "Python's to answer"
 """The string that marks the branch of a `ReplayIf` in printed Python: that branch is replayed."""
 
 _ADDED = ReplayIf, _AddedExpr
+"""The node classes that core Python adds to those of ``ast``."""
 
 
 class _PlainNodes(ast.NodeTransformer):

@@ -50,6 +50,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# builtins without effects, and with input or output; packages with input or output; packages that
+# draw random numbers
 _PURE_BUILTINS = _words("""
     abs all any bool complex dict divmod enumerate float frozenset hash id int isinstance len list
     map max min pow range reversed round set slice sorted str sum tuple type zip

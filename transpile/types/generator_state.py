@@ -34,6 +34,8 @@ class GeneratorState(dict[str, np.ndarray]):
 _Views: TypeAlias = "dict[str, np.ndarray]"
 
 _BIT_GENERATORS = {"legacy": "MT19937", "pcg": "PCG64"}
+"""The bit generator, a class of ``numpy.random``, of each of NumPy's families."""
+
 COPIED_PARTS = {"python": ("spare",), "legacy": (), "pcg": ()}
 """For each family, the parts that are copies and no views, and are written back by
 `store_pending_gaussian`.
@@ -43,7 +45,11 @@ _DRAWING_METHODS = (
     "_randbelow", "choice", "expovariate", "gauss", "getrandbits", "lognormvariate",
     "normalvariate", "randint", "random", "randrange", "uniform",
 )
+"""Methods of ``random.Random`` that compiled draws stand for, or that these methods call."""
+
 _INSTANCE_ATTRIBUTES = {"gauss_next"}
+"""The attributes of a ``random.Random`` of which no method was replaced."""
+
 _ORIGINAL_METHODS = [(name, getattr(random.Random, name)) for name in _DRAWING_METHODS]
 """Methods of ``random.Random`` at import, to recognise a patched class."""
 
@@ -185,6 +191,7 @@ def _pcg_parts(generator: Any) -> _Views:
 _PARTS: dict[str, Callable[[Any], _Views]] = {
     "python": _python_parts, "legacy": _legacy_parts, "pcg": _pcg_parts,
 }
+"""For each family, the function that gives the parts of a generator's state, as arrays by name."""
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:

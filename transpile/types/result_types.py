@@ -58,6 +58,7 @@ class DisplaySample(NamedTuple):
 
 
 Sample: TypeAlias = "ArrayType | ScalarType | RecordType | Constant | ExactSample | DisplaySample"
+"""What an operand of a probed operation is known to be; `_sample_value` makes a value of it."""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -301,3 +301,4 @@ class ObjectType:
 ArgType: TypeAlias = (
     ArrayType | ScalarType | RecordType | ListType | Constant | ObjectType | Opaque
 )
+"""The type of an argument, of a part of one, or of a global, as signatures have it."""

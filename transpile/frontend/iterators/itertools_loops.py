@@ -25,6 +25,8 @@ __all__ = ["accumulated_list", "compressed_loop", "loop_while", "product_loops"]
 _CHOICES = (
     itertools.combinations, itertools.combinations_with_replacement, itertools.permutations,
 )
+"""Functions that choose several elements of one iterable."""
+
 _MOST_INDICES = 4
 """The maximal number of loops of the nest that a loop over a product or combinations becomes."""
 

@@ -26,6 +26,7 @@ _RANGE_OF_TEST: dict[type[ast.cmpop], tuple[int, str]] = {
 """For each operator of ``counter op limit``: the sign that the step must have, and the stop of the
 range.
 """
+# for the operator of ``limit op counter``, that of ``counter op limit``
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 

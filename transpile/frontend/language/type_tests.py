@@ -85,6 +85,8 @@ def may_be_type_test(summary: TreeSummary, env: Env) -> bool:
 
 
 _TYPE_TESTS = frozenset({"isinstance", "issubdtype"})
+"""The names of functions whose calls are type tests."""
+# attributes and functions that occur in numeric code, and in no type test
 _LENGTHS = frozenset({"shape", "size"})
 _NUMERIC_FUNCTIONS = (abs, enumerate, float, int, len, max, min, range, sum, zip)
 _TESTABLE_TYPES = (Constant, ObjectType, Opaque, RecordType)

@@ -45,6 +45,7 @@ EXPRESSIONS: tuple[type[ast.AST], ...] = (
     ast.Name, ast.NamedExpr, ast.Set, ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple,
     ast.UnaryOp,
 )
+"""The types of expressions on which macros fire."""
 
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Assign: ("targets", "value"),
