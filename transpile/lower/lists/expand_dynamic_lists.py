@@ -36,7 +36,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...analysis.liveness import names_read, upward_exposed
 from ...analysis.tuple_types import appended_by, tuple_width
-from ...frontend.ast_names import names_used
+from ...frontend.ast_names import bound_names, names_used
 from ...frontend.ast_walk import copy_tree, display_leaves, walk_nodes
 from ...frontend.core_nodes import ListPop, ListPush, copy_location, fix_missing_locations
 from ..state.generated_names import buffer_names, counter_name
@@ -45,6 +45,9 @@ from .list_uses import escaping_uses_by_name
 __all__ = ["expand_dynamic_lists", "find_dynamic_lists", "list_method_call"]
 
 _METHODS = ("append", "pop", "clear", "extend")
+
+_PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)
+"""The expressions whose values no store to an item changes: they read variables alone."""
 
 
 def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -> dict[str, int]:
@@ -56,11 +59,11 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
 
     A list is dynamic if it is resized by a method or ``+=``, and
 
-    - it is not someone else's: no parameter, and bound to list displays before each use;
+    - the function makes it: it is no parameter, and bound before each use, to list displays only;
     - all its items are tuples of one length, or none is a tuple: there is a buffer for each item;
-    - it is not append-only, which is faster (`_is_append_only`); those in ``unbounded`` are, but no
-      loop bounds their length;
-    - it does not escape: a buffer and a count are no list for other code.
+    - it is not append-only, which is faster (`_is_append_only`), or it is in ``unbounded``, the
+      append-only lists whose length no loop bounds;
+    - it does not escape: other code cannot take a buffer and a count for a list.
     """
     found: dict[str, int] = {}
     if not any(isinstance(n, ast.List) for n in walk_nodes(tree)):
@@ -71,7 +74,7 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
     # Parameters, and names that are read before they are bound, are lists of someone else.
     candidates = resized - parameters - upward_exposed(tree.body) if resized else set[str]()
     for name in sorted(candidates):
-        lines = [line for part in parts for line in part.lines[name]]
+        lines = [line for part in parts for line in part.assignments[name]]
         made = [s.value for s in lines if isinstance(s, ast.Assign)]
         items = [e for v in made if isinstance(v, ast.List) for e in v.elts]
         items += [e for part in parts for e in part.added[name]]
@@ -97,29 +100,30 @@ def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -
 class _ListUses:
     """How one top-level statement of a function uses lists, by the names of the lists.
 
-    ``lines``: the assignments ``name = …`` and ``name += …``. ``added``: the items that are added.
-    ``calls``: the methods that are called. ``uses``, ``stores``: how often the name occurs, and is
-    assigned. ``in_place``: names that are changed by ``+=``. ``has_while``: there is a ``while``.
+    ``assignments``: the statements ``name = …`` and ``name += …``. ``added``: the items that are
+    added. ``calls``: the methods that are called. ``uses``, ``stores``: how often the name occurs,
+    and is assigned. ``in_place``: names that are changed by ``+=``. ``has_while``: there is a
+    ``while``.
     """
 
     def __init__(self, s: ast.stmt) -> None:
         self.statement = s
-        self.lines: defaultdict[str, list[ast.Assign | ast.AugAssign]] = defaultdict(list)
+        self.assignments: defaultdict[str, list[ast.Assign | ast.AugAssign]] = defaultdict(list)
         self.added: defaultdict[str, list[ast.expr]] = defaultdict(list)
         self.calls: defaultdict[str, list[str]] = defaultdict(list)
         self.uses, self.stores = Counter[str](), Counter[str]()
         self.in_place = set[str]()
         self.has_while = False
         for n in walk_nodes(s):
-            self._look(n)
+            self._record(n)
 
-    def _look(self, n: ast.AST) -> None:
+    def _record(self, n: ast.AST) -> None:
         """Records the uses of lists in the node `n` itself."""
         for name, items in appended_by(n):
             self.added[name] += items
         match n:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-                self.lines[name].append(n)
+                self.assignments[name].append(n)
                 if isinstance(n, ast.AugAssign):
                     self.in_place.add(name)
             case ast.Name(id=name):
@@ -160,10 +164,10 @@ def expand_dynamic_lists(tree: ast.FunctionDef, lists: Mapping[str, int]) -> ast
     """
     if not lists:
         return tree
-    last = "_last"
-    while any(name.startswith(last) for name in names_used(tree)):
-        last += "_"
-    expanded: ast.FunctionDef = _ListExpander(lists, last).visit(copy_tree(tree))
+    temporary = "_last"
+    while any(name.startswith(temporary) for name in names_used(tree)):
+        temporary += "_"
+    expanded: ast.FunctionDef = _ListExpander(lists, temporary).visit(copy_tree(tree))
     return expanded
 
 
@@ -216,85 +220,153 @@ def _is_append_only(
 
 
 class _ListExpander(ast.NodeTransformer):
-    """Replaces the uses of `lists` (each with its width) by those of buffers and counts. ``last``:
-    the beginning of the names of temporary variables.
+    """Replaces the uses of `lists` (each with its width) by those of buffers and counts.
+    ``temporary``: the beginning of the names of temporary variables.
+
+    One statement of the source becomes several here. What it evaluates once is evaluated once by
+    them, too, and before they change anything that it reads (`_evaluated_once`).
     """
 
-    def __init__(self, lists: Mapping[str, int], last: str) -> None:
-        self.lists, self.last = lists, last
+    def __init__(self, lists: Mapping[str, int], temporary: str) -> None:
+        self.lists, self.temporary = lists, temporary
 
-    def _list(self, e: ast.AST | None) -> str:
+    def _list_name(self, e: ast.AST | None) -> str:
         """The name of the expanded list that `e` is; "" for other expressions."""
         return e.id if isinstance(e, ast.Name) and e.id in self.lists else ""
 
-    def _count(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
+    def _count_name(self, name: str, at: ast.AST, ctx: ast.expr_context | None = None) -> ast.Name:
         """The count of the list `name`, with the source position of `at`."""
         return copy_location(ast.Name(counter_name(name), ctx or ast.Load()), at)
 
-    def _counted(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+    def _set_count(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
         """The assignment of `value` to the count of the list `name`."""
-        line = ast.Assign([self._count(name, at, ast.Store())], value)
+        line = ast.Assign([self._count_name(name, at, ast.Store())], value)
         return fix_missing_locations(copy_location(line, at))
 
-    def _push(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
+    def _temporary(self, stem: str, value: ast.expr, lines: list[ast.stmt]) -> ast.expr:
+        """A temporary variable with the `value`, whose assignment is added to `lines`."""
+        name = self.temporary + stem
+        line = ast.Assign([ast.Name(name, ast.Store())], value)
+        lines.append(fix_missing_locations(copy_location(line, value)))
+        return copy_location(ast.Name(name, ast.Load()), value)
+
+    def _evaluated_once(
+        self, at: ast.expr, stem: str, targets: Sequence[ast.expr], lines: list[ast.stmt]
+    ) -> ast.expr:
+        """The subscript `at`, expanded, for several uses with assignments to `targets`, or to items
+        of lists, between them: itself if these cannot change it, else a temporary variable.
+
+            i, x = v[i]    →    _last_at = i; i = v.0[_last_at]; x = v.1[_last_at]
+        """
+        expanded: ast.expr = self.visit(at)
+        parts = walk_nodes(expanded)
+        is_plain = all(isinstance(n, _PLAIN) for n in parts if isinstance(n, ast.expr))
+        if is_plain and names_used(expanded).isdisjoint(bound_names(*targets)):
+            return expanded
+        return self._temporary(stem, expanded, lines)
+
+    def _push_items(self, name: str, items: Sequence[ast.expr], at: ast.stmt) -> list[ast.stmt]:
+        """``name += [items…]``. A later item that reads the list reads it as it was before: then
+        all items are evaluated before the first one is pushed.
+        """
+        lines: list[ast.stmt] = []
+        if any(name in names_used(item) for item in items[1:]):
+            items = [
+                self._evaluated_item(item, f"{k}_", lines) for k, item in enumerate(items)
+            ]
+        return [*lines, *(self._push_item(name, item, at) for item in items)]
+
+    def _evaluated_item(self, item: ast.expr, stem: str, lines: list[ast.stmt]) -> ast.expr:
+        """An item of a list, with temporary variables in place of a number, or of those in a tuple.
+        """
+        if not isinstance(item, ast.Tuple):
+            return self._temporary(stem, self.visit(item), lines)
+        numbers = [
+            self._temporary(f"{stem}{k}", self.visit(e), lines) for k, e in enumerate(item.elts)
+        ]
+        return copy_location(ast.Tuple(numbers, ast.Load()), item)
+
+    def _push_item(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
         """``name.append(item)``"""
         width = self.lists[name]
         values = item.elts if width and isinstance(item, ast.Tuple) else [item]
         names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
-        push = ListPush(names, self._count(name, at), [self.visit(v) for v in values])
-        return self._counted(name, copy_location(push, item), at)
+        push = ListPush(names, self._count_name(name, at), [self.visit(v) for v in values])
+        return self._set_count(name, copy_location(push, item), at)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         """``v = [a, b]``, ``x = v.pop()``, ``x, y = v[i]``, ``v[i] = v[j]`` and ``v[i] = (a, b)``.
         """
         name = _assigned_name(node) or ""
         if name in self.lists and isinstance(node.value, ast.List):
-            items = [self._push(name, e, node) for e in node.value.elts]
-            return [self._counted(name, ast.Constant(0), node), *items]
+            items = [self._push_item(name, e, node) for e in node.value.elts]
+            return [self._set_count(name, ast.Constant(0), node), *items]
         match node.targets, node.value, list_method_call(node.value):
             case [ast.Name() | ast.Tuple() as target], ast.Call(args=[], keywords=[]), (
                 of, "pop"
             ) if of in self.lists:
-                return self._popped(of, target, node)
-            case [ast.Tuple(elts=targets)], ast.Subscript(value=of, slice=at), _ if self._list(of):
-                return self._taken(self._list(of), targets, self.visit(at), node)
-            case [ast.Subscript(value=ast.Name() as to, slice=place)], ast.Subscript(
-                value=of, slice=at
-            ), _ if self.lists.get(self._list(of)) and self._list(to) == self._list(of):
-                parts = buffer_names(to.id, self.lists[to.id])
-                names = (ast.Name(part, ast.Load()) for part in parts)
-                places = [ast.Subscript(x, copy_tree(place), ast.Store()) for x in names]
-                return self._taken(to.id, places, self.visit(at), node)
-            case [ast.Subscript(value=of, slice=at)], ast.Tuple(elts=targets), _ if (
-                self.lists.get(self._list(of)) == len(targets)
+                return self._pop_into(of, target, node)
+            case [ast.Tuple(elts=targets)], ast.Subscript(value=of, slice=at), _ if (
+                (name := self._list_name(of)) and not isinstance(at, ast.Slice)
             ):
-                return self._put(self._list(of), self.visit(at), targets, node)
+                return self._unpack_item(name, targets, at, node)
+            case [ast.Subscript(value=to, slice=place)], ast.Subscript(value=of, slice=at), _ if (
+                self.lists.get(name := self._list_name(of)) and self._list_name(to) == name
+                and not isinstance(at, ast.Slice) and not isinstance(place, ast.Slice)
+            ):
+                return self._copy_tuple(name, place, at, node)
+            case [ast.Subscript(value=of, slice=at)], ast.Tuple(elts=targets), _ if (
+                self.lists.get(name := self._list_name(of)) == len(targets)
+                and not isinstance(at, ast.Slice)
+            ):
+                return self._store_tuple(name, at, targets, node)
         return self.generic_visit(node)
 
-    def _put(
+    def _copy_tuple(
+        self, name: str, place: ast.expr, at: ast.expr, node: ast.stmt
+    ) -> list[ast.stmt]:
+        """``name[place] = name[at]`` of a list of tuples: an assignment for each buffer."""
+        lines: list[ast.stmt] = []
+        at = self._evaluated_once(at, "at", (), lines)
+        place = self._evaluated_once(place, "to", (), lines)
+        names = (ast.Name(part, ast.Load()) for part in buffer_names(name, self.lists[name]))
+        places = [ast.Subscript(x, copy_tree(place), ast.Store()) for x in names]
+        return [*lines, *self._unpack_item(name, places, at, node)]
+
+    def _store_tuple(
         self, name: str, place: ast.expr, items: Sequence[ast.expr], node: ast.stmt
     ) -> list[ast.stmt]:
         """``name[place] = (items…)``: all items are evaluated before the first one is stored, since
         they may read the old tuple.
         """
-        parts = buffer_names(name, self.lists[name])
         lines: list[ast.stmt] = []
-        for k, item in enumerate(items):
-            lines.append(ast.Assign([ast.Name(f"{self.last}{k}", ast.Store())], self.visit(item)))
-        for k, part in enumerate(parts):
+        values = [self._temporary(str(k), self.visit(e), lines) for k, e in enumerate(items)]
+        place = self._evaluated_once(place, "to", (), lines)
+        for part, value in zip(buffer_names(name, self.lists[name]), values, strict=True):
             to = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(place), ast.Store())
-            lines.append(ast.Assign([to], ast.Name(f"{self.last}{k}", ast.Load())))
+            lines.append(ast.Assign([to], value))
         lines = [copy_location(line, node) for line in lines]
         return [fix_missing_locations(line) for line in lines]
 
-    def _popped(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
-        """``target = name.pop()``: reads the last item, then reduces the count."""
-        last = ast.BinOp(self._count(name, node), ast.Sub(), ast.Constant(1))
+    def _pop_into(self, name: str, target: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        """``target = name.pop()``: reads the last item, then reduces the count, then assigns to a
+        target that is more than a name, such as ``x[len(name)]``.
+        """
+        last = ast.BinOp(self._count_name(name, node), ast.Sub(), ast.Constant(1))
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        left = self._counted(name, ListPop(self._count(name, node)), node)
-        return [*self._taken(name, targets, last, node), left]
+        left = self._set_count(name, ListPop(self._count_name(name, node)), node)
+        if all(isinstance(t, ast.Name) for t in targets):
+            return [*self._unpack_item(name, targets, last, node), left]
+        names = [f"{self.temporary}{k}" for k in range(len(targets))]
+        lines = self._unpack_item(name, [ast.Name(n, ast.Store()) for n in names], last, node)
+        assigned = (
+            ast.Assign([self.visit(t)], ast.Name(n, ast.Load()))
+            for t, n in zip(targets, names, strict=True)
+        )
+        stores = [fix_missing_locations(copy_location(line, node)) for line in assigned]
+        return [*lines, left, *stores]
 
-    def _taken(
+    def _unpack_item(
         self, name: str, targets: Sequence[ast.expr], at: ast.expr, node: ast.stmt
     ) -> list[ast.stmt]:
         """``targets = name[at]``: an assignment for each buffer. The statement `node` itself, which
@@ -304,6 +376,7 @@ class _ListExpander(ast.NodeTransformer):
         if len(parts) != len(targets):
             return [node]
         lines: list[ast.stmt] = []
+        at = self._evaluated_once(at, "at", targets, lines)
         for part, target in zip(parts, targets, strict=True):
             value = ast.Subscript(ast.Name(part, ast.Load()), copy_tree(at), ast.Load())
             line = copy_location(ast.Assign([self.visit(target)], value), node)
@@ -318,15 +391,15 @@ class _ListExpander(ast.NodeTransformer):
         name = found[0]
         match found[1], node.value.args:
             case "append", [item]:
-                return self._push(name, item, node)
+                return self._push_item(name, item, node)
             case "extend", [ast.List(elts=items)]:
-                return [self._push(name, e, node) for e in items]
+                return self._push_items(name, items, node)
             case "clear", []:
-                return self._counted(name, ast.Constant(0), node)
+                return self._set_count(name, ast.Constant(0), node)
             case "pop", []:
-                last: list[ast.expr] = [ast.Name(self.last, ast.Store())]
-                items = last * max(self.lists[name], 1)
-                return self._popped(name, ast.Tuple(items, ast.Store()), node)
+                dropped: list[ast.expr] = [ast.Name(self.temporary, ast.Store())]
+                items = dropped * max(self.lists[name], 1)
+                return self._pop_into(name, ast.Tuple(items, ast.Store()), node)
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
@@ -334,14 +407,14 @@ class _ListExpander(ast.NodeTransformer):
         name = _assigned_name(node) or ""
         match node.op, node.value:
             case ast.Add(), ast.List(elts=items) if name in self.lists:
-                return [self._push(name, e, node) for e in items]
+                return self._push_items(name, items, node)
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """``len(v)``: the count."""
         match node:
-            case ast.Call(func=ast.Name(id="len"), args=[of], keywords=[]) if self._list(of):
-                return self._count(self._list(of), node)
+            case ast.Call(func=ast.Name(id="len"), args=[of], keywords=[]) if self._list_name(of):
+                return self._count_name(self._list_name(of), node)
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -349,31 +422,31 @@ class _ListExpander(ast.NodeTransformer):
         match node:
             case ast.Subscript(
                 value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
-            ) if self._list(of) and 0 <= k < self.lists[self._list(of)]:
-                buffers = buffer_names(self._list(of), self.lists[self._list(of)])
+            ) if self._list_name(of) and 0 <= k < self.lists[self._list_name(of)]:
+                buffers = buffer_names(self._list_name(of), self.lists[self._list_name(of)])
                 part = ast.Name(buffers[k], ast.Load())
                 new = ast.Subscript(part, self.visit(at), node.ctx)
                 return fix_missing_locations(copy_location(new, node))
         return self.generic_visit(node)
 
-    def _test(self, e: ast.expr) -> ast.expr:
+    def _as_count_test(self, e: ast.expr) -> ast.expr:
         """The condition `e`, with a list in it, also in ``and`` and ``or``, as a test of its count.
         """
         if isinstance(e, ast.BoolOp):
-            e.values = [*map(self._test, e.values)]
-        if not self._list(e):
+            e.values = [*map(self._as_count_test, e.values)]
+        if not self._list_name(e):
             return e
-        some = ast.Compare(self._count(self._list(e), e), [ast.Gt()], [ast.Constant(0)])
+        some = ast.Compare(self._count_name(self._list_name(e), e), [ast.Gt()], [ast.Constant(0)])
         return fix_missing_locations(copy_location(some, e))
 
-    def _tested(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
+    def _with_count_test(self, node: ast.While | ast.If | ast.IfExp) -> ast.AST:
         """A statement or expression with a condition in ``test``."""
-        node.test = self._test(node.test)
+        node.test = self._as_count_test(node.test)
         return self.generic_visit(node)
 
-    visit_While = visit_If = visit_IfExp = _tested
+    visit_While = visit_If = visit_IfExp = _with_count_test
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.op, ast.Not):
-            node.operand = self._test(node.operand)
+            node.operand = self._as_count_test(node.operand)
         return self.generic_visit(node)

@@ -34,6 +34,7 @@ STATEMENTS = (
     "x[len(u) % 3] = u.pop()", "x[0] += u.pop(1)", "u.insert(-1, u[0])", "u.insert(100, u[0])",
     "assert u.pop(0) < 4", "s = (lambda a: a * 2)(u.pop())", "s = abs(u.pop(0)) if u else -1",
     "s = u.pop(0) < u[0] < u.pop()", "u = u[::-1]", "u.clear()", "u.extend([u[0], u.pop()])",
+    "u += [len(u), u[-1], len(u)]", "u.extend([u[-1] + s, u[-2] - s])",
 )
 KINDS = ("i8", "f8", "f4", "ints", "floats", "zeros", "nan")
 
@@ -121,6 +122,41 @@ def test_truth_of_lists(form: str, start: str, part: int, tmp_path: Path) -> Non
             x = np.array(x)
             assert g(x) == f(x), (truth, x)
         assert g.stats.compiled == 4, (truth, g.stats)
+
+
+READ_WHILE_CHANGED = (
+    "w += [len(w), len(w)]", "w += [w[-1], w[-2]]", "w.extend([w[-1] + 1, w[-1], w[0]])",
+    "w += [len(w), w[0] + 1, len(w)]", "v += [(len(v), 1), (len(v), 2)]",
+    "v.extend([(v[-1][0] % 3, 1), (v[-1][1], len(v) % 3)])", "v[v[0][0]] = v[1]",
+    "v[v[k % 2][0]] = v[v[k % 2][1]]", "v[v[0][0]] = (1, 2)", "v[v[1][1]] = (v[0][1], v[1][0])",
+    "v[w[0]] = v[w[1]]", "v[w[0]] = (w[1], w[0])", "i, j = v[i]", "j, i = v[(i + j) % 3]",
+    "t[v[0][0]], t[v[0][1]] = v[k % 3]", "i, t[i] = v[i]", "w.append(k); t[len(w) % 8] = w.pop()",
+)
+
+
+@pytest.mark.parametrize("statement", READ_WHILE_CHANGED)
+def test_a_statement_reads_lists_as_they_were_before_it(statement: str, tmp_path: Path) -> None:
+    head = (
+        "v, w, t = [(0, 1), (1, 0), (2, 1)], [0, 1], [0] * 8", "i, j = 1, 0", "for k in range(n):",
+        "    v.append((k % 3, (k + 1) % 3))", "    w.append(k % 2)",
+        "    if len(v) > 6:", "        v.pop()", "        w.pop()", "for k in range(n):",
+        f"    {statement}", "return v, w, t, i, j",
+    )
+    f = written(tmp_path, "\n".join(["def f(n):", *(f"    {h}" for h in head), ""])).f
+    g = fuse(f, on_reject="raise")
+    for n in range(8):
+        assert g(n) == f(n), n
+    assert g.stats.compiled == 8
+
+
+def test_two_slices_of_a_list_of_tuples_are_no_columns(tmp_path: Path) -> None:
+    text = (
+        "def f(n):\n    v = [(5, 6), (7, 8), (9, 10)]\n    while len(v) < n:\n"
+        "        v.append((n, 1))\n    a, b = v[1:3]\n    return a[0] + b[0]\n"
+    )
+    f = written(tmp_path, text).f
+    g = fuse(f)
+    assert [g(n) for n in (1, 5, 5)] == [f(n) for n in (1, 5, 5)]
 
 
 MADE = ("[v for v in x]", "[v * 2 for v in x if v > 1]", "list(x)", "list(v for v in x)", "[*x]",
