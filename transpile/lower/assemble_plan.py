@@ -52,7 +52,7 @@ from ..call_plan import (
 from ..frontend.refusal import refuse
 from ..result_spec import ComplexResult, ResultSpec, SelectResult
 from ..types.value_types import ArgType
-from .state.float_exceptions import known_sources
+from .state.float_exceptions import sources_for_plan
 from .state.ir_builder import IRBuilder
 
 __all__ = ["alias_guards", "assemble_plan"]
@@ -135,9 +135,9 @@ def assemble_plan(
     - ``rewrites``: the kernel also reads one of them, so Python cannot run on the changed array;
     - ``may_fail_midway``: a check, or a strict floating-point condition, can lead to a replay after
       the kernel has written;
-    - ``stops``: then Python can write the same again, so the kernel ends at once and nothing is put
-      back; ``snapshot``: it cannot, or may have to show a warning whose message only Python knows,
-      so every call copies ``writes`` first.
+    - ``stops``: it may fail midway, and Python can write the same again, so the kernel ends at once
+      and nothing is put back; ``snapshot``: it may fail midway, and Python cannot, or only Python
+      knows the message of a warning, so every call copies ``writes`` first.
 
     Raises Refused where the kernel needs too many parameters, writes to an array that it also reads
     in another shape, or may write memory that it has copied (`_refuse_shared_bytearrays`).
@@ -159,7 +159,7 @@ def assemble_plan(
     can_write_again = not (rewrites or b.buffers.needs_snapshot)
     stops = may_fail_midway and bool(writes) and can_write_again
 
-    sources, needs_copies = known_sources(b, rewrites=rewrites)  # adds to `b.guards`
+    sources, needs_copies = sources_for_plan(b, rewrites=rewrites)  # adds to `b.guards`
     slots = {p.name for p in params if p.rank == 0 and p.written and p.name not in types}
     unaliased = b.buffers.fresh | copied_lists | slots
     guards = (*b.guards, *alias_guards(params, unaliased, b.block, b.buffers.reshaped))

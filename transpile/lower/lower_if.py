@@ -467,7 +467,7 @@ def _emit_as_extrema(
     ctx: Lowering, cond: Expr, then: list[Stmt], other: list[Stmt], yields: list[Yield]
 ) -> bool:
     """Emits the ``if`` without a branch if it computes maxima or minima, and returns True; else
-    returns False and emits nothing. Called when the branches are lowered, `then` and `other`.
+    returns False and emits nothing. `then` and `other`: the branches, lowered; `yields`: the phis.
 
         if v > m: m = v    →    m = max(m, v)
 

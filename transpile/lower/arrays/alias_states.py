@@ -55,7 +55,7 @@ MAX_ALIAS_STATES = 6
 """The largest number of alias states; where there are more, the function is refused."""
 
 AliasState: TypeAlias = "tuple[ArrayRef | Absent, ...]"
-"""The array of each of some names, in their order."""
+"""The array to which each name of a group is bound, in the order of the names."""
 
 
 def _array_cases(v: Value | None) -> tuple[UnionCase, ...] | None:
@@ -212,10 +212,11 @@ def deciding_condition(cases: Iterable[UnionCase]) -> Expr:
 
 class NewAliasStates(Exception):
     """Raised where the names of an AliasGroup are in a state at the end of an iteration that the
-    group does not have. ``states``: the states there; None: they are unknown, or no arrays.
+    group does not have. ``states``: the states there; None: they are unknown, or a name is no
+    array.
 
-    It is raised inside a trial, which drops the arrays that the iteration has allocated. So it
-    keeps the parameters and allocations of that moment.
+    It is raised inside a trial, which drops the arrays that the iteration has allocated. So the
+    exception has the parameters and allocations of that moment, which `keep` adds again.
     """
 
     def __init__(self, b: IRBuilder, whens: Mapping[AliasState, Expr] | None) -> None:

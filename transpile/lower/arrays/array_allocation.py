@@ -118,9 +118,9 @@ def _shape_of_allocation(
     """The shape with which the new `array` is used: `shape`, with lengths that are only computed in
     the kernel kept within the array's capacity.
 
-    An array whose first length alone is not known before the kernel is truncated when it is
-    returned; others cannot be returned. A length that was computed with floats is guarded to be
-    what the wrapper has computed.
+    An array of which only the first length is not known before the kernel is truncated when it is
+    returned; one of which another length is not known cannot be returned. A length that was
+    computed with floats is guarded to equal that of the array which the wrapper has allocated.
     """
     b = ctx.b
     known = [known_before_kernel(n.ir, b) for n in shape]

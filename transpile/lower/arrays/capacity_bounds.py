@@ -83,11 +83,15 @@ def is_unknown_capacity(capacity: Expr) -> bool:
 def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
     """An upper bound of `e` (``up``) or a lower one, known at kernel entry; None: none is known.
 
-    The first case that applies decides: an expression known at entry is its own bound; a recorded
-    upper bound; a name's definition; a load from an argument that the kernel has not written so far
-    is bounded by the array's greatest or least element; casts, extrema, selects and divisions by a
-    positive constant by the bounds of their operands; a linear form by its extreme value over the
-    enclosing loops, and then by the bounds of its atoms.
+    The first case that applies decides:
+
+    - an expression that is known at kernel entry is its own bound;
+    - an upper bound that is recorded (`NumberState.upper_bounds`);
+    - a name is bounded as the expression that it was assigned;
+    - a load from an argument that the kernel has not written so far, by the array's greatest or
+      least element;
+    - casts, extrema, selects, and divisions by a positive constant, by the bounds of operands;
+    - a linear form, by its extreme value over the enclosing loops, then by the bounds of its atoms.
     """
     if (entry_expr := known_before_kernel(e, b)) is not None:
         return entry_expr

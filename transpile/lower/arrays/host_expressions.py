@@ -4,7 +4,7 @@ A host expression is Python that the wrapper evaluates at a call, to allocate th
 kernel needs. There are two ways to get one:
 
 - from Loop IR (`host_expression`), for an expression over parameters and lengths of arrays:
-  ``max(n // 2, 1)`` becomes ``max(n // 2, 1)`` of Python ints;
+  ``max(floordiv(n, 2), 1)`` of int64s becomes Python's ``max(n // 2, 1)``;
 - from the source (`inline_locals`), for a call such as ``np.zeros_like(x)``: local names in it are
   replaced by what they are bound to.
 

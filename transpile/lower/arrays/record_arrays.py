@@ -163,8 +163,8 @@ def lower_field(ctx: Lowering, node: ast.expr) -> tuple[ArrayRef, Expr | None] |
         r[i]["x"]      →    the view r_x[i], without axes; the condition is i < len(r)
 
     The view of the records (`RecordArrayRef.view`) is applied to the field's array; a field that
-    is an array itself, as of dtype ``("x", float, 3)``, adds its own axes behind. The parameter
-    exists already: `bind_record_field` has recorded each field that the function reads.
+    is an array itself, as of dtype ``("x", float, 3)``, adds its own axes after those. The
+    parameter is known already: `bind_record_field` has recorded each field that is read.
 
     Raises Refused for a field that does not exist or cannot be compiled.
     """

@@ -53,8 +53,8 @@ def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
 
 
 _Subscript: TypeAlias = "tuple[Num, Expr | None]"
-"""A subscript that is safe to load from, and the bool that tells whether it is the one that was
-asked for rather than a clamped one; None: it is, wherever the kernel runs.
+"""A subscript that is safe to load from, and the bool that tells whether it is in bounds, that is,
+the one of the program and not a clamped one; None: it is in bounds wherever the kernel runs.
 """
 
 

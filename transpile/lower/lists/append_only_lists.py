@@ -53,8 +53,9 @@ VECTOR_STORE_SLACK = 64
 
 
 class NeedsAppendCounter(Exception):
-    """Raised where the list `name` was taken for one that gets one item in each iteration, and is
-    not such a list, or its length is not known; lowering starts again with a counter for it.
+    """Raised for the list `name`, which was lowered without a counter, where its buffer may have
+    more elements than the list gets items (`lower_append`, step 2). Lowering starts again with a
+    counter for it (`Discoveries.counted_lists`).
     """
 
     def __init__(self, name: str) -> None:
@@ -74,7 +75,7 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
        raised, and the function is lowered again, with a counter.
     3. The first item decides the dtype of the buffer, and each later one must have the same type;
        else Refused. There are three forms of items: a Python int or float, depending on the data,
-       of which a second buffer has flags that tell which; a complex number; a number of one type.
+       with a flag in a second buffer that tells which; a complex number; a number of one type.
     4. The capacity of the buffer grows by the number of times that this statement can run
        (`_list_buffer`). If that is not known before the kernel, or the statement is in no loop,
        UnknownListLength is raised, and the function is lowered again with a dynamic list.
@@ -200,8 +201,8 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
 
 
 def _list_buffer(ctx: Lowering, built: ListBuilder, stmt: ast.stmt) -> str:
-    """The array of the list's buffer, allocated with room for what this ``append`` can add, too.
-    Each append of the source is lowered by a call of it, and adds a term to the capacity:
+    """The array of the list's buffer, with room for what the ``append`` that is being lowered can
+    add, too. Called for each append of the source, each of which adds a term to the capacity:
 
         for i in range(n):                   after the first append: n
             v.append(x[i])                   after the second one:   n + n * m

@@ -105,10 +105,10 @@ def _has_type_flag(ctx: Lowering, carry: LoopCarried, end: Num | Unbound, frame:
 
 
 def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
-    """Whether the step is ``max(accumulator, NumPy value)`` or such a ``min``.
+    """Whether the step is ``max(accumulator, NumPy value)``, or ``min`` of these.
 
-    Then the name is a NumPy scalar exactly if its final value is greater (less) than the initial
-    one.
+    Then no type flag is needed: the name is a NumPy scalar exactly if its final value is greater
+    (less) than the initial one.
     """
     match end.ir:
         case Call("max" | "min", (first, _), _) if first == carry.var:
@@ -130,8 +130,9 @@ def _is_initial_value(carry: LoopCarried, init: Num, end: Num) -> Expr:
 def flags_of_extrema(
     ctx: Lowering, carry: LoopCarried, init: Num | Unbound, end: Num | Unbound, frame: LoopFrame
 ) -> dict[str, Expr]:
-    """What stands in the loop for the type flag of a maximum or minimum that has no accumulator for
-    it, by its name; empty for other names. The body may read the flag::
+    """For a maximum or minimum, whose type flag has no accumulator (`_has_type_flag`): by the name
+    of the flag, the expression that replaces it in the loop. Empty for other names. The body may
+    read the flag::
 
         for v in x:              →   m_py  →  not m > 0.0
             m = max(m, v)            (x of float64s, m = 0.0 before the loop)

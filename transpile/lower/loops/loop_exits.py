@@ -102,8 +102,9 @@ def induction_value_at_exit(
     frame: LoopFrame,
     accs: list[Accum],
 ) -> Num:
-    """The value after a loop that may exit early of an induction variable that is `init` before the
-    loop and `end` after an iteration. An accumulator for it is appended to `accs`.
+    """The value of an induction variable after a loop that may exit early: how many iterations have
+    run is not known, so an accumulator is appended to `accs`, which starts as `init` and steps to
+    `end`.
     """
     assert isinstance(end, Num)
     assert carry.step is not None
@@ -124,8 +125,8 @@ def early_exit_flag(ctx: Lowering, exit_condition: Expr, accs: list[Accum]) -> V
             if s > t: break                  left = step(exit_condition); until(left)
 
     `Loop.until` is evaluated after an iteration, from the new values of the accumulators: so the
-    exit condition is made one of them. Where a name of the source is one of `accs` with the same
-    step (``found = x[i] == s; if found: break``), that serves.
+    exit condition is made one of them. If a name of the source is one of `accs` with the same step
+    (``found = x[i] == s; if found: break``), that one is returned, and none is appended.
     """
     existing = next((a.name for a in accs if a.step == exit_condition), None)
     name = existing or ctx.b.name("left")

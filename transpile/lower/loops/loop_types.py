@@ -16,7 +16,7 @@ lowered before the types of the carried names are known, and they are only known
 4. If the types do not settle, start again with another guess (`_initial_guesses`).
 5. If one accumulator cannot hold a name's value in any guess, carry a union of types
    (`CarriedUnion`), or, for names of arrays, which array each one is (`AliasGroup`), and start
-   again at 1. They are lowered to several accumulators each.
+   again at 1. Each of these has several accumulators.
 
 The exceptions NewCarriedTypes and NewAliasStates report what step 5 needs. They are raised while
 the body is lowered, often deep inside, and caught in `lower_loop_body`.

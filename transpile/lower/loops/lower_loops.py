@@ -152,9 +152,10 @@ def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     target to the last element. The module's docstring has an example.
 
     Macros have made ranges of all other iterables. `lower_range` gives the trip count and the
-    element of an iteration, `lower_loop_body` lowers the body and emits the loop. After a loop that
-    may have no iteration, the target is as before the loop: an int there is selected by the trip
-    count, and else the target is unbound where there was no iteration.
+    element of an iteration, `lower_loop_body` lowers the body and emits the loop. Where there was
+    no iteration, Python leaves the target as it was. So if it was an int before a loop that may
+    have none, its value after the loop is selected by the trip count; else it counts as unbound
+    where there was none.
     """
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
         _refuse_iterable(ctx, node.iter)

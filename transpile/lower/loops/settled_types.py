@@ -33,7 +33,7 @@ class _LoopKey:
 
     ``forbids_unions``: as `IRBuilder.forbids_unions`. ``intervals``: whether the key has the
     intervals of ints. ``inits``: the types before the loop of the values that it carries; ``read``:
-    of the other names that its body reads, but for arguments.
+    the types of the other names that its body reads, except arguments, which have one type.
     """
 
     node: ast.AST

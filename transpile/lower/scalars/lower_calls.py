@@ -143,7 +143,9 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
 
 
 def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
-    """Raises Refused if `method` is called of an array or a list, which do not have it."""
+    """Raises Refused if `method`, a method that is called, is one of an array or a list, and these
+    do not have it, so that Python raises AttributeError.
+    """
     owner: Value | None = lower_array(ctx, method.value)
     if owner is None and isinstance(method.value, ast.Name):
         owner = ctx.b.env.get(method.value.id)
@@ -187,7 +189,7 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
 
 
 def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:
-    """``np.float32(x)``: NumPy warns where a finite number becomes infinite."""
+    """``np.float32(x)``, with a source of the warning where a finite number becomes infinite."""
     (x,) = require_argument_count(args, 1, node)
     name = dtype_name(np.dtype(dtype))
     assert name is not None

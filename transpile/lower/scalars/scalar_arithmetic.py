@@ -233,8 +233,9 @@ def _float_operation(
         a / c    NumPy's scalars  a / c, with the sources "divide", "over", "invalid" of warnings
 
     Python gives no warnings: what its floats raise is noted as silent (`note_silent`). An operation
-    whose operands are Python's or NumPy's, by the data, is both, and not ``certain`` to warn; nor
-    is the step of a reduction, which passes may reassociate. Raises Refused for bit operations.
+    whose operands are Python's or NumPy's, depending on the data, is noted as both, and is not
+    ``certain`` to warn; nor is the step of a reduction, which passes may reassociate. Raises
+    Refused for bit operations.
     """
     if name not in ("add", "sub", "mul", "div", "floordiv", "mod"):
         refuse("LOWER_TYPE", f"`{name}` is not defined for floats", node)
@@ -289,7 +290,9 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
 
 
 def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
-    """``-x`` of a real number. The negation that overflows is checked or recorded as a warning."""
+    """``-x`` of a real number. Of the least int of a dtype, and of unsigned ints but 0, it
+    overflows: a replay for Python's int, a warning for NumPy's (`require_no_overflow`).
+    """
     if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":
         return constant(-x.ir.value)
     if x.python_int:

@@ -1,14 +1,14 @@
 """Floating-point exceptions: where an operation raises, and which warnings NumPy would give.
 
-The processor accumulates exceptions in status flags, which the kernel returns; a *status* is one of
-the classes of np.errstate: "divide", "over", "under" or "invalid". Lowering records for each
-operation what a raised flag means (`WarningState`):
+The processor accumulates exceptions in flags, which the kernel returns in its status. A
+*condition*, the parameter ``status`` here, is one of the classes of np.errstate: "divide", "over",
+"under" or "invalid". Lowering records for each operation what a raised flag means (`WarningState`):
 
 - a source: NumPy warns, with a message that names the operation (`note_warning`, `with_warnings`);
 - silent: the operation may raise the flag, but nobody warns (`note_silent`, `note_speculative`).
 
 A flag that operations of both kinds may raise does not tell whether NumPy warns: a replay has to.
-`known_sources` marks such sources in the call plan. A recording kernel tells, too: it tests each
+`sources_for_plan` marks such sources in the call plan. A recording kernel tells, too: it tests each
 operation by its operands and its result (`status_raised`).
 Functions of `math` raise Python exceptions; their conditions are in `in_domain`.
 """
@@ -32,7 +32,7 @@ from .ir_builder import IRBuilder, SilentException
 from .path_conditions import holds_on_path
 
 __all__ = [
-    "check_warning", "in_domain", "known_sources", "note_silent", "note_speculative",
+    "check_warning", "in_domain", "sources_for_plan", "note_silent", "note_speculative",
     "note_warning", "status_raised", "with_warnings",
 ]
 
@@ -40,8 +40,7 @@ _DIVISIONS = ("div", "floordiv", "mod")
 
 
 def status_raised(status: str, op: str, operands: tuple[Expr, ...], value: Expr) -> Expr:
-    """A bool: whether `op` on `operands`, with the result `value`, raised `status`, which is one of
-    the classes of np.errstate.
+    """A bool: whether `op` on `operands`, with the result `value`, raised the condition `status`.
 
     "invalid": the result is a NaN and no operand is. "divide" and "over": the result is infinite
     and all operands are finite; at a pole of the function it is "divide", elsewhere "over".
@@ -168,8 +167,8 @@ _NUMPY_TERM = {
 
 
 def check_warning(b: IRBuilder, cond: Expr, status: str) -> None:
-    """Emits a check that adds `status` to what the kernel returns where `cond` is false: there
-    NumPy would warn of an operation that raises no flag of the processor. The kernel runs on.
+    """Emits a check that adds the condition `status` to the kernel's status where `cond` is false:
+    there NumPy would warn of an operation that raises no flag of the processor. The kernel runs on.
 
         x[i] // y[i]    (NumPy ints)    →    check(y[i] != 0, "divide"); then the division
     """
@@ -290,7 +289,7 @@ def _silence_guard(b: IRBuilder, silent: SilentException) -> Guard | None:
     return None if quiet is None else Guard(quiet, "GUARD_FLOAT_STATUS", span=silent.span)
 
 
-def known_sources(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
+def sources_for_plan(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSource, ...], bool]:
     """The sources for the call plan, and whether the arrays that the kernel overwrites must be
     copied before the call, because only a replay may tell what NumPy warns of.
 

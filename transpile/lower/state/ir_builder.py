@@ -72,8 +72,9 @@ class RangeState:
     """Facts about integer expressions.
 
     ``intervals``: an interval that contains the value of the expression.
-    ``deltas``: for an accumulator ``v``, the pair ``(base, interval)`` such that ``v - base`` lies
-    in the interval; ``base`` is another integer expression.
+    ``deltas``: for an accumulator or a phi ``v``, the pair ``(base, interval)`` such that ``v -
+    base`` lies in the interval; ``base`` is another integer expression. What an iteration adds to
+    an accumulator is found by them (`loop_carried.growth_from`).
     ``linear_bounds``: for an expression ``e``, two linear forms ``(low, high)`` with ``low <= e <=
     high``, such as 0 and ``n - 1`` for ``k % n``. They prove that ``x[k % n]`` is in bounds, which
     no interval of numbers does (`path_conditions.loop_extremum`). As ``e`` need not reach either of

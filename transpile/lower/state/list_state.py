@@ -26,7 +26,8 @@ class ListBuilder:
 
     ``source``: its name in Python. ``buffer``: the array that holds its items.
     ``dtype``: of the items; None: nothing was appended so far. ``weak``: they are Python numbers.
-    ``length``: if it is known before the loop that fills the list.
+    ``length``: of a list that needs no counter, the trip count of the loop that fills it; else
+    None.
     ``only_for_array``: the list is only used to make an array. ``target``: the dtype of that array;
     None: that of the items.
     ``flags``: the bool buffer that tells which items are Python numbers (of dtype

@@ -37,7 +37,7 @@ class Rules:
 
     ``statements``: by the type of a statement; they take the names that are live after it.
     ``expressions``: by the type of an expression, to a `Value`. ``calls``: by the callee, a Python
-    object. ``arrays``: by the type of an expression, to an array, or None where it is none.
+    object. ``arrays``: by the type of an expression, to an array; None for one that is no array.
     ``block``: lowers consecutive statements, given the names that are live after them.
     """
 
@@ -89,7 +89,7 @@ class Lowering:
     ``tree``: the function in core Python.
     ``types``: the types of the arguments, and of members of them that have a local name.
     ``scope``: resolves names that are bound outside of the function.
-    ``arguments``: as ``types``, without members of records.
+    ``arguments``: as ``types``, but without the fields of records that have a local name.
     ``param_names``: the names of the function's parameters.
     ``lists``, ``fixed``, ``dynamic``: the state of the three kinds of lists.
     ``complex_names``: names that were split into two, each with whether it holds Python's complex

@@ -3,16 +3,16 @@
 They have two uses: facts for bounds and overflow checks, and operands that raise no floating-point
 flag in an expression that Python would not evaluate.
 
-A condition is turned into facts, linear forms that are >= 0 where it holds, which `PathState`
-holds while the branch or loop is lowered::
+A condition gives *facts*: linear forms that are >= 0 where the condition is true. `PathState` has
+them while the branch or loop is lowered::
 
     for i in range(n):          # substituting the bounds of i: 0 <= i <= n - 1
         if i + 1 < n:           # fact: n - 2 - i >= 0
             y = x[i + 1]        # the margin n - 1 - (i + 1) is proved to be >= 0: in bounds
 
-`is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops. It knows no
-facts: to use one, the caller subtracts it from the margin. The callers are the bounds checks of
-subscripts and the overflow checks of ints.
+`is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops. It does not
+look at facts: to use one, the caller asks for ``margin - fact``. The callers are the bounds checks
+of subscripts and the overflow checks of ints.
 
 Both sides of ``a if c else b``, and all operands of ``and`` and ``or``, are computed. While one is
 lowered, `used_only_where` notes the condition under which Python evaluates it, and `apply_op` puts
@@ -117,8 +117,9 @@ def is_nonnegative(b: IRBuilder, margin: LinearForm) -> bool:
         n - 1 - i    in a loop over i in range(n)    →    True: at least n - 1 - (n - 1)
         i - 1                                        →    False: -1 in the first iteration
 
-    By its least value over the loops (`loop_extremum`), and the intervals of what is left in that.
-    No facts of branches are used: ask for ``margin - fact``, which is >= 0 if the fact is enough.
+    Its least value over the loops is computed (`loop_extremum`), then bounded by the intervals of
+    the atoms that are left in that. No facts of branches are used: ask for ``margin - fact``, which
+    is >= 0 if the fact is enough.
     """
     return _is_provably_nonnegative(b, loop_extremum(b, margin, False))
 

@@ -49,8 +49,8 @@ class AxisStride:
 
 @record(frozen=True, slots=True)
 class ArrayRef:
-    """An array parameter of the kernel, or a view of one, which no code makes: an access to it is
-    an access to the parameter at other subscripts (`lower.arrays.strided_views`).
+    """An array parameter of the kernel, or a view of one. To make a view takes no code: an access
+    to it is an access to the parameter at other subscripts (`lower.arrays.strided_views`).
 
         v = X[2:, 5]    →    ArrayRef("X", shape=(n - 2,), base_index=(AxisStride(0, start=2), 5))
         v[i]            →    X[2 + i, 5]

@@ -32,14 +32,16 @@ one, it proves, or checks, that there is no overflow.
 
 
 def interval_of(b: IRBuilder, atom: Expr) -> Bounds:
-    """An interval that contains the int64 expression `atom`, an atom of linear forms. The first of
+    """An interval that contains the int64 expression `atom`, an atom of linear forms. The first
+    that there is:
 
-    - what is recorded in `RangeState.intervals`: of loop variables, accumulators, quotients, and
-      what guards imply (`learn_bound`);
-    - of a parameter `ARGUMENT`, an assumption: the parameter is noted in `assumed_params`, and
-      `guard_int_params` adds a guard;
-    - what its operation gives (`expression_bounds`), as for ``i // 2``. Sums and products are taken
-      as exact, since lowering proves or checks that they do not overflow (`_UNBOUNDED`).
+    - the one that is recorded in `RangeState.intervals`, as for loop variables, accumulators,
+      quotients, and what guards bound (`learn_bound`);
+    - for a parameter `ARGUMENT`, which is an assumption: the parameter is noted in
+      `assumed_params`, and `guard_int_params` adds a guard;
+    - the one that follows from the operation (`expression_bounds`), as for ``i // 2``. Sums and
+      products are taken as exact, since lowering proves or checks that they do not overflow
+      (`_UNBOUNDED`).
 
     Of a sum, use `min_value` and `max_value` of its linear form, in which equal terms cancel.
     """
@@ -118,8 +120,8 @@ def linear_num(b: IRBuilder, linear: LinearForm) -> Num:
 
 
 def integer_num(b: IRBuilder, e: Expr, interval: Bounds | None = None) -> Num:
-    """The Python int `e`, which is an atom of its linear form. ``interval``: recorded for `e`;
-    None: it is computed.
+    """The Python int `e`, with `e` itself, as an atom, for its linear form. ``interval``: recorded
+    for `e`; None: it is computed.
     """
     if interval is not None:
         b.ranges.intervals[e] = interval
@@ -127,7 +129,7 @@ def integer_num(b: IRBuilder, e: Expr, interval: Bounds | None = None) -> Num:
 
 
 def bind_num(b: IRBuilder, n: Num, hint: str) -> Num:
-    """`n`, bound to a name. A Python int keeps its linear form; without one, the name is its atom.
+    """`n`, bound to a name. A Python int keeps its linear form; one that has none gets the name.
     """
     e = b.bind(n.ir, hint)
     if e is not n.ir and n.python_int and n.linear is None:

@@ -116,7 +116,7 @@ def errors_observable() -> bool:
 def errors_or_underflow_observable() -> bool:
     """As `errors_observable`, for a kernel with a source of "under" that is not ``certain``: also
     true where underflow is not ignored, as it is by default. No guard excludes the underflows of
-    which nobody warns (`float_exceptions.known_sources`), so that only a replay tells.
+    which nobody warns (`float_exceptions.sources_for_plan`), so that only a replay tells.
     """
     return errors_observable() or np.geterr()["under"] != "ignore"
 
