@@ -26,6 +26,7 @@ from ..types.typeof import parameter_names
 from ..types.value_types import ELEMENTS, ArgType, ArrayType, ListType, ScalarType
 from .argument_types import infer_signature, parse_type_spec
 from .file_cases import UnreadableFile, import_file, run_file
+from .static.annotation_types import array_of
 
 __all__ = ["FailingCall", "load_call"]
 
@@ -92,6 +93,8 @@ def _function(
         value: Any = names.get(name.partition(".")[0])
         for part in name.split(".")[1:]:
             value = inspect.getattr_static(value, part, None)
+            if isinstance(value, staticmethod):
+                value = value.__func__
         candidates = [value]
     else:
         fused = dict.fromkeys(v for v in names.values() if isinstance(v, Fused))
@@ -174,4 +177,17 @@ def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
             return ELEMENTS[dtype].numpy.type(3)
         case ListType(kinds=(kind,), memory=None) if ty.is_packed:
             return kind(rng.integers(0, 256, LENGTHS[1][0], dtype=np.uint8).tobytes())
+        case ListType(item, kinds, memory=None) if len(kinds) in LENGTHS:
+            elements = _argument(array_of(item.dtype, len(kinds)), rng)
+            return _nested(elements, kinds, weak=item.weak)
     raise ValueError(f"there are no arguments of type {ty} to be had; use --args")
+
+
+def _nested(array: Any, kinds: Sequence[type], *, weak: bool) -> Any:
+    """The elements of `array`, in sequences of these `kinds`, the outer one first; if `weak`, as
+    Python's scalars, else as NumPy's.
+    """
+    if not kinds:
+        return array.item() if weak else array
+    kind, *inner = kinds
+    return kind(_nested(part, inner, weak=weak) for part in array)

@@ -10,6 +10,7 @@ import ast
 import inspect
 import itertools
 import linecache
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from types import FunctionType
@@ -60,16 +61,20 @@ def show_reduced(call: FailingCall, finding: Finding) -> str:
     ]
     decorator = f"@fuse({', '.join(options)})" if options else "@fuse"
     argument_texts = ", ".join(_argument_text(a) for a in call.args)
+    has_names = re.search(r"\b(nan|inf)\b", argument_texts)  # as floats and arrays are printed
+    names = "from math import inf, nan\n\n" if has_names else ""
     return (
         f"{headline}: {finding.difference.text}\n"
-        f"import numpy as np\n\nfrom transpile import fuse\n\n\n{decorator}\n"
+        f"{names}import numpy as np\n\nfrom transpile import fuse\n\n\n{decorator}\n"
         f"{ast.unparse(read_source(call.function).tree)}\n\n\n"
         f"print({call.function.__name__}({argument_texts}))\n"
     )
 
 
 def _argument_text(value: Any) -> str:
-    """Python that makes `value`, as far as it is arrays and numbers."""
+    """Python that makes `value`, as far as it is arrays and numbers, in the names ``np``, ``inf``
+    and ``nan``.
+    """
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r}, {str(value.dtype)!r})"
     if isinstance(value, np.generic):

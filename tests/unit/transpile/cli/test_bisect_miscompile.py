@@ -150,11 +150,25 @@ def test_where_arguments_come_from(tmp_path: Path) -> None:
     assert load_call(f"{path}::g", args="np.ones(2)").args[0].tolist() == [1, 1]
     (x, n) = load_call(str(path), types="f(f32[:], int)").args
     assert (x.dtype, x.shape, n) == (np.float32, (33,), 5)
+    (xs, rows) = load_call(str(path), types="f(list[float], list[tuple[int, ...]])").args
+    assert (type(xs[0]), len(xs)) == (float, 33)
+    assert (type(rows), type(rows[0]), type(rows[0][0]), len(rows)) == (list, tuple, int, 9)
     for wrong in ({"args": "np.ones(2), 1, 2"}, {"args": "1 +"}, {"types": "f(str)"}):
         with pytest.raises(ValueError, match=r"takes 2 arguments|--args|type"):
             load_call(f"{path}::f", **wrong)
     with pytest.raises(ValueError, match="no function h"):
         load_call(f"{path}::h", args="1")
+
+
+def test_a_static_method_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "class C:\n    @staticmethod\n    def total(x: list[float]) -> float:\n"
+        "        t = 0.0\n        for v in x: t += v\n        return t\n"
+    )
+    call = load_call(f"{path}::C.total")
+    assert (call.function.__qualname__, len(call.args[0])) == ("C.total", 33)
+    assert find_difference(call) is None
 
 
 def test_outcomes_are_compared() -> None:

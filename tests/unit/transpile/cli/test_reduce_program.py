@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 import ast
+import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 from planted_bugs import BUGS
 
-from transpile.cli.bisect_miscompile import find_difference
+from transpile.cli.bisect_miscompile import Finding, find_difference
+from transpile.cli.call_outcomes import Difference
 from transpile.cli.command_line import main
-from transpile.cli.failing_call import load_call
+from transpile.cli.failing_call import FailingCall, load_call
+from transpile.cli.reduce_program import show_reduced
+from transpile.options import Options
 
 LEAST = {
     "macro": ["a, b = b, a", "a, b = (b, a)"],
@@ -46,6 +51,17 @@ def test_a_planted_bug_is_reduced(
     found = find_difference(load_call(str(smaller)))
     assert found is not None
     assert found.stage == bug.stage
+
+
+def test_the_printed_program_runs_with_any_numbers(tmp_path: Path) -> None:
+    def first(x: np.ndarray, y: float, z: np.float32) -> float:
+        return float(x[1]) + y + z
+
+    args = np.array([np.inf, -np.inf]), float("nan"), np.float32("nan")
+    finding = Finding("emit", ("", ""), Difference("result", "gives 1"), "", "")
+    path = tmp_path / "smaller.py"
+    path.write_text(show_reduced(FailingCall(first, Options(), args), finding))
+    runpy.run_path(str(path))
 
 
 def test_what_is_right_stays(tmp_path: Path) -> None:
