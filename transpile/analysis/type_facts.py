@@ -221,10 +221,6 @@ class HashTable(NamedTuple):
     """Where keys are deleted: the name of the number of entries that are in the table."""
     missing_value: ast.expr | None = None
     """The value of a missing key, for ``defaultdict`` and ``Counter``; None: it raises."""
-    iterated_at: frozenset[tuple[int, int]] = frozenset()
-    """The positions (line, column) in the source where the table as a whole is iterated over or
-    returned. Any other use than by key is left to Python.
-    """
     first_item: str = ""
     """Of a multimap (the values are lists): for each key, the index in ``values`` of its first
     item.

@@ -23,9 +23,10 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_fold", "is_internal", "is_plain_break", "is_operation_part", "location_node", "mark_atomic",
-    "mark_fold", "mark_internal", "mark_search", "mark_operation_part", "note_obstacle", "obstacle",
-    "relocate", "search_end", "source_text", "with_plain_nodes",
+    "is_fold", "is_internal", "is_plain_break", "is_whole_table", "is_operation_part",
+    "location_node", "mark_atomic", "mark_fold", "mark_internal", "mark_search", "mark_whole_table",
+    "mark_operation_part", "note_obstacle", "obstacle", "relocate", "search_end", "source_text",
+    "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -64,6 +65,11 @@ class Origin:
     obstacle: Rejection | None = None
     """A reason why the node cannot be compiled that a macro has noted, since lowering could not
     find it, such as that NumPy raises. A refusal of the node gives this reason (`refusal.refuse`).
+    """
+    whole_table: bool = False
+    """Of the name of a dict or set that is a hash table: whether all its keys are used there at
+    once (a loop, a sort, a return), in an order in which compiled code has them as Python does
+    (`table_inference`).
     """
 
 
@@ -204,6 +210,16 @@ def is_internal(node: ast.AST) -> bool:
     return _origin(node).internal
 
 
+def mark_whole_table(name: ast.Name) -> None:
+    """Marks the occurrence `name` of a dict or set as `Origin.whole_table`."""
+    _set_origin(name, replace(_origin(name), whole_table=True))
+
+
+def is_whole_table(name: ast.Name) -> bool:
+    """Whether all keys of the dict or set `name` are used there at once (`Origin.whole_table`)."""
+    return _origin(name).whole_table
+
+
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:
     """A node for `copy_location` to copy from: at the position of `e`, or of `at` where `e` has
     none, as a macro has just made it; a part of an operation if `at` is one.
@@ -226,7 +242,7 @@ def relocate(node: ast.AST, at: ast.AST, line: InlinedAt) -> None:
         _set_origin(node, Origin(
             line, own.operation_part or call.operation_part, own.atomic or call.atomic,
             own.fold or call.fold, call.search if own.search is None else own.search,
-            own.internal or call.internal,
+            own.internal or call.internal, whole_table=own.whole_table,
         ))
 
 

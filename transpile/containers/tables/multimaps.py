@@ -12,11 +12,11 @@ from __future__ import annotations
 import ast
 
 from ...analysis.type_facts import HashTable
+from ...frontend.core_nodes import is_whole_table
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from .hash_tables import find_key, key_is_present, put_key
-from .table_kinds import source_position
 
 __all__ = ["multimap_update", "multimap_read", "multimap_lists"]
 
@@ -93,7 +93,7 @@ def multimap_update(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             orelse=[],
         ) if isinstance(table_name, ast.Name) and _is_multimap(table_name.id, cx):
             table = cx.facts.tables[table_name.id]
-            if source_position(table_name) in table.iterated_at:
+            if is_whole_table(table_name):
                 return _loop_over_lists(table, target, view, body, cx)
     return None
 

@@ -30,14 +30,13 @@ from ...frontend.ast_names import (
     values_bound_to,
 )
 from ...frontend.ast_walk import child_blocks, same_tree, tree_key, walk_nodes
-from ...frontend.core_nodes import copy_location, fix_missing_locations
+from ...frontend.core_nodes import copy_location, fix_missing_locations, mark_whole_table
 from ...frontend.macros.list_kind import list_escapes
 from ...frontend.macros.macro_context import Context
 from ..method_table import METHODS, TableUse
 from .table_kinds import (
     grown_while_iterated,
     local_tables,
-    source_position,
     table_kind,
     table_uses,
     value_tuple_width,
@@ -196,19 +195,20 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def new_table(
-    name: str, kind: Kind, cx: Context, *, iterated_at: Collection[tuple[int, int]],
+    name: str, kind: Kind, cx: Context, *, is_iterated: bool,
     key_width: int = 0, removes_keys: bool = False, missing_value: ast.expr | None = None,
     has_lists: bool = False, value_width: int = 0,
 ) -> HashTable:
-    """A `HashTable` for `name` with fresh names for its flat lists. `has_lists`: whether its
-    values are lists; `removes_keys`: whether keys are removed; the others are fields of the result.
+    """A `HashTable` for `name` with fresh names for its flat lists. `is_iterated`: whether all keys
+    are used at once somewhere; `has_lists`: whether its values are lists; `removes_keys`: whether
+    keys are removed; the others are fields of the result.
     """
     values = cx.fresh(f"{name}_value") if kind != "set" else ""
     if value_width:
         cx.facts.tuple_lists[values] = value_width
     keys = tuple(cx.fresh(f"{name}_key") for _ in range(max(key_width, 1)))
-    original_keys = cx.fresh(f"{name}_shown") if iterated_at else ""
-    if iterated_at and key_width:
+    original_keys = cx.fresh(f"{name}_shown") if is_iterated else ""
+    if is_iterated and key_width:
         cx.facts.tuple_lists[original_keys] = key_width
     return HashTable(
         kind, key_width, keys,
@@ -221,7 +221,6 @@ def new_table(
         first_item=cx.fresh(f"{name}_first") if has_lists else "",
         last_item=cx.fresh(f"{name}_last") if has_lists else "",
         next_item=cx.fresh(f"{name}_after") if has_lists else "",
-        iterated_at=frozenset(iterated_at),
         value_width=value_width,
     )
 
@@ -252,8 +251,10 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
     widths = key_widths(tables, tree, visit)
     for name, uses in tables.items():
         if len(widths[name]) < 2:  # else keys of several lengths, for which there is no layout
+            for occurrence in uses.whole:
+                mark_whole_table(occurrence)
             cx.facts.tables[name] = new_table(
-                name, uses.kind, cx, iterated_at=uses.iterated_at,
+                name, uses.kind, cx, is_iterated=bool(uses.whole),
                 key_width=max(widths[name], default=0), removes_keys=uses.removes_keys,
                 missing_value=uses.missing_value, has_lists=uses.has_lists,
                 value_width=uses.value_width,
@@ -271,9 +272,9 @@ class _Uses(NamedTuple):
     removes_keys: bool  # whether some statement removes a key
     has_lists: bool  # whether the values are lists
     value_width: int  # the length of values that are tuples; 0: they are none
-    iterated_at: frozenset[tuple[int, int]]
-    """Source positions of the uses of all keys at once (loop, sort, return) in which compiled code
-    has Python's order: `_uses_in_known_order`."""
+    whole: frozenset[ast.Name]
+    """The occurrences of the name where all keys are used at once (`Origin.whole_table`):
+    `_uses_in_known_order`."""
 
 
 def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
@@ -304,9 +305,8 @@ def _uses_of(name: str, tree: ast.FunctionDef, cx: Context) -> _Uses | None:
         if removes_keys or not may_have_lists or not is_private:
             return None
     value_width = value_tuple_width(name, tree) if kind == "dict" and not has_lists else 0
-    iterated = _uses_in_known_order(name, kind, use_of, tree, cx)
-    iterated_at = frozenset(map(source_position, iterated))
-    return _Uses(kind, missing_value, removes_keys, has_lists, value_width, iterated_at)
+    whole = frozenset(_uses_in_known_order(name, kind, use_of, tree, cx))
+    return _Uses(kind, missing_value, removes_keys, has_lists, value_width, whole)
 
 
 def _kind_of_bindings(

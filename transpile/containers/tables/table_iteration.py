@@ -2,7 +2,7 @@
 
 `table_iteration` replaces a name, ``d.keys()``, ``d.values()`` or ``d.items()`` by the flat lists,
 where `table_inference` found that all keys are used in an order that is known
-(``HashTable.iterated_at``), and a returned table by a call of ``_core`` that builds Python's object
+(`Origin.whole_table`), and a returned table by a call of ``_core`` that builds Python's object
 after the kernel.
 `unnamed_table` gives a name to a table that an expression makes and uses at once.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 import ast
 
 from ...analysis.type_facts import HashTable, Kind
-from ...frontend.core_nodes import copy_location
+from ...frontend.core_nodes import copy_location, is_whole_table, mark_whole_table
 from ...frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from .multimaps import multimap_lists
 from .table_inference import new_table
-from .table_kinds import source_position, table_kind
+from .table_kinds import table_kind
 
 __all__ = ["unnamed_table", "table_iteration"]
 
@@ -56,7 +56,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
     - ``max(d, key=d.get)``, ``min``: a loop over the values before the statement.
 
     The lists are in the order of insertion. `table_inference._uses_in_known_order` has found where
-    that is Python's order, or does not matter (``HashTable.iterated_at``): ``sorted(s)`` of a set,
+    that is Python's order, or does not matter (`Origin.whole_table`): ``sorted(s)`` of a set,
     for example, but not a loop over a set. In any other place the macro returns None: that is a use
     by key, such as ``d[k]``, which `table_lookup` expands, or one that lowering refuses.
     """
@@ -71,7 +71,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             return copy_location(call, node)
         case ast.Call(ast.Attribute(ast.Name(id=name) as operand, method), [], []) if (
             name in cx.facts.tables
-            and source_position(operand) in cx.facts.tables[name].iterated_at
+            and is_whole_table(operand)
         ):
             table = cx.facts.tables[name]
             match method:
@@ -85,7 +85,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             ast.keyword("key", ast.Attribute(ast.Name(id=name) as getter_table, "get"))
         ]) if name == operand and name in cx.facts.tables and cx.builtin(node) in ("max", "min"):
             table = cx.facts.tables[name]
-            if source_position(getter_table) in table.iterated_at:
+            if is_whole_table(getter_table):
                 return _key_of_extreme_value(table, cx.builtin(node), cx)
     return None
 
@@ -102,7 +102,7 @@ def _viewed_list(e: ast.expr, cx: Context) -> ast.expr | None:
     if not isinstance(name_node, ast.Name) or name_node.id not in cx.facts.tables:
         return None
     table = cx.facts.tables[name_node.id]
-    if source_position(name_node) not in table.iterated_at:
+    if not is_whole_table(name_node):
         return None
     match e:
         case ast.Name() | ast.Call(ast.Attribute(attr="keys"), [], []):
@@ -129,7 +129,7 @@ def _keys_or_result(table: HashTable, node: ast.Name, cx: Context) -> ast.expr |
     """The replacement of a name of a table: its keys, or the object that is returned; None where
     this use does not compile or is one of a key.
     """
-    if source_position(node) not in table.iterated_at:
+    if not is_whole_table(node):
         return None
     return _result_object(table, table.kind, cx) if cx.result_uses() else _keys(table, cx)
 
@@ -180,14 +180,16 @@ def unnamed_table(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(args=[ast.Name(id=name) as operand], keywords=[]) if (
             name in cx.facts.tables and cx.builtin(node) == "dict" and cx.result_uses()
-            and source_position(operand) in cx.facts.tables[name].iterated_at
+            and is_whole_table(operand)
         ):
             return _result_object(cx.facts.tables[name], "dict", cx)
         case ast.Call(args=[e], keywords=[]) if (
             cx.builtin(node) in ("len", "max", "min", "sorted")
             and (name := _bind_table(e, cx))
         ):
-            return cx.expr("F(NAME)", F=node.func, NAME=name)
+            table_name = copy_location(ast.Name(name, ast.Load()), node)
+            mark_whole_table(table_name)
+            return cx.expr("F(NAME)", F=node.func, NAME=table_name)
         case ast.expr() if cx.result_uses() and not isinstance(node, ast.Set) and (
             name := _bind_table(node, cx)
         ):
@@ -211,7 +213,6 @@ def _bind_table(e: ast.expr, cx: Context) -> str:
     width = len(key.elts) if isinstance(key, ast.Tuple) else 0
     name = cx.fresh(kind[0].lower())
     cx.facts.tables[name] = new_table(
-        name, kind[0], cx, iterated_at=[source_position(cx.at)], key_width=width,
-        missing_value=kind[1])
+        name, kind[0], cx, is_iterated=True, key_width=width, missing_value=kind[1])
     cx.before(*cx.code("NAME = E", NAME=name, E=e))
     return name

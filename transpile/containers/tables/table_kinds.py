@@ -21,7 +21,7 @@ from ..method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
     "TABLES", "TABLE_TYPES", "value_tuple_width", "table_kind", "local_tables",
-    "grown_while_iterated", "has_method", "is_dict", "source_position", "truth_tests",
+    "grown_while_iterated", "has_method", "is_dict", "truth_tests",
     "table_uses",
 ]
 
@@ -230,11 +230,6 @@ def _table_of_view(e: ast.expr, *views: str) -> ast.expr:
         case ast.Call(ast.Attribute(table, view), [], []) if view in views:
             return table
     return e
-
-
-def source_position(n: ast.expr) -> tuple[int, int]:
-    """The position of `n` in the source, which identifies a use of a name even after copying."""
-    return n.lineno, n.col_offset
 
 
 def grown_while_iterated(name: str, kind: Kind, n: ast.AST, cx: Context) -> list[ast.Name]:

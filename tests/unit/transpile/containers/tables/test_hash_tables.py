@@ -252,6 +252,43 @@ def test_keys_of_other_types(name: str, kind: str, tmp_path: Path) -> None:
     agrees(name, kind, (40, 3), tmp_path)
 
 
+SET_IN_TWO_ORDERS = """
+s = set()
+for v in x:
+    s.add(v * 37)
+t = sorted(s)
+y = 0
+for v in s:
+    y = (y * 3 + v) % 1000003
+return y, t[0]
+"""
+"""A set of which one use has a known order, the sort, and another has not: the loop."""
+
+
+def in_helper(body: str) -> str:
+    """`body` in a helper, whose nodes all have the place of its call after inlining."""
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    return f"def g(x, w):\n{lines}\nreturn g(x, w)"
+
+
+def test_the_order_of_one_use_is_not_that_of_another(tmp_path: Path) -> None:
+    x = np.array([100, 3, 50, 7, 1000, 64, 31])
+    for text in SET_IN_TWO_ORDERS.strip(), in_helper(SET_IN_TWO_ORDERS):
+        function, args = written_with(text, tmp_path), (x, x / 8)
+        fused = fuse(function, on_reject="silent")
+        assert_same(outcome(fused, args), outcome(function, args), text)
+
+
+@pytest.mark.share(268)
+@pytest.mark.parametrize("name", [*WHOLE, *IN_PARTS])
+def test_tables_of_a_helper(name: str, tmp_path: Path) -> None:
+    function = written_with(in_helper((WHOLE | IN_PARTS)[name]), tmp_path)
+    fused = fuse(function, on_reject="silent", reassociate=False)
+    for n in (40, 0):
+        args = given(n, "i8")
+        assert_same(outcome(fused, args), outcome(function, args), name)
+
+
 def agrees(name: str, kind: str, lengths: tuple[int, ...], folder: Path) -> Any:
     """What is compiled of that text."""
     function = written_with((WHOLE | IN_PARTS | NOT_WHOLE)[name], folder)
