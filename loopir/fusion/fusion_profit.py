@@ -46,7 +46,7 @@ from .loop_pairs import LoopPair, bytes_saved, fusion_rejection, make_label
 
 __all__ = ["is_vectorizable_alone", "worthwhile", "keeps_vectors"]
 
-MAX_FREE_STREAMS = 8  # limit on arrays streamed in parallel at no cost
+MAX_FREE_ARRAYS = 8  # so many arrays can be gone through at the same time at no cost
 _STORE_BUFFER_ITERATIONS = 64  # iterations after which a store has left the store buffer
 
 
@@ -58,13 +58,13 @@ def worthwhile(p: LoopPair) -> Iterator[Rejection]:
       ``t[i]``, and iteration i + 1 loads it in another vector.
     - A matrix product or a sum down columns could no longer run in the best order of its loops, or
       in blocks (`_lost_permutation`).
-    - It would go through many arrays at once, and the loops share none (`_too_many_streams`).
+    - It would go through many arrays at once, and the loops share none (`_too_many_arrays`).
 
     The last of `fusion_legality.CONDITIONS`. `keeps_vectors`, which is expensive, follows alone.
     """
     yield from _store_forward_stall(p)
     yield from _lost_permutation(p)
-    yield from _too_many_streams(p)
+    yield from _too_many_arrays(p)
 
 
 def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
@@ -86,7 +86,7 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
                 yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason, *labels)
 
 
-def _too_many_streams(p: LoopPair) -> Iterator[Rejection]:
+def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
     """Loops without a common array must not have too many arrays together.
 
     Nothing would be moved less, and loads of arrays at equal page offsets wait for stores to others
@@ -96,7 +96,7 @@ def _too_many_streams(p: LoopPair) -> Iterator[Rejection]:
     arrays = {a.array for a in (*first, *second)}
     shared = {a.array for a in first} & {a.array for a in second}
     has_store = any(a.is_write for a in (*first, *second))
-    if has_store and not shared and len(arrays) > MAX_FREE_STREAMS:
+    if has_store and not shared and len(arrays) > MAX_FREE_ARRAYS:
         reason = f"they share none of the {len(arrays)} arrays that they go through"
         yield fusion_rejection(p, "FUSE_REJECT_UNPROFITABLE", reason)
 

@@ -1,4 +1,4 @@
-"""Loop splitting helpers: strip-mining, tiling, and a loop as two over parts of its range."""
+"""Loop splitting helpers: strip-mining of ranges and loops; one loop as two, split at a point."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from ..nodes import (
     Var,
 )
 
-__all__ = ["max_trips_of_strip", "strip_mine", "tile_loop", "split_loop_at", "can_split_loop"]
+__all__ = ["max_trips_of_strip", "strip_mine", "strip_mine_loop", "split_loop_at", "can_split_loop"]
 
 
 def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
@@ -43,22 +43,24 @@ def strip_mine(r: Range, size: int, strip: Var) -> tuple[RangeDesc, Range]:
     return RangeDesc(start, end, size), within
 
 
-def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
-    """Strip-mine a loop with its accumulators: a loop over strips, here called tiles, of `size`
-    iterations around the loop over one tile.
+def strip_mine_loop(
+    loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: FreshNames
+) -> Loop:
+    """Strip-mine a loop with its accumulators: a loop over strips of `size` iterations around the
+    loop over one strip.
 
         for i in loop(0, n, s=a): s = step(s + x[i])
         →   for i_1 in loop(range(0, n, size), s=a):
                 for i in loop(i_1, min(i_1 + size, n), s_1=s): s_1 = step(s_1 + x[i])
                 s = step(s_1)
 
-    So accumulators pass from tile to tile, except for the folds in `partial` (by name): these start
-    anew in each tile, at `Reduction.start`, and their results are folded: above, ``s_1=-0.0`` and
-    ``s = step(s + s_1)``. A loop whose step divides `size` may be tiled again.
+    So accumulators pass from strip to strip, except for the folds in `partial` (by name): these
+    start anew in each strip, at `Reduction.start`, and their results are folded: above,
+    ``s_1=-0.0`` and ``s = step(s + s_1)``. A loop whose step divides `size` may be split again.
     """
     names = {a.name: fresh.name(a.name) for a in loop.accs}
-    tile = Var(fresh.name(loop.var), INDEX)
-    tiles, inside = strip_mine(loop.range, size, tile)
+    strip = Var(fresh.name(loop.var), INDEX)
+    strips, inside = strip_mine(loop.range, size, strip)
     inner = rename_names(loop, names)
     inner_accs = tuple(
         replace(a, init=partial[old.name].start if old.name in partial else old.current)
@@ -66,17 +68,17 @@ def tile_loop(loop: Loop, size: int, partial: Mapping[str, Reduction], fresh: Fr
     )
     inner = replace(inner, range=inside, accs=inner_accs)
     accs = tuple(_outer_accumulator(a, names[a.name], partial.get(a.name)) for a in loop.accs)
-    return Loop(tile.name, tiles, (inner,), accs, span=loop.span)
+    return Loop(strip.name, strips, (inner,), accs, span=loop.span)
 
 
 def _outer_accumulator(a: Accum, inner: str, partial: Reduction | None) -> Accum:
-    """The accumulator `a` of the loop over tiles. Its step is the value at the end of a tile, whose
-    name is `inner`; for a `partial` fold, the operation of the fold on `a` and that value.
+    """The accumulator `a` of the loop over strips. Its step is the value at the end of a strip,
+    whose name is `inner`; for a `partial` fold, the operation of the fold on `a` and that value.
     """
-    tile_result = Var(inner, a.init.dtype)
+    strip_result = Var(inner, a.init.dtype)
     if partial is None:
-        return replace(a, step=tile_result)
-    return replace(a, step=Call(partial.op, (a.current, tile_result), tile_result.dtype))
+        return replace(a, step=strip_result)
+    return replace(a, step=Call(partial.op, (a.current, strip_result), strip_result.dtype))
 
 
 def max_trips_of_strip(r: Interval) -> int | None:

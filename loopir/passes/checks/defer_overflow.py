@@ -36,7 +36,7 @@ from ...nodes import (
     Var,
 )
 from ...statement_blocks import map_statements
-from ..loop_splitting import tile_loop
+from ..loop_splitting import strip_mine_loop
 
 __all__ = ["defer_overflow"]
 
@@ -136,10 +136,10 @@ def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
     checked = [c for of_acc in checks.values() for c in of_acc]
     unchecked = replace(loop, body=tuple(s for s in loop.body if s not in checked))
     folds = {a.name: f for a in loop.accs if (f := reduction_of(a, loop))}
-    tiled = tile_loop(unchecked, size, folds, fresh)
-    (inner,) = tiled.body
+    over_blocks = strip_mine_loop(unchecked, size, folds, fresh)
+    (inner,) = over_blocks.body
     assert isinstance(inner, Loop)
-    pairs = list(zip(tiled.accs, inner.accs, strict=True))
+    pairs = list(zip(over_blocks.accs, inner.accs, strict=True))
     block_sums = {a.name: _cast_exactly(Var(b.name, dtype), a.init.dtype) for a, b in pairs}
     total_checks = (
         Check(
@@ -157,7 +157,7 @@ def _in_blocks(loop: Loop, size: int, dtype: str, fresh: FreshNames) -> Loop:
     inner = replace(
         inner, accs=tuple(_block_accumulator(b, folds[a.name], dtype) for a, b in pairs)
     )
-    return replace(tiled, body=(inner, *total_checks), accs=accs)
+    return replace(over_blocks, body=(inner, *total_checks), accs=accs)
 
 
 def _block_accumulator(a: Accum, fold: Reduction, dtype: str) -> Accum:

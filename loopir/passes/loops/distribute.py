@@ -43,7 +43,7 @@ from ...nodes import (
 )
 from ...op_table import OPS
 from ...statement_blocks import backward_slice, evaluated_by, map_statements
-from ..loop_splitting import max_trips_of_strip, tile_loop
+from ..loop_splitting import max_trips_of_strip, strip_mine_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["distribute"]
@@ -224,7 +224,7 @@ def _carried_elements(loop: Loop, kernel: Kernel) -> frozenset[Any]:
 def _distributed(independent: _IndependentPart, machine: Machine, fresh: FreshNames) -> Loop:
     """Strips of the loop, each after a vector loop for its expensive part."""
     size = strip_length(machine.caches[0], sum(DTYPES[e.dtype].bytes for e in independent.costly))
-    strips = tile_loop(independent.loop, size, {}, fresh)
+    strips = strip_mine_loop(independent.loop, size, {}, fresh)
     [strip] = strips.body
     assert isinstance(strip, Loop)
     names = {e: fresh.name(e.name if isinstance(e, Var) else "v") for e in independent.costly}

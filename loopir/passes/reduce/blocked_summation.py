@@ -19,7 +19,7 @@ from ...ir_traversal import counted_range
 from ...lazy_dataclass import replace
 from ...nodes import Kernel, Loop, Stmt
 from ...statement_blocks import map_statements
-from ..loop_splitting import max_trips_of_strip, tile_loop
+from ..loop_splitting import max_trips_of_strip, strip_mine_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["blocked_summation"]
@@ -84,6 +84,6 @@ def _exceeds_one_block(loop: Loop) -> bool:
 
 def _in_blocks(loop: Loop, folds: Mapping[str, Reduction], fresh: FreshNames) -> Loop:
     """`loop` over blocks, and over blocks of blocks; the `folds` start anew in each."""
-    blocks = tile_loop(loop, BLOCK_ELEMENTS, folds, fresh)
+    blocks = strip_mine_loop(loop, BLOCK_ELEMENTS, folds, fresh)
     outer = {a.name: replace(folds[a.name], acc=a) for a in blocks.accs if a.name in folds}
-    return tile_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_GROUP, outer, fresh)
+    return strip_mine_loop(blocks, BLOCK_ELEMENTS * BLOCKS_PER_GROUP, outer, fresh)

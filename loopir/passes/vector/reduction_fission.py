@@ -34,7 +34,7 @@ from ...nodes import (
     Var,
     While,
 )
-from ..loop_splitting import tile_loop
+from ..loop_splitting import strip_mine_loop
 from .vectorize_legality import MIN_TRIPS
 
 __all__ = ["reduction_fission"]
@@ -148,7 +148,7 @@ def _two_loop_strips(loop: Loop, position: int, fresh: FreshNames) -> Loop:
     """The loop over strips: local arrays, a loop that stores what the second part reads, and a loop
     that loads it and reduces.
     """
-    strips = tile_loop(loop, _STRIP_LENGTH, {}, fresh)
+    strips = strip_mine_loop(loop, _STRIP_LENGTH, {}, fresh)
     [strip] = strips.body
     assert isinstance(strip, Loop)
     first_part, second_part = strip.body[: position + 1], strip.body[position + 1 :]

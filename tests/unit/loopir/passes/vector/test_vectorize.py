@@ -19,7 +19,7 @@ from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
 from loopir.machine_model import Machine, max_tile_columns
 from loopir.op_table import STATUS
-from loopir.passes.loop_splitting import tile_loop
+from loopir.passes.loop_splitting import strip_mine_loop
 from loopir.passes.loops.unroll import unroll_loop
 from loopir.passes.pass_list import optimise
 from loopir.passes.reduce.blocked_summation import BLOCK_ELEMENTS, blocked_summation
@@ -280,7 +280,7 @@ def test_the_group_depends_on_the_loop_alone() -> None:
 # -- the loops of the seeds
 
 
-def test_tile_loop_and_unroll_loop() -> None:
+def test_strip_mine_loop_and_unroll_loop() -> None:
     body = "for i in loop(0, 37, s=a):\n    y[i] = x[i]\n    s = step(s * 0.5 + x[i])\nout[()] = s"
     k = kernel(body)
     loop = loop_of(k)
@@ -288,7 +288,7 @@ def test_tile_loop_and_unroll_loop() -> None:
     x = np.random.default_rng(0).random(37)
     wanted = result(k, {"x": x, "y": np.zeros(37)})
     for size in (1, 8, 36, 37, 64):
-        tiled = tile_loop(loop, size, {}, FreshNames(k))
+        tiled = strip_mine_loop(loop, size, {}, FreshNames(k))
         whole = ir.Kernel(k.name, k.params, (tiled, *rest), k.guards)
         verify(whole, "scalar")
         assert same(result(whole, {"x": x, "y": np.zeros(37)}), wanted)
