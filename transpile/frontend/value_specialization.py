@@ -210,9 +210,11 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     """The stage ``specialize``: `source` with literals in place of the parameters whose type in
     `types` is a constant int or bool, and with the branches folded that this decides::
 
-        if axis < 0:                                x
-            axis += x.ndim             →            return np.sum(x, axis=1)
-        return np.sum(x, axis=axis)                 # for axis = -1, and x a matrix
+        # for axis = -1, and x a matrix
+        if axis < 0:                                axis = -1
+            axis += x.ndim             →            x
+        return np.sum(x, axis=axis)                 axis = 1
+                                                    return np.sum(x, axis=1)
 
     - A parameter that the function assigns keeps its name, and an assignment of the constant comes
       first. Folding then finds what it is at each place.

@@ -148,9 +148,10 @@ def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
     →
         _returned = False
         for i in range(n):
+            _skipped = False
             _returned = False
             if x[i] < 0:
-                pass
+                _skipped = True          # nothing reads it: what `continue` skips is in `else`
             elif x[i] > t:
                 _returned = True
             else:

@@ -203,8 +203,9 @@ class Context:
         return name not in bound_names(*others) | parameters
 
     def is_only_in(self, name: str, body: Sequence[ast.stmt]) -> bool:
-        """Whether the local `name` is not bound in `body`, and all its reads are in `body` or in
-        loops that have it as their target.
+        """Whether the local `name`, the target of a loop over `body`, is only read in `body` or in
+        other loops that have it as their target, and is not bound in `body`. Then the reads in
+        `body` can be replaced by what the loop binds the name to.
         """
         loops = [n for n in walk_nodes(self.tree) if isinstance(n, ast.For)]
         bodies = [body, *(n.body for n in loops if name in bound_names(n.target))]

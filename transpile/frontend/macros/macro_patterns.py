@@ -62,8 +62,9 @@ class _PatternMacro:
         return cx.with_before(lambda: cx.code(text, **self._parts(matched, cx)))
 
     def _parts(self, matched: _Match, cx: Context) -> dict[str, Any]:
-        """What fills the holes of the expansion. Bound to names before, unless the expansion
-        evaluates each hole once, in the order of the pattern.
+        """What fills each hole of the expansion: the part that it matched, if the expansion
+        evaluates each hole exactly once, in the order of the pattern; else a name that is bound to
+        the part before the current statement.
         """
         conditional = (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, *COMPREHENSIONS)
         unconditional = not any(isinstance(n, conditional) for n in walk_nodes(self.expansion))
