@@ -153,7 +153,7 @@ class DerivedValue:
     """CHECKED: the same value, checked to be of class ``of`` and to have ``number`` items (-1: any
     number). ATTRIBUTE ``of``. ITEM ``number``. ITEMS: an array of its items by the converter words
     ``of``, stored back after the call if ``number`` is 1."""
-    place: int  # the index of the other value
+    place: int  # of the other value
     of: Pointer | None = None
     number: int = 0
 
@@ -178,8 +178,8 @@ class CallSpec:
     """A native call: how to bind arguments, check names, derive values, call, and convert the
     result.
 
-    The values of a call are numbered: first its arguments, then captured values, derived values
-    that are not CHECKED, and allocated arrays.
+    Each value of a call has a *place*, a number: first its arguments, then captured values, derived
+    values that are not CHECKED, and allocated arrays.
     """
 
     name: str  # of the function
@@ -191,14 +191,14 @@ class CallSpec:
     captured: Sequence[NameBinding]  # names whose values are passed to the kernel
     derived: Sequence[DerivedValue]
     allocated: Sequence[int]  # rows of `program` for arrays to allocate
-    sources: Sequence[int]  # for each parameter of the kernel the number of a value, or SLOT
+    sources: Sequence[int]  # for each parameter of the kernel the place of a value, or SLOT
     program: Program  # rows for `values.c`; the first one describes the result
     needs_quiet_state: bool  # the kernel writes arrays that a replay would write again
     python: Callable[..., Any]  # performs a call that C cannot perform, given its arguments
-    ended: Callable[..., Any]
-    """``ended(status, saved, *values)`` interprets a non-zero status: None if the result is valid,
-    else a callable to call instead. ``saved``: True if the copies are in the preallocated buffer,
-    None without copies, else the copies."""
+    on_status: Callable[..., Any]
+    """``on_status(status, saved, *values)`` judges a status that is not 0: None if the result is
+    valid, else a callable to call instead. ``saved``: True if the copies are in the preallocated
+    buffer, None without copies, else the copies."""
     copying: SnapshotSpec | None  # how written arrays are copied before; None: they are not
     calls: np.ndarray  # counts calls
     capacity: np.ndarray  # read by rows STORED of ``program``
@@ -275,7 +275,7 @@ def _call_words(
         packer.address_of(call.calls),
         packer.address_of(call.silent),
         Pointer(call.python),
-        Pointer(call.ended),
+        Pointer(call.on_status),
         Pointer(call.names),
         Pointer(call.builtins),
         *call.parameters.words(packer),

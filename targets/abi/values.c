@@ -51,7 +51,7 @@ typedef struct {
     object **raised;                                    /* the exception of a signal handler that stopped the kernel */
     int64_t *calls;
     const int64_t *silent;                              /* status bits without effect in the quiet state of this number */
-    object *python, *ended, *names, *builtins;
+    object *python, *on_status, *names, *builtins;
     parameter_list parameters;
     int64_t constant_count, guarded_count, captured_count, derived_count;
     int64_t allocated_count, value_count, param_count, needs_quiet, stores_lists;

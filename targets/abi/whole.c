@@ -1,7 +1,7 @@
 /* A whole call in C: binds the arguments, checks names, derives values, runs the kernel, builds the result, counts.
  *
  * `tp_whole` is the builtin. A call that it cannot perform is passed to the Python function `python`, before the kernel has
- * run. After a non-zero status the Python function `ended` decides whether the result is valid. Follows items.c in one
+ * run. After a non-zero status the Python function `on_status` decides whether the result is valid. Follows items.c in one
  * translation unit.
  */
 /* The value that `p`, which is not CHECKED, derives from `from`; NULL where Python must do it. */
@@ -91,7 +91,7 @@ static object *call_with(object *function, int64_t count, object *const *given)
  * - a signal handler has raised, and so stopped the kernel: not valid, its exception is set;
  * - there are only floating-point conditions that have no effect in the quiet state, which holds now: valid. Python need not be
  *   asked, which would take a microsecond: `VerdictCache` (float_errors.py) has noted the bits in `silent`;
- * - else the Python function `ended` (`Variant.attach`) judges the status. It gives None if the result is valid; if not, it has put
+ * - else the Python function `on_status` (`Variant.attach`) judges the status. It gives None if the result is valid; if not, it has put
  *   back what the kernel has overwritten, and gives the function to call, mostly the original (a replay). */
 static int is_result_valid(
     const call_spec *w, int64_t status, object *saved, object **given, object *args, object *named, object **out)
@@ -103,7 +103,7 @@ static int is_result_valid(
     values[0] = py.from_int(status), values[1] = saved ? saved : capi.none;
     int64_t count = w->parameters.count + w->value_count;
     for (int i = 0; i < count; i++) values[i + 2] = given[i];
-    object *replacement = call_with(w->ended, count + 2, values);
+    object *replacement = call_with(w->on_status, count + 2, values);
     capi.drop(values[0]);
     if (!replacement) return 0;
     int is_valid = replacement == capi.none;

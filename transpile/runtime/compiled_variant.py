@@ -147,7 +147,7 @@ class Variant:
         python = wrapped(self.fast)
         argument_count = len(parameter_names(self.function.__code__))
 
-        def ended(
+        def on_status(
             status: int, saved: Snapshot, arguments: tuple[Any, ...], values: Arguments
         ) -> Callable[..., Any] | None:
             """For `is_result_valid` in whole.c, as `_judge_and_restore`: None if the result stands,
@@ -163,7 +163,7 @@ class Variant:
         if self.entry is not None and native_calls is not None:
             try:
                 self.call = native_call(
-                    self.function, self.interface, self.entry, python, ended, native_calls,
+                    self.function, self.interface, self.entry, python, on_status, native_calls,
                     self.verdicts.silent, self.capacity,
                 )
             except NotNative as refused:

@@ -251,7 +251,7 @@ class CallFrameLayout:
         ]
         self.captured: list[NameBinding] = []
         self.derived: list[DerivedValue] = []
-        self._derived_index: dict[HostExpr, int] = {}
+        self._derived_places: dict[HostExpr, int] = {}
         self.places = {name: place for place, name in enumerate(self._parameters)}
         self._count = len(self._parameters)
         for k, p in enumerate(interface.params):
@@ -273,7 +273,7 @@ class CallFrameLayout:
             self._add(b.name)
 
     def _add(self, name: str) -> int:
-        """Give the next number to a value."""
+        """Give the value of this name the next place."""
         self.places[name] = self._count
         self._count += 1
         return self.places[name]
@@ -283,14 +283,14 @@ class CallFrameLayout:
         for shape in interface.class_guards:
             number = -1 if shape.length is None else shape.length
             self.derived.append(
-                DerivedValue(CHECKED, self._index_of(shape.expr), Pointer(shape.kind), number)
+                DerivedValue(CHECKED, self._place_of(shape.expr), Pointer(shape.kind), number)
             )
         self.constants = [
-            (self._index_of(g.expr), Pointer(g.value)) for g in interface.constant_arguments
+            (self._place_of(g.expr), Pointer(g.value)) for g in interface.constant_arguments
         ]
         for b in interface.bindings:
             if isinstance(b, ObjectMember):
-                self.places[b.name] = self._index_of(b.read)
+                self.places[b.name] = self._place_of(b.read)
         list_arguments = [b for b in interface.bindings if isinstance(b, ListItems)]
         stored_back = {p.name for p in interface.params if p.written} & {
             b.name for b in list_arguments if b.type.memory is None
@@ -299,29 +299,29 @@ class CallFrameLayout:
             raise NotNative("only Python checks that the rows of a list are distinct objects")
         for b in list_arguments:
             items = SequenceSpec(b.type.stored.dtype, b.type.stored.weak, b.type.kinds)
-            whole, words = self._index_of(HostName(b.of)), Pointer(converter_words(items))
+            whole, words = self._place_of(HostName(b.of)), Pointer(converter_words(items))
             self.derived.append(DerivedValue(ITEMS, whole, words, int(b.name in stored_back)))
             self._add(b.name)
 
-    def _index_of(self, e: HostExpr) -> int:
-        """The number of the value of an attribute or subscript expression; derived values are added
-        for its parts.
+    def _place_of(self, e: HostExpr) -> int:
+        """The place of the value of `e`, a name, or an attribute or constant subscript of one; adds
+        derived values for its parts. Raises NotNative for other expressions.
         """
         match e:
             case HostName(name) if name in self.places:
                 return self.places[name]
-            case HostAttribute() | HostItem() if e in self._derived_index:
-                return self._derived_index[e]
+            case HostAttribute() | HostItem() if e in self._derived_places:
+                return self._derived_places[e]
             case HostAttribute(of, name):
-                part = DerivedValue(ATTRIBUTE, self._index_of(of), Pointer(sys.intern(name)))
+                part = DerivedValue(ATTRIBUTE, self._place_of(of), Pointer(sys.intern(name)))
             case HostItem(of, HostConst(int(k))) if k >= 0:
-                part = DerivedValue(ITEM, self._index_of(of), None, k)
+                part = DerivedValue(ITEM, self._place_of(of), None, k)
             case _:
                 raise _not_evaluated(e)
         self.derived.append(part)
-        self._derived_index[e] = self._count
+        self._derived_places[e] = self._count
         self._count += 1
-        return self._derived_index[e]
+        return self._derived_places[e]
 
     def place_of_parameter(self, name: str) -> int:
         """The place of the value of a kernel parameter; SLOT for a result slot."""
@@ -391,13 +391,14 @@ class CallFrameLayout:
 
 
 OnStatus = Callable[[int, Snapshot, tuple[Any, ...], Arguments], Callable[..., Any] | None]
-"""Interprets a status, given the snapshot, the kernel's arguments and the call's; None: the result
-is valid.
+"""Judges a status, given the snapshot, the kernel's arguments, and the values of the call: None if
+the result is valid, else the function to call instead.
 """
+
 
 def native_call(
     function: FunctionType, interface: KernelInterface, entry: LoadedKernel, python: FunctionType,
-    ended: OnStatus, calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
+    on_status: OnStatus, calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> Callable[..., Any]:
     """The builtin that performs calls of `function` in C (`tp_whole` of whole.c), and passes those
     whose arguments do not fit to ``python``, the wrapper.
@@ -406,10 +407,10 @@ def native_call(
     `native_entry` encodes that for C. Raises NotNative where some part has no description, so that
     `python` performs all calls; `Variant.attach` catches it, and keeps the reason.
 
-    ``ended``: judges a status that is not 0 (`Variant.attach`); ``calls``: its element counts the
-    calls performed in C; ``silent``, ``capacity``: see `CallSpec`.
+    ``on_status``: judges a status that is not 0 (`Variant.attach`); ``calls``: its element counts
+    the calls performed in C; ``silent``, ``capacity``: see `CallSpec`.
     """
-    call = _call_program(function, interface, python, ended, calls, silent, capacity)
+    call = _call_program(function, interface, python, on_status, calls, silent, capacity)
     builtin = native_entry(entry, call)
     if builtin is None:
         raise NotNative("the call has too many values, or C cannot perform calls on this machine")
@@ -429,7 +430,7 @@ def _require_native(code: CodeType, interface: KernelInterface, needs_quiet_stat
 
 
 def _call_program(
-    function: FunctionType, interface: KernelInterface, python: FunctionType, ended: OnStatus,
+    function: FunctionType, interface: KernelInterface, python: FunctionType, on_status: OnStatus,
     calls: np.ndarray, silent: np.ndarray, capacity: np.ndarray,
 ) -> CallSpec:
     """The `CallSpec` of the whole call. Raises NotNative for calls that cannot be made natively."""
@@ -467,11 +468,11 @@ def _call_program(
         saves=lambda *values: pool.copies(written_arrays(values)),
     )
 
-    def on_status(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
-        """What `ended` returns for this status, with the arguments of the kernel."""
+    def on_raw_status(status: int, saved: Any, *values: Any) -> Callable[..., Any] | None:
+        """What `on_status` returns, for a status and values as C passes them (`CallSpec`)."""
         copied = pool.pooled_copies(written_arrays(values)) if saved is True else saved or ()
         arguments = tuple(None if k == SLOT else values[k] for k in sources)
-        return ended(status, copied, arguments, values)
+        return on_status(status, copied, arguments, values)
 
     return CallSpec(
         name=function.__name__,
@@ -487,7 +488,7 @@ def _call_program(
         program=program,
         needs_quiet_state=needs_quiet_state,
         python=python,
-        ended=on_status,
+        on_status=on_raw_status,
         copying=(
             copying if always or (interface.copied_up_to and may_overwrite_input) else None
         ),
