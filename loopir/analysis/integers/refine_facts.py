@@ -148,7 +148,9 @@ def _knows_term(f: IntegerFacts, t: Term) -> bool:
 
 
 def _restricted_to(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
-    """The facts of `a` about terms for which `b` has facts, too."""
+    """The facts of `a` without terms of which `b` knows nothing. What follows by way of such a term
+    about two others is kept (`IntegerFacts.eliminate`).
+    """
     terms = dict.fromkeys(t for x, row in a.max_differences.items() for t in (x, *row))
     if unknown_in_b := [t for t in terms if not _knows_term(b, t)]:
         a = a.copy()
@@ -174,7 +176,7 @@ def join_facts(a: IntegerFacts, b: IntegerFacts) -> IntegerFacts:
             new.max_differences[x] = row
     new.values = _common_items(a.values, b.values)
     new.named = _common_items(a.named, b.named)
-    return _tighten_spans(new)
+    return _tighten_ranges(new)
 
 
 def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
@@ -183,7 +185,7 @@ def _common_items(a: Mapping[K, V], b: Mapping[K, V]) -> dict[K, V]:
     return {k: v for k, v in a.items() if (w := other(k)) is v or w == v}
 
 
-def _tighten_spans(f: IntegerFacts) -> IntegerFacts:
+def _tighten_ranges(f: IntegerFacts) -> IntegerFacts:
     """`f`, with ranges tightened by its differences."""
     for x, row in f.max_differences.items():
         for y, c in row.items():
@@ -226,4 +228,4 @@ def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) ->
                 kept.max_differences[x] = row
     kept.values = _common_items(old.values, new.values)
     kept.named = _common_items(old.named, new.named)
-    return _tighten_spans(kept)
+    return _tighten_ranges(kept)
