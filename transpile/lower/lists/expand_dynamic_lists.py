@@ -418,10 +418,13 @@ class _ListExpander(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """``v[i][k]`` of a list of tuples, with a constant k: an element of buffer k."""
+        """``v[i][k]`` of a list of tuples, with a constant k, where it is read: an element of
+        buffer k. A store there stays, and is refused, since Python raises.
+        """
         match node:
             case ast.Subscript(
-                value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k))
+                value=ast.Subscript(value=of, slice=at), slice=ast.Constant(value=int(k)),
+                ctx=ast.Load(),
             ) if self._list_name(of) and 0 <= k < self.lists[self._list_name(of)]:
                 buffers = buffer_names(self._list_name(of), self.lists[self._list_name(of)])
                 part = ast.Name(buffers[k], ast.Load())

@@ -159,6 +159,18 @@ def test_two_slices_of_a_list_of_tuples_are_no_columns(tmp_path: Path) -> None:
     assert [g(n) for n in (1, 5, 5)] == [f(n) for n in (1, 5, 5)]
 
 
+@pytest.mark.parametrize("store", ["v[0][1] = n", "v[n % 2][0] += 1", "v[1][0], n = n, 2"])
+def test_no_item_of_a_tuple_is_set(store: str, tmp_path: Path) -> None:
+    text = (
+        "def f(n):\n    v = [(5, 6), (7, 8)]\n    while len(v) < n:\n"
+        f"        v.append((n, 1))\n    {store}\n    return v\n"
+    )
+    g = fuse(written(tmp_path, text).f)
+    for n in (1, 5, 5):
+        with pytest.raises(TypeError, match="'tuple' object does not support item assignment"):
+            g(n)
+
+
 MADE = ("[v for v in x]", "[v * 2 for v in x if v > 1]", "list(x)", "list(v for v in x)", "[*x]",
         "[0.0] * len(x)", "list(reversed(x))", "[0.5, *x]",
         "[float(i) for i in range(len(x))]")
