@@ -54,8 +54,8 @@ def adds_floats(loop: Node, array: str) -> bool:
 
 
 def _only_adds(nodes: Iterable[Node], array: str) -> bool:
-    """Whether each access to `array` in `nodes`, of which there is one, is by scalar code of the
-    form ``array[index] = array[index] + term``.
+    """Whether `nodes` access `array`, and each access is by scalar code of the form
+    ``array[index] = array[index] + term``.
     """
     stores = [n for n in nodes if isinstance(n, Store) and n.array == array]
     loads = sum(isinstance(n, Load) and n.array == array for n in nodes)

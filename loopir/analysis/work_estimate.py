@@ -34,8 +34,8 @@ from .loop_set import max_trips
 from .parallelism import Splittable
 
 __all__ = [
-    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "units", "weight_of_calls",
-    "work_of",
+    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "total_additions",
+    "weight_of_calls", "work_of",
 ]
 
 GUESSED_TRIPS = 64.0
@@ -69,7 +69,7 @@ def work_of(n: Splittable) -> Work:
 
     ``trips=None``: the trip count is computed from the bounds of the loop, where their values are
     known: at run time by the C code of the parallel loop (`c_regions`), for a report by
-    `elements_worth`. `units` takes a guess in place of them.
+    `elements_worth`. `total_additions` takes a guess in place of them.
     """
     return _work(n.body, bound_names(n) | {n.var})
 
@@ -81,11 +81,11 @@ def advance(n: Splittable) -> int:
     return 1 if isinstance(n, Loop) else int(n.width)
 
 
-def units(work: Work) -> float:
+def total_additions(work: Work) -> float:
     """The work as one number of additions. `GUESSED_TRIPS` stands for the trip count of a loop that
     only its bounds tell.
     """
-    return work.constant + sum(_trips(part) * units(part.work) for part in work.inner)
+    return work.constant + sum(_trips(part) * total_additions(part.work) for part in work.inner)
 
 
 def _trips(part: InnerWork) -> float:
@@ -105,7 +105,7 @@ def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
     work = work_of(n)
     chain = [part for part in _chain(work, listed) if not isinstance(part.loop, While)]
     loops = [n, *(part.loop for part in chain)]
-    count = amount / units(work) * prod(map(_trips, chain))
+    count = amount / total_additions(work) * prod(map(_trips, chain))
     for k, loop in enumerate(loops):
         if isinstance(loop, Splittable) and not _are_blocks_of(loop, loops[k + 1 :]):
             count *= advance(loop)
@@ -130,7 +130,7 @@ def _chain(work: Work, listed: LoopLike) -> Iterator[InnerWork]:
     yield from path
     inside = path[-1].work if path else work
     while inside.inner:
-        most = max(inside.inner, key=lambda part: _trips(part) * units(part.work))
+        most = max(inside.inner, key=lambda part: _trips(part) * total_additions(part.work))
         yield most
         inside = most.work
 

@@ -134,6 +134,9 @@ def _load_shared_by_folds(p: LoopPair, loop: Loop) -> Access | None:
 
     Either it advances by rows in the fold while an outer loop has unit stride; or it is invariant
     in one outer loop while another load is invariant in another one.
+
+        for j: for i: s += a[i, j]                       a[i, j]: along j it has unit stride
+        for i: for j: for k: s += a[i, k] * b[k, j]      b[k, j]: invariant in i, as a[i, k] is in j
     """
     params = {q.name: q for q in p.kernel.params}
     nested = (n for s in loop.body for n in walk_statements(s))

@@ -131,8 +131,11 @@ def _trip_count_forms(r: Range, bindings: AffineBindings) -> Iterator[Affine]:
 
 
 def _guards_imply(kernel: Kernel, goal: Affine, bindings: AffineBindings) -> bool:
-    """Whether the form `goal` is provably >= 0, given the kernel's guards: in some clause of a
-    guard, each alternative is a form that `goal` is at least as great as.
+    """Whether the form `goal` is provably >= 0, given the kernel's guards: there is a clause of a
+    guard such that `goal` is at least as great as each of its forms, one of which is >= 0.
+
+        guard(n == m)                    n - m >= 0, since n - m is a clause; and m - n >= 0
+        guard((n >= 8) | (n >= m + 3))   n - m >= 0 is not implied: n - 8 tells nothing of m
     """
     if goal.is_nonnegative:
         return True

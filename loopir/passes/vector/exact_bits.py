@@ -66,6 +66,9 @@ def _size_while_less(
 ) -> int:
     """The largest size up to which ``a < b`` surely holds; negative if none is known.
 
+        x.shape[0] < 33                     32
+        2 * n + m < 33 (all counted)        16: m could be 0, and n the whole size
+
     In the affine form ``a - b = constant + Σ factor · atom`` a term with a length or an integer of
     the call is at most its `_growth` times that part of the size, so the sum is at most ``constant
     + steepest · size``, which must be at most -1. Where ``a - b`` is not affine: of a minimum one

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopir.analysis.work_estimate import elements_worth, units, work_of
+from loopir.analysis.work_estimate import elements_worth, total_additions, work_of
 from loopir.ir_parser import parse
 from loopir.ir_traversal import walk
 from loopir.nodes import LoopLike
@@ -37,6 +37,6 @@ def test_work(body: str, work: float | None, elements: int) -> None:
     """The work of an iteration, and the elements of 1,000 additions, for each listed loop."""
     outermost, *inner = loops(body)
     if work is not None:
-        assert units(work_of(outermost)) == work
+        assert total_additions(work_of(outermost)) == work
     for listed in (outermost, *inner):
         assert elements_worth(outermost, listed, 1000) == elements
