@@ -140,8 +140,8 @@ def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...
 
 
 def _comparison(cond: ir.Call, dtype: str) -> str | None:
-    """The suffix of ``tp_blend_*`` for the comparison `cond` in a blend of `dtype`; None if there
-    is no such function.
+    """The part of the name of ``tp_blend_lt_f64`` that says which comparison `cond` is, in a blend
+    (a select that computes both operands) of `dtype`; None if there is no such function.
     """
     operand, kind = OPS[cond.op].operand_dtype(cond.args), DTYPES[dtype].kind
     if operand in ("f64", "f32") and cond.op in ("lt", "le"):

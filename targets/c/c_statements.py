@@ -221,7 +221,7 @@ def _store(n: ir.Store, s: Scope) -> str:
 
 
 def store_pair(first: ir.Store, then: ir.Store, s: Scope) -> str:
-    """The statement for two interleaved stores."""
+    """The statement for two stores that fill both halves of pairs (`are_interleaved_stores`)."""
     (v, a), (_, b) = _storage_value(first.value, s), _storage_value(then.value, s)
     active = _active_mask(first.mask, v.lanes, s)
     address = f"(char *)({element_pointer(first.array, first.index, s)})"
@@ -399,7 +399,9 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
 
 
 def _local(n: ir.Local, s: Scope) -> Iterator[str]:
-    """Declare a local array in row-major order."""
+    """Declare a local array, in row-major order: on the stack, or thread-local if it is larger than
+    `_ON_STACK`.
+    """
     kind, c, row_length = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
     assert isinstance(row_length, int)
     s.arrays = {**s.arrays, n.name: n.param}
@@ -415,7 +417,7 @@ def _local(n: ir.Local, s: Scope) -> Iterator[str]:
 
 
 def _bit_array(n: ir.Bits, s: Scope) -> None:
-    """Bind a packed bool array: another view of the same memory."""
+    """Bind the name of a packed bool array, whose memory is that of the byte array ``n.array``."""
     p = s.arrays[n.array]
     s.arrays, s.bits = {**s.arrays, n.name: p}, s.bits | {n.name}
     s.names[n.name] = s.use(n.array)
@@ -434,7 +436,9 @@ def _under_mask(mask: ir.Expr | None, lines: list[str], s: Scope) -> Iterator[st
 
 
 def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
-    """A branch, with its yields as C variables that both sides assign."""
+    """A branch, whose condition is the same for all of `scopes`; its yields are C variables that
+    both sides assign.
+    """
     first, then, orelse = scopes[0], _inner_scopes(scopes), _inner_scopes(scopes)
     results = [(y, [s.fresh(y.name) for s in scopes]) for y in n.yields]
     for y, names in results:
@@ -458,7 +462,10 @@ def _if(n: ir.If, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
-    """A counted loop with its accumulators."""
+    """A counted loop with its accumulators, which all registers of `scopes` share. If it is a part
+    of a parallel search, it ends behind the lowest iteration with a hit of any part (`tp_hit`), and
+    notes its own hit there.
+    """
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     inner = _inner_scopes(scopes)
@@ -481,7 +488,10 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def _while(n: ir.While, scopes: Sequence[Scope]) -> Iterator[str]:
-    """A loop in which interleaved registers continue until none has to."""
+    """A ``while`` loop, which the registers of `scopes` run together as long as the condition holds
+    for one of them; the code of the body masks lanes that are done. If it polls, it counts
+    iterations down; if it has a tally, its iterations are added after it (`interrupt_polls`).
+    """
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
     condition = " || ".join(parenthesized(expr(n.cond, s)) for s in scopes)
