@@ -105,15 +105,15 @@ def int_layout() -> int:
 
 
 def _by_signed_count(n: int) -> int | None:
-    """As `int_of` in `entry.c` reads an int where the layout is 1; None for one that it does not
-    read.
+    """The int that `int_of` in `entry.c` reads from the words of `n` if `int_layout` is 1; None if
+    it leaves `n` to Python's C API.
     """
     tag, digit = _tag_and_digit(n)
     return (tag and tag * digit) if -1 <= tag <= 1 else None
 
 
 def _by_sign_bits(n: int) -> int | None:
-    """The same where the layout is 2."""
+    """The same if `int_layout` is 2."""
     tag, digit = _tag_and_digit(n)
     return (1 - (tag & 3)) * digit if tag < 16 else None
 

@@ -37,7 +37,7 @@ JOINED_FOR = 20
 """Milliseconds for which a fork waits for workers that are within a region of another thread."""
 
 ENDED_FOR = 2000
-"""The same for the end of the interpreter."""
+"""Milliseconds for which the end of the interpreter waits for them."""
 
 
 @record(frozen=True, slots=True)

@@ -47,17 +47,18 @@ from .interrupt_polls import declarations
 __all__ = ["can_emit_region", "emit_region"]
 
 _SHORT = 40
-"""Lines of C up to which a loop in another one is printed twice: a call of its function, some
-nanoseconds in each iteration of the outer one, costs more than it saves."""
+"""A parallel loop of at most so many lines of C that is in another loop is printed twice, in its
+function and in the body: a call in each iteration of the outer loop, some nanoseconds, would cost
+more than it saves."""
 
 _TABLE = 2048
-"""Most elements of an array to which several threads add, each in a table of its own."""
+"""The most elements of an array to which several threads add, each in a table of its own."""
 
 _MOST_TABLES = 4
-"""Such arrays of a loop at most: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
+"""The most such arrays of a loop: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
 
 _PER_ELEMENT = 8
-"""Iterations of a chunk for each element of its tables, at least."""
+"""A chunk has at least so many iterations for each element of its tables."""
 
 _FIRST, _LAST = "#first", "#last"
 """The IR names of the ends of a part. No other name contains a ``#``."""

@@ -197,7 +197,9 @@ def _name_load(load: ir.Load, s: Scope) -> str:
 
 
 def _before_writes(n: Vectored) -> list[ir.Node]:
-    """What the body evaluates, in order, up to its first store."""
+    """The parts of the body whose loads are made before its first store: the predicate, and the
+    statements up to this store, with it; without a store also the steps of the accumulators.
+    """
     parts: list[ir.Node] = [n.pred] if isinstance(n, ir.PredLoop) else []
     for statement in n.body:
         if isinstance(statement, (ir.Assign, ir.Check, ir.Prefix, ir.Store, ir.Append)):

@@ -222,7 +222,10 @@ class _Search:
         self, named: NamedStage, difference: Difference, before: Compilation,
         after: Compilation | None,
     ) -> Finding:
-        """What is known of a stage that is the first to be wrong."""
+        """The finding about `named`, the first stage that is wrong: of an expansion the macro
+        (`_wrong_macro`), of native code the stage to blame (`_wrong_code`). ``before``, ``after``:
+        the states before and after it; None: the stage raised.
+        """
         name, stage = named
         forms = stage.from_form, stage.to_form
         if name in ("user_macros", "expand") and after is not None:

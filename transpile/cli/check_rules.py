@@ -41,7 +41,7 @@ def parse_codes(words: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def _families() -> str:
-    """What codes begin with: the end of a message."""
+    """The end of a message about an unknown code: the first words that codes have."""
     families = dict.fromkeys(known.partition("_")[0] for known in CODES)
     return f"(they begin with {', '.join(families)}; transpile --explain lists all)"
 

@@ -343,7 +343,9 @@ def _report_functions(
 
 
 def _check_stages(options: argparse.Namespace) -> None:
-    """Of ``--stop-after`` and ``--skip-pass``, which the stages read. Raises UsageError."""
+    """Check the names in ``--stop-after`` and ``--skip-pass``, before any file is read, and skip
+    the passes in this process. Raises UsageError.
+    """
     if not (options.stop_after or options.skip_pass):
         return
     from loopir.passes.pass_list import pass_names

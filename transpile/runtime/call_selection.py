@@ -139,9 +139,9 @@ def next_allowance(allowance: int) -> int:
 
 @record(frozen=True, slots=True)
 class SizeRange:
-    """What serves calls whose size is from ``low`` to ``high``, and whose exact size is from
-    ``exact_low`` to ``exact_high``, all included. (Exact size: that of the arguments which decide
-    how many terms a sum has, and so whether compiled code has Python's bits.)
+    """A decision: what serves calls whose size is from ``low`` to ``high``, and whose exact size is
+    from ``exact_low`` to ``exact_high``, all included. (Exact size: that of the arguments which
+    decide how many terms a sum has, and so whether compiled code has Python's bits.)
     """
 
     served: Served

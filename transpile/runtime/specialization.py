@@ -487,7 +487,8 @@ def _modules_named(names: Collection[str], package: object) -> dict[str, int]:
 
 
 def names_read(function: FunctionType) -> dict[str, int]:
-    """What the global names, closure cells and loaded modules that `function` may read are, as ids.
+    """The ids of the objects that `function` may read from outside, by name: global names, closure
+    cells, and the loaded modules that its imports may find. Equal as long as nothing was rebound.
     """
     namespace = function.__globals__
     codes = function.__code__, *nested_codes(function.__code__)

@@ -115,8 +115,9 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
 
 
 def _named_values(function: FunctionType) -> dict[str, object]:
-    """What the global and closure names of `function` mean, and the attributes of the modules among
-    them, which may have been replaced. Raises ValueError where a cell is empty.
+    """The objects that the global and closure names of `function` are bound to, by name; with those
+    of attributes of modules that it may read (``np.sum``), which may have been replaced. Raises
+    ValueError where a cell is empty.
     """
     codes = function.__code__, *nested_codes(function.__code__)
     names = sorted({name for code in codes for name in code.co_names})
