@@ -1,7 +1,7 @@
 """Defining modules: whether a function, class or file is Python's, NumPy's, ours, or the user's.
 
-Of an object, `module_of` and the functions after it answer that, and run no code of the user's; of
-a file, `is_installed`.
+`module_of` and the functions after it answer this for an object, and run no code of the user's;
+`is_installed` answers it for a file.
 """
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def is_standard(value: object) -> bool:
 
 
 def is_native(value: object) -> bool:
-    """Whether `value` is a builtin function, a ufunc, a class, or an object of a NumPy class; no
-    Python function.
+    """Whether `value` is a builtin function, a ufunc, a class, or an object of a NumPy class: the
+    inliner leaves calls of these to macros and lowering.
     """
     is_compiled = isinstance(value, (types.BuiltinFunctionType, np.ufunc, type))
     return is_compiled or is_numpys(type(value))
