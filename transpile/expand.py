@@ -483,8 +483,8 @@ def expand(
     steps.
 
     `others`: macros that are tried before `MACROS` (the stage passes the inliner, for calls that
-    macros uncover). ``changed``: names of the function that its local functions bind, whose facts a
-    call of an unknown name ends.
+    macros uncover). ``changed``: names of the function that its local functions bind; after a call
+    of an unknown function nothing is known of them.
     """
     summary = summarize_tree(tree)
     names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}

@@ -64,7 +64,9 @@ class Options:
         return 0 if self.threads == "auto" else self.threads
 
     def computes_as(self, other: Options) -> bool:
-        """Whether compiled code has the same results, bit by bit, under `other` options."""
+        """Whether code compiled with these options has the same results, bit by bit, as code
+        compiled with `other` options. The inliner asks, for callees that ``fuse`` decorates.
+        """
         return (self.reassociate, self.fma, self.fast) == (other.reassociate, other.fma, other.fast)
 
 

@@ -56,7 +56,9 @@ def _rows(name: str, library: SharedLibrary, lines: Sequence[int | None]) -> Ite
 
 
 def _rates(library: SharedLibrary, most: int) -> Iterator[int]:
-    """The addresses of ``tp_rate_0``, ``tp_rate_1``, … , of which there are at most so many."""
+    """The addresses of ``tp_rate_0``, ``tp_rate_1``, … in `library`, of which there are at most
+    ``most``.
+    """
     with suppress(BuildError):  # there are no more
         for number in range(most):
             yield library.address(f"tp_rate_{number}")

@@ -124,7 +124,7 @@ class TupleResult:
 
 @record(frozen=True, slots=True)
 class DictOfValues:
-    """A function that makes a dict with these keys of its arguments, the values."""
+    """A function that makes the dict of ``keys`` and its arguments, the values."""
 
     keys: tuple[Any, ...]
 
@@ -138,8 +138,8 @@ def as_tuple(items: list[Any]) -> tuple[Any, ...]:
 
 
 def set_attributes(returned: Any, *settings: Any) -> Any:
-    """`returned`, after setting attributes. ``settings``: an object, a name and a value for each
-    attribute.
+    """`returned`, after setting attributes of arguments, as a function that stores to them does at
+    its end. ``settings``: for each attribute an object, a name and a value, one after the other.
     """
     for k in range(0, len(settings), 3):
         setattr(settings[k], settings[k + 1], settings[k + 2])
@@ -179,8 +179,8 @@ is to build it, a row in `native_result.ResultProgram`; else such calls are not 
 
 
 def builds_lists(result: ResultSpec) -> bool:
-    """Whether a call may make a list, or anything else that needs an object for each item, after
-    the kernel has run: that takes time for each item of the result.
+    """Whether a call may make a list, or anything else with an object for each item, after the
+    kernel has run: this takes time for each item of the result.
     """
     match result:
         case ListResult() | ZippedResult():

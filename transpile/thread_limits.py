@@ -73,7 +73,7 @@ def _bounded(most: int) -> Iterator[Threads]:
 
 
 def _current() -> Threads:
-    """The limits as they are now, of which the pool is told."""
+    """The limits as they are now, which are also passed to the thread pool."""
     from targets.abi.thread_pool import apply_limit, register_controller, thread_limit
     from targets.build.cpu_limit import cpu_limit
 

@@ -177,7 +177,9 @@ class AliasAnalysis:
 
 
 def _bindings(n: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets that `n` binds, each with an expression: it gets its value, or a part of that."""
+    """The targets that `n` binds, each with the expression whose value, or a part of it, the target
+    gets.
+    """
     yield from binding_pairs(n)
     match n:
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(

@@ -282,8 +282,8 @@ def _record_fact(facts: Facts, base: Fact, ty: RecordType, index: ast.expr) -> F
 
 
 def _view_shape(facts: Facts, e: ast.Subscript) -> Shape | None:
-    """The lengths of the view `e`, 1 for new axes and slices of one element and None for the
-    others. None if there is no 1, or a subscript that is neither a slice nor a new axis.
+    """The lengths of the view `e`: 1 for new axes and slices of one element, None for the others.
+    None as a whole if no length is 1, or a subscript is neither a slice nor a new axis.
     """
     items = subscript_items(e)
     new = [is_new_axis(facts, i) or is_none(i) for i in items]
@@ -394,7 +394,9 @@ def _list_method_fact(facts: Facts, func: ast.expr) -> Fact | None:
 
 
 def _list_number_fact(fact: Fact) -> Fact:
-    """The fact about an item, or the sum of the items, of a list of fact `fact`."""
+    """The fact about an item, or about the sum of the items, of a list of numbers of which `fact`
+    is known.
+    """
     ty = fact.list_type
     ints = ty is not None and ty.inner == ScalarType("i64", weak=True) and not ty.is_mixed
     return INT if ints else SCALAR

@@ -59,7 +59,9 @@ def new_facts(
 
 
 def analyse_function(facts: Facts, tree: ast.FunctionDef) -> None:
-    """Makes the analyses of the whole function, before any macro changes `tree`."""
+    """Analyses the whole function, before any macro changes `tree`: which arrays escape
+    (`Facts.escapes`), and which names are lengths of arrays (`Facts.lengths`).
+    """
     arrays = {n for n, f in facts.known.items() if f.array}
     sliced = any(f.rank is None and n not in facts.objects for n, f in facts.known.items())
     facts.escapes = EscapeAnalysis(tree, facts.resolve, arrays, sliced)
@@ -247,8 +249,8 @@ def _record_iteration(facts: Facts, loop: ast.For | ast.AsyncFor | ast.While) ->
 
 @contextmanager
 def loop_iteration(facts: Facts) -> Iterator[Environment]:
-    """Within, the caller walks the body of a loop once. Afterwards the facts are those at the
-    end of an iteration, ``continue`` included, and the yielded dict has those at the breaks.
+    """A context in which the caller walks the body of a loop once. Afterwards the facts are those
+    at the end of an iteration, ``continue`` included, and the yielded dict has those at the breaks.
     """
     at_breaks: Environment = {}
     facts.loop_exits.append({})

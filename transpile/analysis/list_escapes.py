@@ -337,7 +337,9 @@ def _changed_lists(n: ast.AST) -> Iterator[ast.expr]:
 
 
 def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of `block` and of the blocks in them, in the order of the source."""
+    """The statements of `block` and of the blocks in them (`child_blocks`), in the order of the
+    source.
+    """
     for s in block:
         yield s
         for inner in child_blocks(s):
@@ -413,8 +415,9 @@ def _appends(name: str, body: Sequence[ast.stmt]) -> bool:
 def _only_read(
     target: ast.expr, iterable: ast.expr, body: Sequence[ast.AST], read: Collection[ast.AST]
 ) -> bool:
-    """Whether a loop over `iterable`, if that is a view of values or items, binds each list to a
-    name, and `body` only reads it. `read` are the expressions that are only read.
+    """Whether `body` only reads the lists that a loop over `iterable` binds, if that is
+    ``d.values()`` or ``d.items()``: each list gets a name, whose uses are all in `read`, the
+    expressions that are only read. True for other iterables.
     """
     match iterable, target:
         case ast.Call(ast.Attribute(ast.Name(), "items"), [], []), ast.Tuple(

@@ -114,7 +114,7 @@ def _lacks(module: ModuleType, name: str) -> bool:
 
 
 def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
-    """The names that something in the function binds, in any scope, besides ``name += …``."""
+    """The names that the function binds in any scope, other than by ``name += …`` alone."""
     nodes = [*walk_nodes(tree)]
     updated = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
     return {a.arg for a in nodes if isinstance(a, ast.arg)} | {

@@ -106,7 +106,9 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
 
 
 def is_grid(value: object) -> bool:
-    """Whether `value` is ``np.mgrid`` or ``np.ogrid``, which slices of make grids of numbers."""
+    """Whether `value` is ``np.mgrid`` or ``np.ogrid``, of which subscripts by slices make grids of
+    numbers.
+    """
     return value is np.mgrid or value is np.ogrid
 
 

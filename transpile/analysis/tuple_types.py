@@ -165,7 +165,9 @@ def _item(e: ast.expr, k: int) -> ast.expr:
 
 
 def constant_slice(cut: ast.Slice) -> slice | None:
-    """The slice object of a slice with constant bounds; None for others."""
+    """The ``slice`` object that `cut`, a slice in a subscript, makes, if its bounds are constants;
+    else None.
+    """
     bounds = cut.lower, cut.upper, cut.step
     values = [e and integer_constant(e, None) for e in bounds]
     if values[2] == 0 or any(e and n is None for e, n in zip(bounds, values, strict=True)):

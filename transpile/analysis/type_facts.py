@@ -148,8 +148,8 @@ class Fact(NamedTuple):
 
     @property
     def array(self) -> ArrayType | None:
-        """The type of a value that is an array of one dtype on every path, else None. Of several
-        layouts, it has one.
+        """The type of a value that is an array of one dtype on every path, else None. If its memory
+        layout differs from path to path, the type has the one that assumes least.
         """
         arrays = [t for t in self.types if isinstance(t, ArrayType)]
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
@@ -297,7 +297,7 @@ Environment: TypeAlias = "dict[str, Fact]"
 class Facts:
     """The state of type inference: what is known of the names of a function before the statement
     that is expanded or recorded next. Macros know it as ``cx.facts``; `flow_facts.new_facts` makes
-    it, and the functions of `flow_facts` pass statements.
+    it, and the functions of `flow_facts` update it statement by statement.
 
     ``known`` has the fact about each local name. ``resolve``: the object that a free name or dotted
     name refers to, None if unknown. ``fresh``: makes a new name from a hint. ``infer``: the rules
@@ -448,7 +448,9 @@ class Facts:
             self._inferring = False
 
     def _premises(self) -> tuple[object, ...]:
-        """All that facts depend on, besides the expression; sets that only grow by their size."""
+        """All that facts depend on besides the expression. A set that only grows stands in it by
+        its size.
+        """
         return (
             self.known, (*self.number_lists.items(), *self.number_tables.items()),
             len(self.local_names), len(self.rebound), len(self.scalarizable),
@@ -488,8 +490,8 @@ class Facts:
 
     @contextmanager
     def tentatively(self) -> Iterator[None]:
-        """Within, the facts about local names may be changed, and facts are inferred anew;
-        afterwards they are as before.
+        """A context in which facts about local names may be changed, and facts are inferred anew;
+        on leaving it they are as before.
         """
         before = dict(self.known)
         cache = self._cached_facts, self._cached_under, self._inferring

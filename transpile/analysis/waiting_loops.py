@@ -105,7 +105,8 @@ def _reads_memory(n: ast.AST) -> TypeGuard[ast.expr]:
 
 
 def _is_code(value: object) -> bool:
-    """Whether a name that means this is one of a module, a function or a type."""
+    """Whether `value` is code: a module, a function, a class, or anything else that can be called.
+    """
     return callable(value) or isinstance(value, ModuleType)
 
 

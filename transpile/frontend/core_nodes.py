@@ -51,8 +51,8 @@ class Origin:
     atomic: bool = False
     """Whether it is a loop that writes nothing if it raises, as NumPy's operations do."""
     fold: bool = False
-    """Whether it is a reduction that NumPy, or Python's compensated ``sum``, evaluates in another
-    way than the loop; with ``reassociate=False`` it is refused (`lower_function`).
+    """Whether it is a reduction that NumPy evaluates in another order than the loop, or Python's
+    ``sum`` with a correction; with ``reassociate=False`` it is refused (`lower_function`).
     """
     search: bool | None = None
     """Of a search: once the only name that it carries, a bool, has this value, the loop ends. None:
@@ -181,7 +181,8 @@ def mark_fold(node: ast.AST) -> None:
 
 
 def is_fold(node: ast.AST) -> bool:
-    """Whether NumPy, or Python's ``sum``, evaluates the reduction `node` in another way (`Origin`).
+    """Whether NumPy, or Python's ``sum``, evaluates the reduction `node` in another order than the
+    loop, or with a correction (`Origin.fold`).
     """
     return _origin(node).fold
 
@@ -360,7 +361,7 @@ class _NodesOfSource(_PlainNodes):
 
 def with_plain_nodes(tree: _Tree) -> _Tree:
     """`tree` as plain Python, to be printed or run: without the classes of this module. The branch
-    of a `ReplayIf` begins with a string.
+    of a `ReplayIf` that is replayed begins with a string that says so (`_SHOWN`).
     """
     return _replaced(tree, _PlainNodes)
 

@@ -63,7 +63,9 @@ _generated: weakref.WeakKeyDictionary[Callable[..., Any], Source] = weakref.Weak
 
 @record(frozen=True, slots=True)
 class _ReadSource:
-    """What `read_source` found for a function, and what it found it in."""
+    """The source that `read_source` found for a function, with the text and the code in which it
+    was found: it is valid as long as these are the same.
+    """
 
     text: list[str]
     """The list that `linecache` has for the file: another one once the file has been edited."""

@@ -87,8 +87,9 @@ def is_weak(t: ArrayType | ScalarType) -> bool:
 
 
 def is_packed(kinds: Sequence[type]) -> bool:
-    """Whether these are the kinds (`ListType.kinds`) of an object that stores its items as machine
-    numbers of one format, which are Python numbers when they are read.
+    """Whether `kinds` (`ListType.kinds`) are those of a packed sequence, such as bytes or an
+    array.array: one that stores its items as machine numbers of one format, and makes Python
+    numbers of them when they are read.
     """
     return len(kinds) == 1 and kinds[0] in (bytes, bytearray, memoryview, array)
 

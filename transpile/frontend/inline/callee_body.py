@@ -372,8 +372,9 @@ class _ReturnStructurer(ExitStructurer):
         self.returned_flag: str | None = None
 
     def bind_in_place(self, body: Body) -> Body | None:
-        """`body`, which binds the result where it returns. None if a statement would have to test
-        the flag, as it runs only where the function has not returned.
+        """`body` with an assignment of the result in place of each ``return``. None if a later
+        statement would have to test a flag, since it must run only where the function has not
+        returned.
         """
         self.returned_flag = flag = self.cx.fresh("returned")
         lines = self.block(body)

@@ -204,7 +204,8 @@ class CapturedNames:
 
     def _name_in_draw_function(self, name: str, function: FunctionType, origin: NameScope) -> str:
         """As `_name_in_caller`, for a function of `transpile.random_numbers`. Its globals never
-        change, so nothing is guarded, and another function that draws is not captured.
+        change, so nothing is guarded. Another draw function that it calls gets a name in the scope,
+        by which the inliner finds it, and is not captured.
         """
         module = function.__globals__
         if name not in module:

@@ -293,7 +293,7 @@ def _evaluate_subscripts_first(
 
 def _descend(state: Inlining, s: ast.stmt) -> None:
     """Inlines in the blocks of the loop, ``if`` or ``try`` `s`, in place. While the body of an
-    ``if`` is visited, what its test states holds.
+    ``if`` is visited, ``known_facts`` has the comparison that its test states.
     """
     match s:
         case ast.For() | ast.While():
@@ -535,8 +535,8 @@ def _bind_argument(state: Inlining, name: str, value: ast.expr) -> list[ast.stmt
 
 
 def _define_local(state: Inlining, name: str, tree: ast.FunctionDef | ast.Lambda) -> list[ast.stmt]:
-    """Makes the caller's function `tree` a callee, under `name`; the statements that evaluate
-    its defaults, as Python does where the function is defined.
+    """Makes the caller's function `tree` a callee, under `name`. Returns the statements that
+    evaluate its defaults, as Python does where the function is defined.
     """
     before: list[ast.stmt] = []
     a = tree.args

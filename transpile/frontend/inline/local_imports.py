@@ -50,7 +50,7 @@ class ImportPlace:
 
     @classmethod
     def of_caller(cls, tree: ast.FunctionDef, scope: Scope) -> ImportPlace:
-        """The function that is compiled."""
+        """The place of the imports in the function that is compiled."""
         origin, found = scope.find("__import__")
         imports = found if origin is NameScope.BUILTIN else None
         has_package = scope.find("__package__")[0] is NameScope.GLOBAL
@@ -61,7 +61,9 @@ class ImportPlace:
     def of_callee(
         cls, tree: ast.FunctionDef, function: FunctionType, expr: HostExpr
     ) -> ImportPlace:
-        """A `function` that is inlined, to which `expr` evaluates at each call."""
+        """The place of the imports in `function`, which is inlined; `expr` evaluates to it at each
+        call.
+        """
         own_builtins: Any = cast(Any, function).__builtins__
         importer = HostItem(HostAttribute(expr, "__builtins__"), HostConst("__import__"))
         package = HostItem(HostAttribute(expr, "__globals__"), HostConst("__package__"))
@@ -166,7 +168,9 @@ _Found = tuple[HostExpr, object, dict[HostExpr, object]]
 
 
 def _found(s: ast.Import | ast.ImportFrom, place: ImportPlace) -> Iterator[_Found]:
-    """What each name of `s` is bound to. Raises _NotLoaded."""
+    """For each name that `s` binds: the expression for its value, the value now, and the guards
+    under which the expression gives it. Raises _NotLoaded.
+    """
     if isinstance(s, ast.Import):
         for alias in s.names:
             yield _module_of_import(alias)
@@ -227,8 +231,9 @@ def _attribute(expr: HostExpr, module: object, name: str) -> tuple[HostExpr, obj
 
 
 def _package(module: Mapping[str, object]) -> str:
-    """The package of a function's `module`, from which relative imports start. Raises _NotLoaded
-    where Python would compute it.
+    """The package from which relative imports start in a function with the namespace `module`: its
+    ``__package__``. Raises _NotLoaded where that is missing or disagrees with ``__spec__``: Python
+    then computes another.
     """
     package = module.get("__package__")
     parent = getattr(module.get("__spec__"), "parent", package)

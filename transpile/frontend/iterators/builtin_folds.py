@@ -518,8 +518,8 @@ def functools_reduce(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _may_precede(start: ast.expr, argument: ast.expr, cx: Context) -> bool:
-    """Whether `start` may be evaluated before `argument`: that is a name, or `start` calls nothing
-    but types of numbers.
+    """Whether `start` may be evaluated before `argument`, which Python evaluates first: `argument`
+    is a name, or `start` calls nothing but classes of numbers.
     """
     calls = (cx.resolve(n.func) for n in ast.walk(start) if isinstance(n, ast.Call))
     numbers = int, float, complex, np.number
@@ -531,9 +531,11 @@ def _may_precede(start: ast.expr, argument: ast.expr, cx: Context) -> bool:
 def _reduced_from_first(
     call: ast.Call, items: ast.GeneratorExp, acc: str, step: list[ast.stmt], cx: Context
 ) -> ast.expr | None:
-    """The loop of the `call` of ``reduce`` without a start, given to ``cx.before``, and its result
-    `acc`, which `step` updates. If the first of the `items` is at a known place, the loop goes on
-    from there, else a flag tells whether there was one. Without any, Python raises TypeError.
+    """The result `acc` of the `call` of ``reduce`` without a start; its loop, in which `step`
+    updates `acc`, is given to ``cx.before``. If the first of the `items` is at a known place, `acc`
+    starts as that item; else a flag tells whether there was an item. Without any, Python raises
+    TypeError. None where a flag would be needed, and the items are no generator, or the name
+    ``TypeError`` has another meaning.
     """
     s: Stream | None = None
     first, rest, index = None, None, cx.fresh("i")

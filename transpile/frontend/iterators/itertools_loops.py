@@ -128,7 +128,8 @@ def _has_break(body: Iterable[ast.AST]) -> bool:
 
 @fires_on(ast.For, iter=ast.Call, calls=[itertools.compress])
 def compressed_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """A loop over ``compress`` goes over the data and the selectors together.
+    """A loop over ``compress`` becomes one over the data and the selectors together, whose body
+    runs where the selector is true.
 
         for v in compress(x, k):
             s = s + v
@@ -317,8 +318,8 @@ def accumulated_list(node: ast.AST, cx: Context) -> ast.expr | None:
 def _accumulate_arguments(
     node: ast.AST, cx: Context
 ) -> tuple[ast.expr, ast.expr | None, ast.expr | None] | None:
-    """The iterable of a call of ``accumulate``, the function and the first value (None where it is
-    None, as by default); None for other nodes, and for arguments that bind names.
+    """The iterable, the function and the first value of a call of ``accumulate``; the last two are
+    None where they are not given, or None. None for other nodes, and for arguments that bind names.
     """
     match node:
         case ast.Call(func=func, args=[x, *functions], keywords=keywords) if (

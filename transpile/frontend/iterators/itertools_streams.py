@@ -74,9 +74,10 @@ def itertools_stream(
 def endless_element(
     it: ast.expr, inner: Inner, cx: Context
 ) -> Callable[[ast.expr], Element] | None:
-    """From an index to the element of ``repeat(v)``, where `v` is a number that a name or a
-    constant gives, of ``count(start, step)`` of ints, or of ``cycle`` of a known number of elements
-    (one at least); None for other expressions. ``inner``: the stream of an iterable.
+    """The function from an index to the element of an iterator without end: of ``repeat(v)``, where
+    `v` is a number that a name or a constant gives; of ``count(start, step)`` of ints; or of
+    ``cycle`` of a known number of elements, at least one. None for other expressions. ``inner``:
+    the stream of an iterable.
 
         count(1, 2)       →   i: 1 + i * 2
         cycle((s, t))     →   i: (s, t)[i % 2]

@@ -336,8 +336,10 @@ class _TryRewriter:
         return cls
 
     def _require_plain(self, e: ast.expr, *, formatted: bool = False) -> None:
-        """Raises Unsupported unless the argument `e` of an exception is a constant, a name that is
-        bound, or a text of such; ``formatted``: of numbers and arrays.
+        """Raises Unsupported unless evaluating `e`, an argument of an exception, has no effect and
+        cannot raise: it is a constant, a bound name, or an f-string or tuple of such.
+        ``formatted``: `e` is in an f-string, where a name must be one of a number or array, as
+        formatting another object may run any code.
         """
         match e:
             case ast.Constant():

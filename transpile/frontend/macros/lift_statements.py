@@ -254,7 +254,9 @@ class _Lifter:
         return ast.Name(name, ast.Load())
 
     def _is_array(self, e: ast.expr) -> bool:
-        """Whether `e` is an array, or a view of one that statements of ours have made."""
+        """Whether `e` is an array, or an attribute or item of one that statements of macros have
+        made.
+        """
         root = e
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value

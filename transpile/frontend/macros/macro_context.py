@@ -364,8 +364,8 @@ class Context:
         return value
 
     def resolve_unguarded(self, expr: ast.expr) -> object | None:
-        """As `resolve`, for a question that an object of another type would answer otherwise, but
-        not another object of the same type.
+        """As `resolve`, but guards nothing: for a decision that depends only on the type of the
+        object, which lowering guards.
         """
         root = expr
         while isinstance(root, ast.Attribute):
@@ -430,7 +430,7 @@ class Context:
         return self.expr("NAME", NAME=line.targets[0].id)
 
     def is_builtin(self, *names: str) -> bool:
-        """Whether each of `names` is the builtin it looks like."""
+        """Whether each of `names` means the builtin of that name in the function."""
         return all(
             self.resolve(ast.Name(n, ast.Load())) is getattr(builtins, n) for n in names
         )

@@ -60,7 +60,7 @@ def active_trace() -> MacroTrace | None:
 
 @contextmanager
 def tracing_macros(trace: MacroTrace | None) -> Iterator[None]:
-    """Within, the macros that fire in this thread are recorded in `trace`."""
+    """A context in which the macros that fire in this thread are recorded in `trace`."""
     token = _active.set(trace)
     try:
         yield
