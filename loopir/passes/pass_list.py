@@ -247,7 +247,7 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=common_subexpressions,
-        reason="what both sides of a branch compute is computed before it",
+        reason="what a condition and the sides of its branch compute gets one name before it",
     ),
     Pass(
         run=hoist_checks, needs=(Loop, Check),

@@ -37,7 +37,8 @@ def assume_condition(f: IntegerFacts, cond: Expr, holds: bool = True) -> None:
 
     Each comparison that `cond` implies (`implied_comparisons`) becomes a bound of a difference
     (`_assume_comparison`). Names are expanded to their values; a side of an ``or`` that `f` refutes
-    decides the other one. `check_elimination` calls it for branches, guards and checks that hold.
+    decides the other one. `check_elimination` calls it for guards, branches and conditions of
+    ``while``. (Not for checks: a kernel goes on behind one that fails, unless it stops there.)
     """
 
     def value_of(name: str) -> Expr | None:
