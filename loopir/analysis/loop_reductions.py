@@ -80,8 +80,8 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
 
     Conditions: nothing else in the loop reads the accumulator, except the overflow checks of its
     own step; its step has one of the forms of `match_reduction`; and the value that is added does
-    not depend on the accumulator, as it does in ``s + s * x[i]``. Passes that split, vectorise or
-    distribute loops ask it.
+    not depend on the accumulator, as it does in ``s + s * x[i]``. Passes that vectorise loops, or
+    reorder or cut their iterations, ask it.
     """
     name = acc.name
     other_steps = [a.step for a in loop.accs if a is not acc]

@@ -78,8 +78,8 @@ def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
 
 def constant_max_trips(r: Interval, definitions: Mapping[str, Expr]) -> int | None:
     """A constant upper bound of the trip count over `r`, if affine arithmetic on its ends gives
-    one; else None. The most general of such bounds, for passes that unroll or jam short loops;
-    `passes.loop_splitting.max_trips_of_strip` is the quick one for strips.
+    one; else None. The most general of such bounds; `passes.loop_splitting.max_trips_of_strip` is
+    the quick one for strips. By way of `max_trips`, `parallelize` and the work estimate ask it.
 
         [i, min(i + 64, n))    →    64
         [0, end)               →    1, if `definitions` has end = min(n, 1)
