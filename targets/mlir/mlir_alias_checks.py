@@ -31,7 +31,8 @@ class MemoryExtent:
 
 def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> str:
     """The guard `g` as MLIR; returns the name of an ``i1`` value that is true where it holds. The
-    same test as ``tp_disjoint`` of the C target (``targets/c/headers/abi.h``). It holds if
+    test is that of ``tp_disjoint`` of the C target (``targets/c/headers/abi.h``), except that it
+    recognises fewer interleaved arrays (`_interleaved`). It holds if
 
     - the address ranges do not overlap: ``a.high <= b.low`` or ``b.high <= a.low``;
     - one of the arrays is empty;
@@ -56,7 +57,10 @@ def disjoint_check(g: ir.Disjoint, w: MlirBuilder, extents: dict[str, MemoryExte
 
 
 def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilder) -> list[str]:
-    """For each leading axis, the condition that the arrays lie in each other's gaps along it."""
+    """For each leading axis, the condition that the arrays lie in each other's gaps along it
+    (`_strides_divide`). ``tp_interleaved`` of abi.h takes the greatest common divisor of the
+    strides for the distance of two gaps; here it is a stride of the first array.
+    """
     params = [w.arrays[name] for name in (g.a, g.b)]
     if any(p.rank == 1 and p.unit is not None for p in params):
         return []
@@ -67,8 +71,9 @@ def _interleaved(g: ir.Disjoint, a: MemoryExtent, b: MemoryExtent, w: MlirBuilde
 def _strides_divide(
     axis: int, a: tuple[str, MemoryExtent], b: tuple[str, MemoryExtent], w: MlirBuilder
 ) -> str:
-    """The condition that all strides up to `axis` are multiples of `a`'s, and that within one such
-    step the remaining axes of the two arrays do not overlap.
+    """The condition that the strides of both arrays on the axes up to `axis` are multiples of
+    `a`'s stride on `axis`, and that the remaining axes of `b` lie in a gap of `a`, within one such
+    step.
     """
     runs, steps = [], []
     for name, e in (a, b):

@@ -26,8 +26,8 @@ _ON_INDICES = ("add", "sub", "mul", "min", "max", "minimum", "maximum")
 
 
 class MlirBuilder:
-    """The state of writing one function: its lines, and the values that they define, ``%name`` with
-    its type. `value` writes an expression.
+    """The text of one function that is being written: its lines, and the values that they define,
+    ``%name`` with its type. `value` writes an expression.
 
     Constants and lengths are defined once, at the head of the function. An i64 may be represented
     as an ``index``. ``reassociate``: sums of floats may be added in any order.

@@ -46,7 +46,9 @@ def emit_block(w: MlirBuilder, body: tuple[ir.Stmt, ...], done: Values, left: Va
 
 
 def _emit_rest(w: MlirBuilder, rest: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
-    """The rest of a block, under the flag that it continues."""
+    """As `emit_block`, for the statements `rest` after one that may leave the block: they are put
+    in a branch on the flag `GO`, which that statement has set.
+    """
 
     def going() -> list[str]:
         """The rest, where the block continues."""
@@ -57,7 +59,7 @@ def _emit_rest(w: MlirBuilder, rest: tuple[ir.Stmt, ...], done: Values, left: Va
 
 
 def _emit_statement(w: MlirBuilder, s: ir.Stmt) -> None:
-    """Emit one statement that does not end its block."""
+    """Emit one statement, other than a `Return`. If it may leave the block, it sets `GO`."""
     match s:
         case ir.Assign(name, value):
             w.names[name] = w.value(value)
@@ -101,7 +103,9 @@ def _emit_statement(w: MlirBuilder, s: ir.Stmt) -> None:
 
 
 def _emit_where(w: MlirBuilder, mask: ir.Expr | None, act: Values, names: list[str]) -> None:
-    """Run `act` where `mask` is true; it gives the new values of `names`."""
+    """Emit ``act()``, which returns the new values of `names`, in a branch on `mask`; without a
+    branch if there is no mask.
+    """
     kept = state_values(w, names)
     values = act() if mask is None else w.choose(w.value(mask), act, lambda: kept)
     w.names.update(zip(names, values, strict=True))

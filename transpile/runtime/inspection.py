@@ -402,7 +402,9 @@ def _without_consequences(
 
 
 def _text_of_regions(stage: str, outlined: OutlinedFunction) -> str:
-    """The texts of the regions that reach this stage, and for ``python`` the calling function."""
+    """The texts of all regions that reach this stage; for ``python`` also that of the outlined
+    function, which calls them.
+    """
     texts = [*filter(None, (_text_of_region(stage, part) for part in outlined.regions))]
     if stage == "python":
         texts.append(print_python(outlined.tree))

@@ -76,7 +76,8 @@ class CopyPool:
         self._growing = Lock()
 
     def copies(self, arrays: tuple[Any, ...]) -> Snapshot:
-        """Allocate copies for a call that found the pool too small; enlarges it for the next one.
+        """Newly allocated copies, for a call whose arrays did not fit into the pool, or found it in
+        use; enlarges the pool for the next call.
         """
         wanted = sum(a.nbytes for a in arrays)
         if self.state[1] < wanted <= _MAX_POOL_BYTES and self._growing.acquire(blocking=False):

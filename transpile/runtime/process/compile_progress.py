@@ -26,7 +26,9 @@ _one_line = threading.Lock()
 
 @contextmanager
 def showing_progress(function: FunctionType, *, enabled: bool) -> Iterator[None]:
-    """A context in which `function` is compiled."""
+    """A context for the compilation of `function`: if it lasts longer than `DELAY`, the line is
+    shown until its end. ``enabled``: the option ``progress``.
+    """
     if not (enabled and _is_watched()) or not _one_line.acquire(blocking=False):
         yield
         return
@@ -34,7 +36,8 @@ def showing_progress(function: FunctionType, *, enabled: bool) -> Iterator[None]
         done = threading.Event()
         watcher = threading.Thread(target=_watch, args=(done, function), daemon=True)
         try:
-            watcher.start()  # may fail when the thread runs already
+            with suppress(RuntimeError):  # there may be no more threads: then there is no line
+                watcher.start()
             yield
         finally:
             done.set()
@@ -45,7 +48,9 @@ def showing_progress(function: FunctionType, *, enabled: bool) -> Iterator[None]
 
 
 def _is_watched() -> bool:
-    """Whether a person may see the standard error of this thread."""
+    """Whether a person may see what is printed to stderr now: it is a terminal, and this is the
+    main thread of a main process, not in continuous integration.
+    """
     if os.environ.get("CI") or os.environ.get("TERM") == "dumb":
         return False
     is_main = threading.current_thread() is threading.main_thread()

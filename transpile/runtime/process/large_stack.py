@@ -65,8 +65,8 @@ def _stack_bytes() -> int:
 
 @contextmanager
 def large_stacks() -> Iterator[None]:
-    """Threads that are started inside have a large stack. Python's size for new threads is one for
-    the process, so that one thread at a time sets it.
+    """A context in which new threads get a large stack. Python has one stack size for all threads
+    that the process starts, so one thread at a time is in such a context.
     """
     with _starting:
         before = threading.stack_size(_STACK_BYTES)

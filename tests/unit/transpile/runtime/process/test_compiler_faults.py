@@ -535,3 +535,14 @@ def test_a_thread_whose_start_fails(is_running: bool, monkeypatch: pytest.Monkey
     assert all(done.is_set() for done in watched)
     assert len(watched) == is_running
     assert not compile_progress._one_line.locked()
+
+
+def test_without_threads_there_is_no_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(compile_progress, "_is_watched", lambda: True)
+    with compile_progress.showing_progress(cast("Any", total), enabled=True):
+        assert compile_progress._one_line.locked()
+    assert not compile_progress._one_line.locked()
