@@ -1,4 +1,4 @@
-"""Functions of core Python that have no name in the user's program: ``_core.keyed(keys, values)``.
+"""Functions of core Python that have no name in the user's program: ``_core.dict_of(keys, …)``.
 
 Macros replace a dict, a set or a list of lists by flat lists, which loops can work on. `key` makes
 the int that these loops compare; the others make Python's object again when it is returned, once
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "RESULT_FUNCTIONS", "counted", "grouped", "key", "keyed", "members", "pieces", "started",
+    "RESULT_FUNCTIONS", "counter_of", "defaultdict_of", "dict_of", "key", "lists_of", "multimap_of",
+    "set_of",
 ]
 
 
-def pieces(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
+def lists_of(items: list[Any], ends: Sequence[int]) -> list[list[Any]]:
     """The list of the lists ``items[ends[k]:ends[k + 1]]``."""
     return [items[a:b] for a, b in pairwise(ends)]
 
@@ -32,30 +33,32 @@ def key(e: Any) -> int:
     return index(bool(e) if isinstance(e, np.bool_) else e)
 
 
-def keyed(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
+def dict_of(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
     """The dict of `keys` and `values`, in that order."""
     return dict(zip(keys, values, strict=True))
 
 
-def counted(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
+def counter_of(keys: Sequence[Any], values: Sequence[Any]) -> Counter[Any]:
     """The Counter of `keys` and `values`, in that order."""
-    return Counter(keyed(keys, values))
+    return Counter(dict_of(keys, values))
 
 
-def started(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
+def defaultdict_of(keys: Sequence[Any], values: Sequence[Any], start: Any) -> defaultdict[Any, Any]:
     """The defaultdict of `keys` and `values`, whose missing values are ``type(start)()``."""
-    return defaultdict(type(start), keyed(keys, values))
+    return defaultdict(type(start), dict_of(keys, values))
 
 
-def grouped(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
+def multimap_of(keys: Sequence[Any], lists: Sequence[list[Any]]) -> defaultdict[Any, list[Any]]:
     """The ``defaultdict(list)`` of `keys` and `lists`, in that order."""
-    return defaultdict(list, keyed(keys, lists))
+    return defaultdict(list, dict_of(keys, lists))
 
 
-def members(keys: Sequence[Any]) -> set[Any]:
+def set_of(keys: Sequence[Any]) -> set[Any]:
     """The set to which `keys` were added in this order."""
     return set(keys)
 
 
-RESULT_FUNCTIONS: Collection[Any] = (counted, grouped, keyed, members, pieces, started)
+RESULT_FUNCTIONS: Collection[Any] = (
+    counter_of, defaultdict_of, dict_of, lists_of, multimap_of, set_of,
+)
 """The functions that make a result of the flat lists that a container was compiled to."""

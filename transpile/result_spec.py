@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from loopir.lazy_dataclass import record
 
-from .core_functions import counted, keyed, members, started
+from .core_functions import counter_of, defaultdict_of, dict_of, set_of
 
 __all__ = [
     "SelectResult", "ArrayResult", "DictOfValues", "ListResult", "ConstantResult", "NoneResult",
@@ -196,7 +196,8 @@ def builds_tables(result: ResultSpec) -> bool:
     """Whether a call may make a dict or a set of a hash table of the kernel, with all its items."""
     match result:
         case TupleResult(items, display):
-            return display in (keyed, counted, started, members) or any(map(builds_tables, items))
+            is_table = display in (dict_of, counter_of, defaultdict_of, set_of)
+            return is_table or any(map(builds_tables, items))
         case SelectResult(then=then, orelse=orelse):
             return builds_tables(then) or builds_tables(orelse)
     return False

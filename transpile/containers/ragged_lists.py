@@ -4,7 +4,7 @@ The layout is that of compressed sparse rows (CSR): ``ends[k]`` and ``ends[k + 1
 in ``items``. `infer_ragged_lists` runs once for a function, before macros fire, and records the
 names whose every occurrence this layout supports: rows are only appended, each row is a new list
 (or a list that nobody changes after it was appended), and rows are only read, at constant indices.
-A returned list of lists is built from items and ends after the kernel (``_core.pieces``).
+A returned list of lists is built from items and ends after the kernel (``_core.lists_of``).
 
 Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
 """
@@ -163,7 +163,7 @@ def ragged_list_append(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 _v = x[_i]
                 _w.append(_v * i)
             _ends.append(len(_w))
-        return _core.pieces(_w, _ends)
+        return _core.lists_of(_w, _ends)
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=rows)) if (
@@ -197,7 +197,7 @@ def ragged_list_comprehension(node: ast.AST, cx: Context) -> list[ast.stmt] | as
             for _j_1 in range(_i_2):
                 _w.append(_i_2 * _j_1)
             _ends.append(len(_w))
-        return _core.pieces(_w, _ends)
+        return _core.lists_of(_w, _ends)
     """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as comprehension) if (
@@ -238,7 +238,7 @@ def ragged_list_read(node: ast.AST, cx: Context) -> ast.expr | None:
                 _v = _list[_i_1]
                 _w.append(_v + i)
             _ends.append(len(_w))
-        return (_core.pieces(_w, _ends), len(_ends) - 1)
+        return (_core.lists_of(_w, _ends), len(_ends) - 1)
     """
     match node:
         case ast.Name(id=name) if name in cx.facts.rewritten_ragged_lists and cx.result_uses():
@@ -308,7 +308,7 @@ def _item(row: _Row, index: ast.expr, cx: Context) -> ast.expr | None:
 def _returned_lists(name: str, cx: Context) -> ast.expr:
     """The list of lists itself, for a return."""
     items, ends = cx.facts.ragged_lists[name]
-    return cx.expr("_core.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
+    return cx.expr("_core.lists_of(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
 
 
 def _start(name: str, cx: Context) -> list[ast.stmt]:

@@ -283,4 +283,4 @@ def multimap_lists(table: HashTable, cx: Context) -> ast.expr:
         """,
         NAME=items, ENDS=ends, I=i, KEYS=table.keys[0], EACH=loop,
     ))
-    return cx.expr("_core.pieces(ITEMS, ENDS)", ITEMS=items, ENDS=ends)
+    return cx.expr("_core.lists_of(ITEMS, ENDS)", ITEMS=items, ENDS=ends)

@@ -22,7 +22,7 @@ from .table_kinds import table_kind
 __all__ = ["unnamed_table", "table_iteration"]
 
 _RETURNED: dict[Kind, str] = {
-    "set": "members", "dict": "keyed", "Counter": "counted", "defaultdict": "started",
+    "set": "set_of", "dict": "dict_of", "Counter": "counter_of", "defaultdict": "defaultdict_of",
 }
 """The function of ``_core`` that makes Python's object of the lists of a table."""
 
@@ -44,7 +44,7 @@ def table_iteration(node: ast.AST, cx: Context) -> ast.expr | None:
             j = _d_shown[_i_1]
             t = _d_value[_i_1]
             s = s + t
-        return _core.keyed(_d_shown, _d_value)
+        return _core.dict_of(_d_shown, _d_value)
 
     The loops over these lists are expanded by other macros. By the form of `node`:
 
@@ -137,10 +137,10 @@ def _keys_or_result(table: HashTable, node: ast.Name, cx: Context) -> ast.expr |
 def _result_object(table: HashTable, kind: Kind, cx: Context) -> ast.expr:
     """The call of ``_core`` that makes an object of `kind` of the table's lists, for a return."""
     values = multimap_lists(table, cx) if table.first_item else table.values
-    name = "grouped" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
+    name = "multimap_of" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
     text = f"_core.{name}(KEYS)" if kind == "set" else f"_core.{name}(KEYS, VALUES)"
-    if name == "started":
-        text = "_core.started(KEYS, VALUES, START)"
+    if name == "defaultdict_of":
+        text = "_core.defaultdict_of(KEYS, VALUES, START)"
     return cx.expr(text, KEYS=_keys(table, cx), VALUES=values, START=table.missing_value or "")
 
 
