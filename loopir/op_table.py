@@ -111,7 +111,7 @@ class Op:
     masked_operands: tuple[int, ...] = (0,)
     """The operands that `safe` replaces where the result is not used."""
     masked_in_expressions: bool = True
-    """Whether `apply_op` replaces them. Not for plain arithmetic, such as the product in ``x * x if
+    """Whether `apply_op` replaces them. It does not in plain arithmetic, such as the product in ``x * x if
     x < 1e100 else 0.0``: a select for each would cost more than the rare call that is replayed,
     since a value that is not used overflowed. The recording kernel, which is compiled after such a
     call, replaces them."""

@@ -220,7 +220,7 @@ FactorTerm: TypeAlias = "tuple[Expr, Expr]"
 def match_linear_recurrence(acc: Accum, step: Expr) -> FactorTerm | None:
     """The factor and term of a step that equals ``acc * factor + term`` bit by bit; else None.
 
-    None also where the factor is 1 or there is no term: that is a plain reduction.
+    If the factor is 1 or there is no term, the result is None, too: that is a plain reduction.
     """
     if acc.init.dtype not in ("f32", "f64"):
         return None

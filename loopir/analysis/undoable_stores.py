@@ -43,7 +43,7 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
         if x[i] > 0: out[i] = …             an obstacle: the store may not be made
         h[i // 2] = h[i // 2] + 1           an obstacle: several iterations add to one element
 
-    Nor may the loop end early or run backwards. Assumes that `parallel_obstacle` has found no
+    The loop may neither end early nor run backwards. Assumes that `parallel_obstacle` has found no
     obstacle: apart from such additions, no element is touched by two iterations.
     """
     if isinstance(loop, PredLoop):

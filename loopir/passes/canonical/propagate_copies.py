@@ -244,8 +244,9 @@ class _CopyPropagation:
             t = exp(v); for …: y[i] = t         no: a loop would repeat it; a branch, skip its flags
             t = x[i]; x[i] = 0.0; y[i] = t      no: a store between changes what it loads
 
-        Nor if the value reads a name in `changing`, which may have another value at the use; if the
-        name is read by the exit condition of the loop; or if the expression gets too deep.
+        It may not either if the value reads a name in `changing`, which may have another value at
+        the use; if the exit condition of the loop reads the name; or if the expression gets too
+        deep.
         """
         name, value = s.name, s.value
         if name in self.pinned or not self.uses[name]:

@@ -51,9 +51,9 @@ def hoist_checks(kernel: Kernel) -> Kernel:
 
     Only the last statement with checks is rewritten, and only where that avoids a copy: it is a
     loop that writes an array which it or the code before it reads, and that code writes nothing
-    visible. An array that is only written needs no copy: the replay writes it again. Nor is a
-    copy avoided where the call is replayed for a float condition (``strict``), which shows only at
-    the end. Before::
+    visible. An array that is only written needs no copy: the replay writes it again. A kernel that
+    is replayed for a float condition (``strict``), which shows only at the end, needs the copy
+    anyway, and stays as it is. Before::
 
         def k(b: i32[::1], h: mut(f64[::1])):
             disjoint(b, h)
@@ -175,8 +175,8 @@ def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
 def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
     """Whether the statements `checks_only`, run before `loop`, compute the same as in it.
 
-    Not where they depend on a value that the loop carries or on an array that it writes, where the
-    loop may be left early, or where they call functions that round differently in vector code.
+    They do not if they depend on a value that the loop carries or on an array that it writes, if
+    the loop may be left early, or if they call functions that round differently in vector code.
     """
     nodes = [n for s in checks_only for n in walk(s)]
     is_uncarried = not names_read(*checks_only) & (bound_names(loop) - bound_names(*checks_only))

@@ -119,7 +119,7 @@ def _element_names(loop: Loop) -> dict[Expr, str]:
 
 def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
     """The greatest value that `s` allows an element (a key of `elements`), if `s` is an overflow
-    check of an element; else None. Not for u64, whose limit does not fit in an i64.
+    check of an element; else None. A u64 has none: its limit does not fit in an i64.
     """
     match s.cond:
         case Call(op="le", args=(element, Const(value=limit, dtype=dtype))) if element in elements:

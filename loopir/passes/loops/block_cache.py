@@ -52,9 +52,9 @@ def block_cache(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel
     next. What all rows load in a strip is first packed into a local array (a panel), which is
     contiguous and stays in the L2 cache while every row uses it.
 
-    Only sums that may be longer than one strip (`_CacheBlocking.is_long`), since a panel is copied
-    for each strip. Each sum continues from memory, in Python's order, so its bits do not change.
-    Before::
+    This is done for sums that may be longer than one strip (`_CacheBlocking.is_long`), since a
+    panel is copied for each strip. Each sum continues from memory, in Python's order, so its bits
+    do not change. Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)

@@ -28,7 +28,7 @@ CACHE_EIGHTHS = 4  # the rows of one block fill so many eighths of the L2 cache
 def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     """Combine each row with a block of the other rows that fits the cache, before the next block.
     The loop over blocks goes outermost; both loops must be free of dependences and nothing but sums
-    along rows may be inside (`_blockable_inner`). Not if all rows fit in one block. Before::
+    along rows may be inside (`_blockable_inner`). Rows that all fit in one block stay. Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)

@@ -38,8 +38,8 @@ def split_at_pivot(kernel: Kernel) -> Kernel:
     loop before it, that iteration, and one loop behind it. In both loops the element is invariant,
     so it is loaded before the loop.
 
-    Only if the loop cannot be vectorised as it is, and both new loops can be. `_pivot_of` finds the
-    iteration. Before::
+    A loop is split only if it cannot be vectorised as it is, and both new loops can be. `_pivot_of`
+    finds the iteration. Before::
 
         def k(d: mut(f64[:, ::1]), i: i64, k: i64):
             for j in loop(0, d.shape[1]):

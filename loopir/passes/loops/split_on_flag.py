@@ -29,8 +29,8 @@ def split_on_flag(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Split a loop with a sticky flag, a bool accumulator that stays true once it is true, or false
     once it is false: a scalar loop until then, and the rest, in which the flag is a constant.
 
-    Only if the loop cannot be vectorised as it is, and the rest can be. Accumulators that are
-    constant once the flag has changed keep their values. Before::
+    A loop is split only if it cannot be vectorised as it is, and the rest can be. Accumulators that
+    are constant once the flag has changed keep their values. Before::
 
         def k(x: f64[::1], out: mut(f64[()]), some: mut(bool[()])):
             disjoint(x, out)

@@ -35,9 +35,9 @@ def carry_indexed(kernel: Kernel) -> Kernel:
     index alone thus becomes an ordinary arg-reduction.
 
     The element is loaded once before the loop; where the index changes, the accumulator takes the
-    element at the new index, which the loop must load anyway (`_CarriedElement.follow`). Only for a
-    load that every iteration executes, from an array that the loop does not write. So the load
-    before the loop is in bounds; its branch is for a loop without iterations. Before::
+    element at the new index, which the loop must load anyway (`_CarriedElement.follow`). Every
+    iteration must execute the load, and the loop must not write the array. So the load before the
+    loop is in bounds; its branch is for a loop without iterations. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)

@@ -46,8 +46,8 @@ def compress_stores(kernel: Kernel) -> Kernel:
     ranks = {p.name: p.rank for p in kernel.params}
 
     def edit(s: Stmt) -> Stmt:
-        """`s` with the stores at its counters as appends. Not where a statement leaves the loop: it
-        skips the steps (`Break`), so the counter must not count what that iteration has stored.
+        """`s` with the stores at its counters as appends. A loop that is left by a `Break` or
+        `Return` stays as it is: a `Break` skips the steps, so its iteration counts no store.
         """
         if isinstance(s, Loop) and not any(contains(x, (Break, Return)) for x in s.body):
             for acc in s.accs:

@@ -51,7 +51,7 @@ def load_elimination(kernel: Kernel) -> Kernel:
 def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:
     """A store that every iteration makes, such as ``y[i + 1] = …``, to an array that no other store
     touches, and a load of the element that it stored one iteration before (``y[i]``); None if there
-    are none. Only in a counted loop of straight-line code without accumulators.
+    are none, or `loop` is no counted loop of straight-line code without accumulators.
     """
     is_straight_line = all(isinstance(s, Assign | Check | Store) for s in loop.body)
     if not is_straight_line or loop.accs or counted_range(loop) is None:

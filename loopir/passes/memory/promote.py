@@ -70,8 +70,9 @@ def promote(kernel: Kernel) -> Kernel:
                         out_i_1 = step(out_1)
                     out[i] = out_i_1
 
-    Not in a kernel that stops at a failed check: there the elements must have the values that
-    Python would have stored so far. Not in a loop with accumulators, exits or checks (`_is_plain`).
+    A kernel that stops at a failed check is not changed, since the elements must then have the
+    values that Python would have stored so far; nor is a loop with accumulators, exits or checks
+    (`_is_plain`).
     """
     if kernel.stops:
         return kernel

@@ -147,7 +147,7 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     Three loops, as the top of this module says: they find which block has the best term; which
     chunk of it; which term of the chunk. A short range is searched term by term, by a version of
-    the loop as it was. Only if the loop over one block can be vectorised. Before::
+    the loop as it was. The loop over one block must be vectorisable. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)

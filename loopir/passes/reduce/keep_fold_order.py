@@ -23,9 +23,9 @@ def keep_fold_order(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Version a loop with a float fold that is in no other loop on its trip count: one copy for at
     most `SHORT_FOLD` terms, which keeps the order of the source, and one for more terms.
 
-    Only loops that would be vectorised, and so reordered, otherwise (`_may_be_short`). The copy for
-    few terms has a trip count with a constant bound, by which `vectorize.is_short_fold` knows it.
-    Before::
+    A loop gets two copies only if it would be vectorised, and so reordered (`_may_be_short`). The
+    one for few terms has a trip count with a constant bound, by which `vectorize.is_short_fold`
+    knows it. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)
@@ -70,8 +70,8 @@ def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
     """Whether `keep_fold_order` makes a copy of `loop` for few terms: it would be vectorised, which
     reorders a fold of floats; it may have few terms; and its length is not bounded already.
 
-    Not of a loop with appends, nor of one that loads from a temporary array of bools: the copy is
-    scalar, and because of its scalar loads `pack_bools` would not store the array as bits.
+    There is no copy of a loop with appends; nor of one that loads from a temporary array of bools:
+    the copy is scalar, and because of its loads `pack_bools` would not store the array as bits.
     """
     counted = counted_range(loop)
     if counted is None or is_short_fold(loop):

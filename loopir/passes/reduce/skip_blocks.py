@@ -56,7 +56,7 @@ def skip_blocks(kernel: Kernel) -> Kernel:
     change something, are run one by one.
 
     For instance the largest and second largest, with payload: of n terms in random order only about
-    log n change anything. Only if the loop itself cannot be vectorised, and the test can. Before::
+    log n change anything. The test must be vectorisable, and the loop itself not. Before::
 
         def k(x: f64[::1], first: mut(f64[()]), second: mut(f64[()])):
             for i in loop(0, x.shape[0], a=0.0, b=0.0):

@@ -49,9 +49,10 @@ def common_subexpressions(kernel: Kernel) -> Kernel:
     """Compute a value once that is computed twice in a block, or in it and in blocks nested in it;
     it is named before its first use.
 
-    Only if the block itself computes it: a value of a branch alone might never be needed, or raise
-    a flag that Python does not. A load is the same value as long as no store in between may alias
-    it. Subscripts are left as they are, since dependence tests read them as affine forms. Before::
+    A value counts only if the block itself computes it: one of a branch alone might never be
+    needed, or raise a flag that Python does not. A load is the same value as long as no store in
+    between may alias it. Subscripts are left as they are, since dependence tests read them as
+    affine forms. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)

@@ -5,8 +5,8 @@ rewriting with interval analysis moves the widening casts outwards: ``i64(a) + i
 ``i64(i16(a) + i16(b))`` where the intervals of the operands and of the result fit in i16. What the
 intervals decide (comparisons, overflow predicates) becomes a constant.
 
-Only values that are assigned or stored: a sum gets narrow lanes in `checks.defer_overflow`, a count
-of matches in `vector.narrow_counts`.
+This is about values that are assigned or stored. A sum gets narrow lanes in
+`checks.defer_overflow`, a count of matches in `vector.narrow_counts`.
 """
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def predictive_commoning(kernel: Kernel) -> Kernel:
     loop computes its value in the next iteration anyway. In the Mandelbrot set this saves one of
     two squares for each coordinate.
 
-    Only in a ``while`` of assignments alone, where each iteration computes everything. Before::
+    The ``while`` must consist of assignments alone, so that each iteration computes everything.
+    Before::
 
         def k(a: f64, out: mut(f64[()])):
             while loop(go, x=a, n=0.0, go=a * a < 4.0):

@@ -17,8 +17,8 @@ Write: TypeAlias = "Store | Append"
 
 def sink(kernel: Kernel) -> Kernel:
     """Replace stores to the same element at the end of both sides of a branch by one store after
-    it, of a yielded value; appends likewise. Not if one of these writes may change what the yields
-    or the other stored values read, since all of them are now computed before it
+    it, of a yielded value; appends likewise. The stores stay where they are if one of them may
+    change what the yields or the other stored values read, which would be computed before that one
     (`_shared_ending`). Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):

@@ -61,8 +61,8 @@ class MaskedRewriter:
         (else y = 0.0)             the inactive lanes compute sqrt(1.0), which raises nothing
 
     An operand of an operation that may raise a flag is replaced by `Op.safe` in inactive lanes (1
-    for most operations). Not needed for an operand of which the value there is known to be
-    harmless: ``inactive`` maps names to their values in inactive lanes, where these are constants.
+    for most operations), unless its value there is known to be harmless: ``inactive`` maps names to
+    their values in inactive lanes, where these are constants.
 
     A rewriter is called with the expressions of the branch in their order, `bind` with those that
     are assigned to names. `under` makes the rewriter of a branch inside. `_Flattening` uses it, and

@@ -47,8 +47,8 @@ def narrow_lanes(kernel: Kernel) -> Kernel:
     the ``while`` ends before they overflow. Where that is known at run time only, the loop gets a
     version for it.
 
-    Only if no other lanes of the loop are wider, which would fix the number of lanes anyway.
-    `_versions` decides. Before::
+    Other lanes of the loop must not be wider than 32 bits: they would fix the number of lanes
+    anyway. `_versions` decides. Before::
 
         def k(x: f32[::1], y: mut(i32[::1])):
             disjoint(x, y)

@@ -104,8 +104,8 @@ def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedL
 
     The body computes nothing where the mask is false. So a target may branch around it where no
     lane is active (`legalize._with_skip_branch`); without a common mask nothing can be skipped.
-    None also where the body may raise a float flag outside of the mask: Python raises it, too, and
-    a body that is skipped would not.
+    The result is None, too, if the body may raise a float flag outside of the mask: Python raises
+    it, and a body that is skipped would not.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
     if any(isinstance(s, Prefix) for s in loop.body):

@@ -186,8 +186,8 @@ def _branch_loads_in_bounds(loop: Loop, kernel: Kernel) -> bool:
             if 0 <= k and k < len(y):      False: no lane may take the branch, and y[k] be out of
                 v = v * y[k]               bounds
 
-    Not asked of a counted loop with an exit: in its branches `check_elimination` leaves subscripts
-    as lowering has made them, which is in bounds on both sides.
+    A counted loop with an exit needs no such test: in its branches `check_elimination` leaves
+    subscripts as lowering has made them, in bounds on both sides.
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     branches = (n for w in inner for n in walk_statements(w) if isinstance(n, If))
