@@ -22,6 +22,7 @@ from .hash_tables import (
     KeyLookup,
     empty_table,
     find_key,
+    key_before_value,
     key_is_present,
     put_key,
     remove_checked,
@@ -321,15 +322,15 @@ def _augmented(
     """Statements for ``name[key] op= value``, with one lookup. Where `value` uses the table, the
     statement is rewritten as ``name[key] = name[key] op value``.
     """
+    lines, key = key_before_value(key, value, cx)
     if not mentions_none_of(value, [name]):
         key_name = ast.Name(cx.fresh("key"), ast.Load())
         if not is_repeatable(key):
-            lines, key = cx.code("KEY = E", KEY=key_name, E=key), key_name
-        else:
-            lines = []
+            lines, key = [*lines, *cx.code("KEY = E", KEY=key_name, E=key)], key_name
         entry = ast.Subscript(ast.Name(name, ast.Load()), key, ast.Load())
         return [*lines, *cx.code("X = E", X=entry, E=ast.BinOp(entry, op, value))]
-    return _update_value(table, key, None, cx, lambda before: ast.BinOp(before, op, value))
+    update = _update_value(table, key, None, cx, lambda before: ast.BinOp(before, op, value))
+    return None if update is None else [*lines, *update]
 
 
 def _update_value(

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ...analysis.tuple_types import is_repeatable, items_of_tuple
 from ...analysis.type_facts import HashTable
+from ...frontend.ast_names import bound_names, mentions_none_of
 from ...frontend.ast_walk import is_suspending
 from ...frontend.core_nodes import copy_location
 from ...frontend.iterators.comprehensions import nested_loops, with_fresh_variables
@@ -31,8 +32,8 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 
 __all__ = [
-    "KeyLookup", "empty_table", "find_key", "key_is_present", "remove_key", "put_key",
-    "set_default", "remove_checked", "value_at", "table_creation",
+    "KeyLookup", "empty_table", "find_key", "key_before_value", "key_is_present", "remove_key",
+    "put_key", "set_default", "remove_checked", "value_at", "table_creation",
 ]
 
 _INITIAL_SLOTS = 8
@@ -110,6 +111,24 @@ def find_key(
     )]
     key_once = operands[0] if not table.key_width else ast.Tuple(operands, ast.Load())
     return lines, KeyLookup(at, slot, parts, key_once)
+
+
+def key_before_value(
+    key: ast.expr, value: ast.expr, cx: Context
+) -> tuple[list[ast.stmt], ast.expr]:
+    """`key` for a statement that evaluates it before `value`, but reads it again afterwards. If a
+    walrus in `value` rebinds a name in it, statements come before, and a name replaces it::
+
+        d[k] += (k := 3)   →   _key = k, and _key in place of k
+    """
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    rebound, lines, new = bound_names(value), list[ast.stmt](), list[ast.expr]()
+    for part in parts:
+        if not mentions_none_of(part, rebound):
+            name = ast.Name(cx.fresh("key"), ast.Load())
+            lines, part = [*lines, *cx.code("KEY = E", KEY=name, E=part)], name
+        new.append(part)
+    return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0]
 
 
 def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.expr]:
@@ -243,10 +262,11 @@ def set_default(
     """Statements for ``d.setdefault(key, value)``, which insert the key if it is missing, and the
     lookup before that. None where `find_key` refuses the key.
     """
+    bindings, key = key_before_value(key, value, cx)
     result = find_key(table, key, cx)
     if result is None:
         return None
-    lines, lookup = result
+    lines, lookup = [*bindings, *result[0]], result[1]
     if not is_repeatable(value):
         name = ast.Name(cx.fresh("value"), ast.Load())
         lines += cx.code("VALUE = E", VALUE=name, E=value)

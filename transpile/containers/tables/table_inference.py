@@ -23,6 +23,7 @@ from ...analysis.tuple_types import items_of_tuple
 from ...analysis.type_facts import HashTable, Kind
 from ...frontend.ast_names import (
     COMPREHENSIONS,
+    bound_names,
     declared_outer,
     mentions_none_of,
     name_bindings,
@@ -138,7 +139,7 @@ def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
                 initialized is not None and name in cx.facts.tables
                 and (name, tree_key(key)) == (initialized[0], tree_key(initialized[1]))
                 and isinstance(initialized[2], ast.Constant) and mentions_none_of(value, [name])
-                and _is_repeatable_key(key, cx)
+                and _is_repeatable_key(key, cx) and mentions_none_of(key, bound_names(value))
             ):
                 get = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "get", ast.Load()),
                                [initialized[1], initialized[2]], [])

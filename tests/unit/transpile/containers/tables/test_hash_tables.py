@@ -31,6 +31,13 @@ WHOLE = {
     "summed, either way":
         "d = {}\nfor i in range(len(x)):\n    if x[i] in d:\n        d[x[i]] += w[i]\n"
                           "    else:\n        d[x[i]] = w[i]\nreturn d",
+    "a key that the value rebinds":
+        "d = {}\nk = 1\nfor v in x:\n    if k not in d:\n        d[k] = 0\n"
+        "    d[k] += (k := v)\nreturn d",
+    "a key that the value rebinds, of a defaultdict":
+        "d = defaultdict(int)\nk = j = 1\nfor v in x:\n    d[k, j] += (k := v)\nreturn d",
+    "a key that the value rebinds, set by default":
+        "d = {}\nk = 1\nfor v in x:\n    d.setdefault(k, (k := v))\nreturn d",
     "begun": "d = {}\nfor i, v in enumerate(x):\n    d.setdefault(v, i)\n"
              "return list(d), list(d.values()), list(d.keys())",
     "a defaultdict":
