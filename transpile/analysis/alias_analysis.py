@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,25 +17,41 @@ from ..containers.method_table import RESIZING
 from ..frontend.ast_names import binding_pairs, bound_names
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row, result_may_be_argument
+from ..types.value_types import Key
 
-__all__ = ["AliasAnalysis", "owners_may_alias"]
+__all__ = ["NEW_ARRAY", "AliasAnalysis", "Owner", "owners_may_alias"]
 
 _OUTSIDE = ""
 """The representative of all arrays from outside of the function: any two may share memory."""
 
 
-def owners_may_alias(owner: str | None, other: str | None) -> bool:
+class Owner(NamedTuple):
+    """The array that the value of an expression is, or is a view of: after ``v = x[1:]``, that of
+    the name ``x``.
+    """
+
+    name: str = ""
+    """Its name; empty for an array that the expression makes (`NEW_ARRAY`)."""
+    members: tuple[Key, ...] = ()
+    """The attributes and subscripts after the name (`access_paths.AccessPath`)."""
+
+
+NEW_ARRAY = Owner()
+"""The owner of an array that a call or an index array makes: ``np.sqrt(x)``, ``x[k]``."""
+
+
+def owners_may_alias(owner: Owner | None, other: Owner | None) -> bool:
     """Whether arrays with these owners (`Fact.owner`) may share memory, for macros that have facts
     of both.
 
-        "x" and "x"      True: ``x[1:]`` and ``x[:-1]``
-        "x" and "y"      False: ``x[1:]`` and ``y``, of two parameters. The guards of the kernel see
-                         to that (`assemble_plan.alias_guards`)
-        None and "x"     True: an owner of None is not known
-        None and ""      False: an array that the expression makes ("") is no array from elsewhere
-        "" and ""        True, though two new arrays share nothing: they have no names to compare
+        x and x      True: ``x[1:]`` and ``x[:-1]``
+        x and y      False: ``x[1:]`` and ``y``, of two parameters. The guards of the kernel see to
+                     that (`assemble_plan.alias_guards`)
+        None and x   True: an owner of None is not known
+        None, NEW    False: an array that the expression makes (`NEW_ARRAY`) is none from elsewhere
+        NEW and NEW  True, though two new arrays share nothing: they have no names to compare
     """
-    return owner == other or (None in (owner, other) and "" not in (owner, other))
+    return owner == other or (None in (owner, other) and NEW_ARRAY not in (owner, other))
 
 
 class AliasAnalysis:

@@ -31,6 +31,7 @@ from ..types.value_types import (
     ScalarType,
 )
 from . import shape_rules
+from .alias_analysis import NEW_ARRAY, Owner
 from .shape_rules import (
     shape_of_call,
     shape_of_lengths,
@@ -74,8 +75,6 @@ _Element: TypeAlias = "Fact | tuple[_Element, ...]"
 """What is known of an item of an iterable: of a tuple with known items, the facts about these."""
 
 _CONVERSIONS = {int: "i64", float: "f64", bool: "bool"}
-_NEW = ""
-"""`Fact.owner` of an array that the expression itself makes."""
 
 
 def infer_fact(facts: Facts, e: ast.expr) -> Fact:
@@ -214,7 +213,7 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
     if not base.rank:
         ty = shape_rules.grid_type(e, facts.resolve(e.value), lambda b: facts.of(b).is_int)
         return facts.outer_fact(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
-            owner=_NEW)
+            owner=NEW_ARRAY)
     if base.list_type is not None:
         return _list_item_fact(facts, base.list_type, e.slice)
     if base.list_depth and not isinstance(e.slice, (ast.Slice, ast.Tuple)):
@@ -227,7 +226,8 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
             # NumPy may copy the axes in another order than the probe shows
             same_order = fact.rank < 3 or (base.order == "C" and first in arrays)
             same_order = same_order and all(a.order != UNKNOWN_ORDER for a in arrays.values())
-            return fact._replace(owner="", memory_order=None if same_order else UNKNOWN_ORDER)
+            memory_order = None if same_order else UNKNOWN_ORDER
+            return fact._replace(owner=NEW_ARRAY, memory_order=memory_order)
         if fact and fact.rank:
             return fact._replace(
                 shape=_view_shape(facts, e), owner=base.owner, memory_order=base.order
@@ -408,7 +408,7 @@ def _array_draw_fact(facts: Facts, draw: ArrayDraw) -> Fact:
         return UNKNOWN
     rank = len(draw.lengths)
     ty = ArrayType(draw.dtype, rank, rank - 1)
-    return Fact(rank, frozenset({ty}), shape_of_lengths(facts, draw.lengths), _NEW)
+    return Fact(rank, frozenset({ty}), shape_of_lengths(facts, draw.lengths), NEW_ARRAY)
 
 
 def _reshaped(facts: Facts, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
@@ -430,12 +430,12 @@ def unpacked_lengths(facts: Facts, lengths: Sequence[ast.expr]) -> Sequence[ast.
     return (items_of_tuple(facts, lengths[0]) if is_name else None) or lengths
 
 
-def _owner(facts: Facts, e: ast.Call, target: object | None) -> str | None:
+def _owner(facts: Facts, e: ast.Call, target: object | None) -> Owner | None:
     """`Fact.owner` of the result of the call `e`: that of the first operand for a view."""
     name = e.func.attr if isinstance(e.func, ast.Attribute) else ""
     row = function_row(target) if target is not None else method_row(name)
     if row is None or row.result != "view":
-        return _NEW
+        return NEW_ARRAY
     first = e.args[0] if target is not None else getattr(e.func, "value", None)
     return facts.of(first).owner if first is not None else None
 

@@ -23,6 +23,7 @@ from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.core_nodes import ReplayIf
 from ..types.type_env import Env
 from ..types.value_types import ArrayType
+from .alias_analysis import Owner
 from .escape_analysis import EscapeAnalysis
 from .expression_facts import (
     bind_each,
@@ -292,7 +293,8 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
             name not in facts.scalarizable or items_of_tuple(facts, value) is None
         ):
             fact = facts.of(value)
-            facts.known[name] = fact._replace(owner=fact.owner or name) if fact.rank else fact
+            owned = fact if fact.has_owner else fact._replace(owner=Owner(name))
+            facts.known[name] = owned if fact.rank else fact
         case (ast.Name() | ast.Tuple()), _ if items_of_tuple(facts, value) is not None:
             set_each(facts, target, fact_or_items(facts, value))
         case ast.Tuple(elts=[q, r]), ast.Call(func=func, args=[a, b]) if (

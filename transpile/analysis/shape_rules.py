@@ -28,6 +28,7 @@ from ..host_nodes import (
 )
 from ..numpy.function_table import function_row, method_row
 from ..types.value_types import ArrayType
+from .alias_analysis import Owner
 from .type_facts import UNIT_LENGTH, Fact, Facts, Shape
 
 __all__ = [
@@ -319,7 +320,7 @@ def _lengths(facts: Facts, e: ast.expr) -> Shape | None:
     if not fact.rank or fact.array is None:
         return None
     shape = fact.shape or (None,) * fact.rank
-    if isinstance(e, ast.Name) and fact.owner == e.id and facts.is_invariant(e):
+    if isinstance(e, ast.Name) and fact.owner == Owner(e.id) and facts.is_invariant(e):
         return tuple(n or _length_of(e.id, k) for k, n in enumerate(shape))
     return shape if all(shape) else None
 

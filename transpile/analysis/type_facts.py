@@ -34,6 +34,7 @@ from ..types.value_types import (
     ScalarType,
 )
 from .access_paths import access_path
+from .alias_analysis import NEW_ARRAY, Owner
 from .escape_analysis import EscapeAnalysis
 from .type_probe import Types, probe_types
 
@@ -60,7 +61,7 @@ class Fact(NamedTuple):
 
         x[i] + 1          x a float32 array     rank 0, kinds {float32}
         s                 0 or 0.5, by a path   rank 0, kinds {int, float}: `is_int` is False
-        np.sqrt(x)[1:]                          rank 1, kinds {float32 array}, owner ""
+        np.sqrt(x)[1:]                          rank 1, kinds {float32 array}, owner NEW_ARRAY
 
     The properties ask one question each. Is it an int? `is_int`: of Python's. `is_integer`: of
     Python's or NumPy's, and no array. `is_integral`: that, or an array of integers. `types` are the
@@ -77,11 +78,10 @@ class Fact(NamedTuple):
     """The symbolic lengths of an array (see `shape_rules`), None for an unknown one. None: all are
     unknown.
     """
-    owner: str | None = None
-    """The name of the array that it is, or is a view of: after ``v = x[1:]``, "x" for `v`. The
-    empty string for an array that this expression makes (``x + 1``); once it is bound to a name,
-    that name is its owner. None: unknown. Arrays of one owner may share memory, those of two do
-    not (`alias_analysis.owners_may_alias`).
+    owner: Owner | None = None
+    """The array that it is, or is a view of. A new array that is bound to a name has that name as
+    its owner. None: unknown. Arrays of one owner may share memory, those of two do not
+    (`alias_analysis.owners_may_alias`).
     """
     memory_order: str | None = None
     """The memory order of the owner's axes, "C", "F" or `UNKNOWN_ORDER`; None: as ``kinds`` tells.
@@ -106,6 +106,11 @@ class Fact(NamedTuple):
         if self.rank == 1 or unit == (self.rank or 0) - 1:
             return "C"
         return "F" if unit == 0 else UNKNOWN_ORDER
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether it is an array that has a name, or a view of one."""
+        return self.owner is not None and self.owner != NEW_ARRAY
 
     @property
     def is_int(self) -> bool:
@@ -231,6 +236,12 @@ class HashTable(NamedTuple):
     """Of a multimap: for each item, the index of the next item of the same key, or -1."""
     value_width: int = 0
     """The number of items of each value, which is a tuple; 0: values are no tuples."""
+
+
+def _owner_of_path(e: ast.expr) -> Owner | None:
+    """The array from outside that the access path `e` reads; None where `e` is no path."""
+    path = access_path(e)
+    return None if path is None else Owner(*path)
 
 
 def fact_of_types(kinds: frozenset[ArrayType | ScalarType | Constant]) -> Fact:
@@ -405,7 +416,7 @@ class Facts:
         """The fact about `e`, a parameter, a member of one or a global, from its type alone."""
         ty = self._env.type(e)
         if isinstance(ty, RecordType):
-            return Fact(ty.rank, owner=ast.unparse(e), record=ty)
+            return Fact(ty.rank, owner=_owner_of_path(e), record=ty)
         if isinstance(ty, ListType):
             return Fact(1, list_type=ty)
         if ty is None or isinstance(ty, (ObjectType, Opaque)):
@@ -423,7 +434,7 @@ class Facts:
         if isinstance(e, ast.Name) and unit:
             self.assumed_unit_length_axes[e.id] = unit
             shape = tuple(UNIT_LENGTH if axis in unit else None for axis in range(ty.rank))
-        return Fact(ty.rank, kinds, shape, owner=ast.unparse(e))
+        return Fact(ty.rank, kinds, shape, owner=_owner_of_path(e))
 
     def of(self, e: ast.expr) -> Fact:
         """The fact about the value of `e` at the current statement: type, rank, lengths, owner.

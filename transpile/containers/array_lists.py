@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..analysis.alias_analysis import Owner
 from ..analysis.type_facts import ArrayList
 from ..frontend.ast_names import names_used
 from ..frontend.iterators.comprehensions import nested_loops, with_fresh_variables
@@ -150,10 +151,12 @@ def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]
         return shape
     match e:
         case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
-            view, owner = cx.fact(e), cx.fact(e).owner or name
-            owner_name = cx.expr("X", X=owner)
-            leading_axes = (cx.fact(owner_name).rank or 0) - rank
-            if leading_axes > 0 or (owner == name and not leading_axes and isinstance(e, ast.Name)):
+            view = cx.fact(e)
+            owner = view.owner if view.owner and view.has_owner else Owner(name)
+            owner_name = cx.expr("X", X=owner.name)
+            leading_axes = 0 if owner.members else (cx.fact(owner_name).rank or 0) - rank
+            is_whole = owner == Owner(name) and not leading_axes and isinstance(e, ast.Name)
+            if leading_axes > 0 or is_whole:
                 return _lengths(owner_name, rank, cx, leading_axes) if view.rank == rank else []
         case ast.BinOp(left=left, right=right):
             return _expected_lengths(left, rank, cx) or _expected_lengths(right, rank, cx)

@@ -23,7 +23,7 @@ import numpy as np
 from loopir.lazy_dataclass import record, replace
 from loopir.op_table import OPS
 
-from ..analysis.alias_analysis import owners_may_alias
+from ..analysis.alias_analysis import Owner, owners_may_alias
 from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
 from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.core_nodes import mark_operation_part
@@ -227,7 +227,7 @@ def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> 
     return [below] if dtype == "u64" else [below, above]
 
 
-def may_read_array(e: ast.expr, owner: str | None, cx: Context) -> bool:
+def may_read_array(e: ast.expr, owner: Owner | None, cx: Context) -> bool:
     """Whether an array that `e` names may share memory with the array of `owner`."""
     names = (n for n in walk_nodes(e) if isinstance(n, ast.Name))
     return any(f.array and owners_may_alias(owner, f.owner) for f in map(cx.fact, names))

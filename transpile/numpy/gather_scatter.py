@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ..analysis.alias_analysis import owners_may_alias
+from ..analysis.alias_analysis import Owner, owners_may_alias
 from ..analysis.type_facts import UNKNOWN_ORDER, Fact, is_new_axis
 from ..frontend.ast_walk import same_tree, subscript_items, tree_key
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
@@ -243,7 +243,7 @@ def index_order_check(target: ast.Subscript, cx: Context) -> ast.expr | None:
     match arrays:
         case [ast.Name(id=name) as k] if (cx.fact(k).rank or 0) > 1:
             fact = cx.fact(k)
-            is_whole = fact.owner == name and fact.order == "C"
+            is_whole = fact.owner == Owner(name) and fact.order == "C"
             return cx.expr("not K.flags.c_contiguous", K=k) if is_whole else None
     return None
 
@@ -295,7 +295,7 @@ def _scatter_loop(
     """
     target = cx.fact(x)
     valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)
-    if target.array is None or not target.owner or not valid or len(items) > target.array.rank:
+    if target.array is None or not target.has_owner or not valid or len(items) > target.array.rank:
         return None
     x = bind_operand(x, cx)
     if not any(cx.fact(i).rank for i in items) or not _result_fits(ufunc, x, value, cx):

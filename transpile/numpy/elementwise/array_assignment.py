@@ -21,7 +21,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import replace
 
-from ...analysis.alias_analysis import owners_may_alias
+from ...analysis.alias_analysis import NEW_ARRAY, owners_may_alias
 from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
@@ -334,7 +334,7 @@ def _stores_to_copy(target: ast.expr, is_one_value: bool, cx: Context) -> bool:
     """Whether `target` is a subscript whose value is a copy, so that no loop can store to its
     elements in NumPy's order. ``is_one_value``: one scalar is stored, in any order.
     """
-    if not isinstance(target, ast.Subscript) or cx.fact(target).owner != "":
+    if not isinstance(target, ast.Subscript) or cx.fact(target).owner != NEW_ARRAY:
         return False
     return not (is_gathered(target, cx) and stores_in_order(target, cx, is_one_value))
 
@@ -406,7 +406,8 @@ def _reads_other_elements(stored: View, values: View, target: ast.expr, cx: Cont
     owner = cx.fact(target).owner
     if isinstance(target, ast.Subscript) and scatters:  # the value of ``x[k]`` is a copy
         owner = cx.fact(target.value).owner
-    unaliased = owner is not None and cx.facts.is_sole_reference(owner)
+    is_name = owner is not None and not owner.members
+    unaliased = owner is not None and is_name and cx.facts.is_sole_reference(owner.name)
     probe = [ast.Name(f"_{k}", ast.Load()) for k in range(len(stored.shape))]
     place = tree_key(stored.at(probe))
     value = values.at(probe[len(probe) - len(values.shape) :])

@@ -15,6 +15,7 @@ import numpy as np
 from loopir.lazy_dataclass import replace
 
 from ... import ops
+from ...analysis.alias_analysis import NEW_ARRAY
 from ...analysis.expression_facts import unpacked_lengths
 from ...analysis.shape_rules import reshaping
 from ...frontend.core_nodes import copy_location, location_node
@@ -56,7 +57,7 @@ def is_reshaped_expression(e: ast.expr, cx: Context) -> bool:
     call = _reshape_call(e, cx)
     if call is None or isinstance(call[0], ast.Name):
         return False
-    return isinstance(call[0], _OPERATION_NODES) or cx.fact(call[0]).owner == ""
+    return isinstance(call[0], _OPERATION_NODES) or cx.fact(call[0]).owner == NEW_ARRAY
 
 
 def _reshape_call(e: ast.expr, cx: Context) -> tuple[ast.expr, Sequence[ast.expr]] | None:
