@@ -225,10 +225,10 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
 def _with_own_tables(
     tables: dict[str, _Table], number: int, captured: Collection[str], lengths: Sequence[str]
 ) -> Iterator[str]:
-    """The body of `tp_run` where the loop adds to `tables`: a chunk adds to tables of its own, and
-    then these to the arrays; a run of the whole range adds to the arrays at once. ``captured``: the
-    fields of the struct but for the lock, which other threads write; ``lengths``: the declarations
-    that tell the lengths.
+    """The body of `tp_run` for a loop that adds to the arrays `tables`: a chunk adds to tables of
+    its own, on its stack, and then adds these to the arrays, under a lock; a run of the whole range
+    adds to the arrays directly. ``captured``: the fields of the struct that the chunk copies, not
+    the lock; ``lengths``: declarations of the C variables with the lengths of the arrays.
     """
     yield f"struct tp_captured_{number} *const shared = captured;"
     yield from lengths
@@ -394,13 +394,13 @@ def _arrays_of(n: ir.Node) -> set[str]:
 #
 #    tp_copy_0(…, first, last, block, back)    copies out[first … last - 1] to a block, or back
 #
-# A check that fails ends the loop, and Python runs the call again. Until then other threads have
-# run iterations that Python may not reach, since it raises. So each chunk saves before it runs, and
-# when the region has stopped, those behind the first chunk that has not ended are put back. What
-# was stored before it stays: as in a run by one thread, Python writes it again. So a chunk whose
-# predecessors have all ended saves nothing, and what others have saved is dropped when theirs have
-# (`parallel_undo.h`). Chunks are claimed in ascending order, so that this is soon: with two threads
-# a chunk saves about half of what it stores.
+# If a check fails, the kernel stops, and Python runs the call again. But Python may raise before it
+# reaches iterations that other threads have run meanwhile. So a chunk saves the elements that it is
+# going to store. When the region has stopped, the elements of all chunks behind the first one that
+# has not ended are put back. What the chunks before it have stored stays: Python writes the same
+# again, as after a run by one thread. So once all chunks before it have ended, a chunk saves
+# nothing more, and drops what it has saved (`parallel_undo.h`). Chunks are claimed in ascending
+# order, so that this is soon: with two threads a chunk saves about half of what it stores.
 
 
 def _step(n: Splittable) -> int:
@@ -483,10 +483,11 @@ def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
 
 
 def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
-    """The body of `tp_run`. A chunk alternates between saving the elements that a block of
-    iterations stores, and running the block, which then finds these elements in the cache. Once all
-    chunks before it have ended, it saves nothing more. Without memory for the copies the region
-    stops, and one thread runs what is left of its range.
+    """The body of `tp_run` for a loop that may have to be put back. A chunk alternates between
+    saving the elements that a block of iterations is going to store, and running the block, which
+    then finds these elements in the cache. Once all chunks before it have ended, it saves nothing
+    more. Without memory for the copies the region stops, and one thread runs what is left of its
+    range (`_undo_lines`).
     """
     given, replay = "arrays, scalars, captured", STATUS["replay"]
     bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"

@@ -55,14 +55,14 @@ class AccumulatorRegisters:
 
 @record(frozen=True, slots=True)
 class ScanState:
-    """C names of the state of a prefix scan."""
+    """C names of the state of a prefix scan (`c_scans.declare_scan`)."""
 
     carry: str  # the value before the group, in every lane
     last: str  # the result in the previous register
-    halves: str  # an array of the values of left halves, by level
+    halves: str  # an array: for each level the last lane of the left half, in every lane
     count: int  # registers of a group
-    factors: str = ""  # of a recurrence: as `halves`, for factors
-    astray: str = ""  # of a recurrence: whether the group is computed lane after lane
+    factors: str = ""  # of a recurrence: as `halves`, for the products of factors
+    astray: str = ""  # of a recurrence: a flag, from here on the group is computed lane after lane
 
 
 @record(slots=True)
