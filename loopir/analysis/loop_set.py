@@ -190,9 +190,10 @@ class LoopSetBuilder:
     """A walk in order of evaluation that numbers the operations of a nest (value numbering).
 
     Each method that takes a statement appends its operations; each that takes an expression also
-    returns the operations that compute it, with the loops that its value varies with. These come
-    from the bottom: a loop variable varies with its loop, a load with those in its subscripts, a
-    call with those of its operands, and an accumulator with the loop that advances it.
+    returns the operations that compute it, with the loops that its value varies with. These loops
+    are found from the leaves up: a loop variable varies with its own loop, a load with the loops of
+    its subscripts, a call with the loops of its operands, and an accumulator with the loop that
+    advances it.
     """
 
     def __init__(
@@ -412,7 +413,8 @@ class LoopSet:
 
     def _execution_count(self, o: NestOperation) -> int:
         """How often `o` runs in all: the product of the trip counts of the loops around it, from
-        the outermost to the innermost in which it varies. Out of those further in it is hoisted.
+        the outermost to the innermost in which it varies. It is hoisted out of the loops inside
+        that one.
         """
         depth = max((o.around.index(v) + 1 for v in o.loops if v in o.around), default=0)
         return prod(self.trips.get(v, _ASSUMED_TRIPS) for v in o.around[:depth])

@@ -50,9 +50,9 @@ class Uniformity:
         self.values = self._values(loop, nodes)
 
     def _varying_names(self, nodes: list[Node]) -> frozenset[str]:
-        """The names that vary, of those that the statements `nodes` bind: the least set that has
-        each name whose values, or the condition of the branch that yields it, read the loop
-        variable or a name of the set.
+        """Those names bound by the statements `nodes` that vary: the least set that has each name
+        whose values, or the condition of the branch that yields it, read the loop variable or a
+        name of the set.
         """
         reads = [(name, names_read(*values, n.cond if isinstance(n, If) else None))
                  for n in nodes for name, values in own_bindings(n)]

@@ -44,7 +44,7 @@ GUESSED_TRIPS = 64.0
 
 @record(frozen=True, slots=True)
 class Work:
-    """The work of some statements: of those that run once, and of the loops among them."""
+    """The work of some statements: `constant` of those that run once, `inner` of the loops."""
 
     constant: float
     inner: tuple[InnerWork, ...] = ()

@@ -272,9 +272,9 @@ class _LoopFuser:
         outer: tuple[str, ...],
         reasons: Iterable[Rejection],
     ) -> tuple[Alignment, LoopPair] | None:
-        """For two loops that cannot be joined as they are: the first alignment, of those that
-        `alignments` proposes, in which they can, with the pair as it is then. In it the second loop
-        is delayed, or one loop is reversed. None if there is none. `join` asks in its second round.
+        """For two loops that cannot be joined as they are: the first alignment that `alignments`
+        proposes in which they can be joined, with the aligned pair. In it the second loop is
+        delayed, or one loop is reversed. None if there is none. `join` asks in its second round.
 
             for i: t[i] = x[i]
             for i: y[i] = t[i + 1]    →    delayed by 1: t[i + 1] is then written before it is read
@@ -293,8 +293,8 @@ class _LoopFuser:
         return None
 
     def with_names_of(self, first: Loop, second: Loop) -> Loop:
-        """`second` with the loop variable of `first`, and fresh names in place of those that both
-        loops bind. Its accumulators keep their names, since code after the loop reads them; so do
+        """`second` with the loop variable of `first`, and fresh names in place of the names that
+        both loops bind. Its accumulators keep theirs, since code after the loop reads them; so do
         variables of inner loops that both nests have.
         """
         results = {a.name for a in second.accs}

@@ -74,8 +74,9 @@ class _TestFinder:
             self._forms[name] = self._form(value)
 
     def tests(self) -> list[PositionTest]:
-        """The tests of branches, selects and checks. And those of clamps ``max(0, x)``, but only at
-        the bound of one of the former: a split for the sake of a clamp alone would not pay.
+        """The tests of branches, selects and checks, and the tests of clamps ``max(0, x)`` whose
+        bound is also that of a branch, a select or a check: a split for a clamp alone would not
+        pay.
         """
         pairs = [pair for n in walk(self._loop) for pair in self._candidates(n)]
         candidates = dict(reversed(pairs))

@@ -445,8 +445,8 @@ def _partition(
     body: Iterable[Stmt], carried: set[str]
 ) -> tuple[list[Stmt] | None, list[Stmt]]:
     """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
-    those that do. The first is None if one of the latter is no assignment of a scalar without
-    loads.
+    those that do. The first part is None if a statement of the second is anything but an assignment
+    of a scalar without loads.
     """
     work: list[Stmt] = []
     combining: list[Stmt] = []

@@ -148,10 +148,11 @@ class _ExtremumState:
         """A necessary condition for `e`, the new value of `acc`, to differ from the old one.
 
             acc                      False
-            a name                   that of its value
-            select(c, a, b)          c and that of a, or not c and that of b
+            a name                   the condition for its value
+            select(c, a, b)          c and the condition for a, or not c and the condition for b
             c and acc                not c
-            min(acc, v)              v < acc; of max likewise
+            min(acc, v)              v < acc
+            max(acc, v)              v > acc
             anything else            True
         """
         match e:

@@ -155,7 +155,7 @@ def _invariant_conjunct(acc: Accum, loop: Loop, memory: AliasInfo) -> Expr | Non
 
 
 def _conjuncts(e: Expr) -> Iterator[Expr]:
-    """The operands of a conjunction, and of those in it; `e` itself if it is no conjunction."""
+    """The operands of the conjunction `e`, nested ones included; `e` itself if it is none."""
     match e:
         case Call("and", (a, b)):
             yield from _conjuncts(a)
