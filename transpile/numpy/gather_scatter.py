@@ -204,10 +204,10 @@ def _slice_subscript(
     return subscript_in_axis(in_kept[axis])
 
 
-def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> bool:
-    """Whether a loop over the index arrays of `target`, in C order, stores what NumPy stores; if
-    there is an `index_order_check`, where that is false at run time. The order matters where an
-    index occurs twice, since the last value stays::
+def stores_in_order(target: ast.Subscript, value: ast.expr, cx: Context) -> bool:
+    """Whether a loop over the index arrays of `target`, in C order, stores of `value` what NumPy
+    stores; if there is an `index_order_check`, where that is false at run time. The order matters
+    where an index occurs twice, since the last value stays::
 
         x[k] = y       # k = [3, 3]: x[3] is y[1], in the loop and in NumPy
 
@@ -216,20 +216,21 @@ def stores_in_order(target: ast.Subscript, cx: Context, same_value: bool) -> boo
     if the strides of all operands along it are negative. That is the order of the loop if
 
     - there is one index array, a vector: NumPy takes it from the front;
-    - there are several, all vectors, of which one surely has a positive stride; or
+    - there are several, all vectors, of which one, or the value, surely has a positive stride; or
     - there is one of several axes that is contiguous in C order: `index_order_check`.
 
-    If all values are equal (`same_value`), the order does not matter. And no index array may share
-    memory with the target, as the stores would change the indices.
+    If `value` is a scalar, the order does not matter. And no index array may share memory with the
+    target, as the stores would change the indices.
     """
     owner = cx.fact(target.value).owner
     indices = _index_array_facts(target, cx)
     if any(owners_may_alias(owner, f.owner) for f in indices):
         return False
-    if same_value or [f.rank for f in indices] == [1]:
+    if cx.fact(value).rank == 0 or [f.rank for f in indices] == [1]:
         return True
     if all(f.rank == 1 for f in indices):
-        return any(f.array is not None and f.array.unit == 0 for f in indices)
+        operands = [f.array for f in (*indices, cx.fact(value)) if f.rank == 1 and f.array]
+        return any(array.unit == 0 for array in operands)
     return index_order_check(target, cx) is not None
 
 

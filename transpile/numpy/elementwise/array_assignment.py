@@ -320,8 +320,7 @@ def _is_stored_elementwise(
     if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
         return False  # indices, or NumPy raises
     target_fact, value_fact = cx.fact(target), cx.fact(value)
-    is_one_value = value_fact.rank == 0 and op is None
-    if _stores_to_copy(target, is_one_value, cx):
+    if _stores_to_copy(target, value, cx):
         return False
     converts = converts_elementwise(target_fact, op, value_fact, cx)
     if not converts:
@@ -330,13 +329,13 @@ def _is_stored_elementwise(
     return converts
 
 
-def _stores_to_copy(target: ast.expr, is_one_value: bool, cx: Context) -> bool:
-    """Whether `target` is a subscript whose value is a copy, so that no loop can store to its
-    elements in NumPy's order. ``is_one_value``: one scalar is stored, in any order.
+def _stores_to_copy(target: ast.expr, value: ast.expr, cx: Context) -> bool:
+    """Whether `target` is a subscript whose value is a copy, and no loop can store `value` to the
+    elements that it copies as NumPy does.
     """
     if not isinstance(target, ast.Subscript) or cx.fact(target).owner != NEW_ARRAY:
         return False
-    return not (is_gathered(target, cx) and stores_in_order(target, cx, is_one_value))
+    return not (is_gathered(target, cx) and stores_in_order(target, value, cx))
 
 
 def _stored_operand(e: ast.expr, stored: View, target: ast.expr, cx: Context) -> View | None:
