@@ -53,10 +53,9 @@ def _functions() -> Iterable[str]:
     """The functions of arrays by kind, each with the arguments that it takes."""
     identities: dict[str, str] = {}
     for row in IDENTITIES:
-        name, *words = row.call.split()
-        text = " ".join((row.result, row.requires, *row.bindings, *row.replay_if))
-        arguments = [w for w in (word.partition("=")[0] for word in words) if w.upper() in text]
-        identities[name] = " ".join(dict.fromkeys([*identities.get(name, "").split(), *arguments]))
+        known = identities.get(row.function, "").split()
+        arguments = filter(row.has_hole, row.parameters)
+        identities[row.function] = " ".join(dict.fromkeys([*known, *arguments]))
 
     def reductions(row: Row) -> str:
         """The arguments of a reduction, or an empty text if the row is none."""

@@ -11,11 +11,14 @@ it tries the rows of a function in order and applies the first whose conditions 
 from __future__ import annotations
 
 import ast
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 from loopir.lazy_dataclass import record
 
+from ...frontend.ast_walk import walk_nodes
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
@@ -37,23 +40,73 @@ class Identity:
     matches only if each argument that differs from its default has a hole.
     """
 
-    call: str
-    """The function, then its parameters, with their defaults: "mean a axis=None"."""
+    function: str
+    """The function's name in NumPy: "mean", "linalg.norm"."""
+    parameters: tuple[str, ...]
+    """Its parameters, in their order."""
+    defaults: Mapping[str, Any]
+    """The defaults of those that have one."""
     result: str
     """The expression that replaces the call."""
-    bindings: tuple[str, ...] = ()
-    """Assignments to fresh names, before it, in order."""
-    replay_if: tuple[str, ...] = ()
+    bindings: Mapping[str, str]
+    """Fresh names and their values, which are bound before it, in order."""
+    replay_if: tuple[str, ...]
     """Conditions, maybe of arrays: where an element of one is true, the call is replayed."""
-    kinds: str = "biuf"
+    kinds: str
     """NumPy's kinds of dtypes that the array A may have."""
-    rank: int | None = None
+    rank: int | None
     """The rank that A must have; None: any."""
-    same_shape: str = ""
+    same_shape: str
     """The hole of an argument that must be an array of the shape of A; "": none."""
-    requires: str = ""
-    """The arguments that must be given, as holes, some with the value that they must have:
-    "ORD=2 AXIS"."""
+    requires: Mapping[str, object]
+    """The arguments that must be given, as holes, each with the value that it must have; `_ANY`."""
+
+    @property
+    def uses(self) -> Mapping[str, int]:
+        """How often each hole occurs in the result, the bindings and ``replay_if``."""
+        return _uses_of_holes((self.result, *self.bindings.values(), *self.replay_if))
+
+    def has_hole(self, parameter: str) -> bool:
+        """Whether the definition has a hole for `parameter`, or requires a value of it."""
+        hole = parameter.upper()
+        return hole in self.uses or hole in self.requires
+
+
+@lru_cache(maxsize=128)
+def _uses_of_holes(templates: tuple[str, ...]) -> Mapping[str, int]:
+    """How often each hole occurs in these expressions."""
+    trees = (ast.parse(text) for text in templates)
+    names = (n.id for tree in trees for n in walk_nodes(tree) if isinstance(n, ast.Name))
+    return Counter(name for name in names if name.isupper())
+
+
+_ANY = ...
+"""In `Identity.requires`: the argument may have any value."""
+
+
+def _identity(
+    *, call: str, result: str, bindings: Sequence[str] = (), replay_if: Sequence[str] = (),
+    kinds: str = "biuf", rank: int | None = None, same_shape: str = "", requires: str = "",
+) -> Identity:
+    """A row of `IDENTITIES` as it is written: ``call`` is the function and its parameters, with
+    defaults ("mean a axis=None"), each of ``bindings`` an assignment, ``requires`` the holes that
+    must be given, some with a value ("ORD=2 AXIS").
+    """
+    function, *words = call.split()
+    given = [word.partition("=") for word in words]
+    required = [word.partition("=") for word in requires.split()]
+    values = {target: value for target, _, value in (line.partition(" = ") for line in bindings)}
+    return Identity(
+        function=function, parameters=tuple(name for name, _, _ in given),
+        defaults={name: _value(text) for name, equals, text in given if equals}, result=result,
+        bindings=values, replay_if=tuple(replay_if), kinds=kinds, rank=rank, same_shape=same_shape,
+        requires={hole: _value(text) if equals else _ANY for hole, equals, text in required},
+    )
+
+
+def _value(text: str) -> Any:
+    """The value that a row writes as `text`."""
+    return float(text) if text.endswith("inf") else ast.literal_eval(text)
 
 
 _CHECK_ALL_NAN = "NP.all(A != A, axis=AXIS)"
@@ -96,22 +149,22 @@ _CORRELATION_CHECKS = ("not NP.all(S > 0)", "not NP.all(NP.isfinite(C))")
 _CORRELATION_RESULT = "NP.clip(C / S[:, None] / S[None, :], -1, 1)"
 
 IDENTITIES: tuple[Identity, ...] = (
-    Identity(
+    _identity(
         call="allclose a b rtol=1e-05 atol=1e-08 equal_nan=False",
         result="bool(NP.all(NP.isclose(A, B, rtol=RTOL, atol=ATOL, equal_nan=EQUAL_NAN)))",
     ),
-    Identity(
+    _identity(
         call="array_equal a b equal_nan=False",
         requires="B",
         same_shape="B",
         result="bool(NP.all((A == B) | (EQUAL_NAN & (A != A) & (B != B))))",
     ),
-    Identity(
+    _identity(
         call="average a axis=None weights returned keepdims=False",
         replay_if=("A.size == 0",),
         result="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call="average a axis=None weights returned keepdims=False",
         requires="WEIGHTS",
         same_shape="WEIGHTS",
@@ -120,14 +173,14 @@ IDENTITIES: tuple[Identity, ...] = (
         result="NP.sum(NP.asarray(A, dtype=T) * NP.asarray(WEIGHTS, dtype=T), axis=AXIS, "
         "keepdims=KEEPDIMS) / S",
     ),
-    Identity(
+    _identity(
         call=f"corrcoef {_COV_SIGNATURE}",
         rank=2,
         replay_if=_CORRELATION_CHECKS,
         bindings=("C = NP.cov(A)", "S = NP.sqrt(NP.diag(C))"),
         result=_CORRELATION_RESULT,
     ),
-    Identity(
+    _identity(
         call=f"corrcoef {_COV_SIGNATURE}",
         requires="ROWVAR=False",
         rank=2,
@@ -135,21 +188,21 @@ IDENTITIES: tuple[Identity, ...] = (
         bindings=("C = NP.cov(A, rowvar=False)", "S = NP.sqrt(NP.diag(C))"),
         result=_CORRELATION_RESULT,
     ),
-    Identity(
+    _identity(
         call=f"corrcoef {_COV_SIGNATURE}",
         requires="Y",
         same_shape="Y",
         rank=1,
         result="NP.corrcoef(NP.stack((A, Y)))",
     ),
-    Identity(
+    _identity(
         call=f"cov {_COV_SIGNATURE}",
         rank=2,
         bindings=(_LET_DOUBLES, _LET_CENTRED.format(1)),
         replay_if=("A.shape[0] < 2", "A.shape[1] <= DDOF"),
         result="NP.dot(P, P.T) * (1 / (A.shape[1] - DDOF))",
     ),
-    Identity(
+    _identity(
         call=f"cov {_COV_SIGNATURE}",
         requires="ROWVAR=False",
         rank=2,
@@ -157,59 +210,53 @@ IDENTITIES: tuple[Identity, ...] = (
         replay_if=("A.shape[1] < 2", "A.shape[0] <= DDOF"),
         result="NP.dot(P.T, P) * (1 / (A.shape[0] - DDOF))",
     ),
-    Identity(
+    _identity(
         call=f"cov {_COV_SIGNATURE}",
         requires="Y",
         same_shape="Y",
         rank=1,
         result="NP.cov(NP.stack((A, Y)), ddof=DDOF)",
     ),
-    Identity(
+    _identity(
         call="cov a y rowvar=True bias",
         requires="BIAS=True",
         rank=2,
         result="NP.cov(A, rowvar=ROWVAR, ddof=0)",
     ),
-    Identity(
+    _identity(
         call="cov a y rowvar bias",
         requires="Y BIAS=True",
         same_shape="Y",
         rank=1,
         result="NP.cov(A, Y, ddof=0)",
     ),
-    Identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf"),
-    Identity(call=_NORM_SIGNATURE, result="NP.sqrt(NP.sum(A * A))", kinds="f"),
-    Identity(
+    _identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf"),
+    _identity(call=_NORM_SIGNATURE, result="NP.sqrt(NP.sum(A * A))", kinds="f"),
+    _identity(
         call=_NORM_SIGNATURE,
         requires="AXIS",
         kinds="f",
         result="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE, requires="ORD=2", kinds="f", rank=1, result="NP.sqrt(NP.sum(A * A))"
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE, requires="ORD='fro'", kinds="f", rank=2,
         result="NP.sqrt(NP.sum(A * A))",
     ),
-    Identity(call=_NORM_SIGNATURE, requires="ORD=1", kinds="f", rank=1, result="NP.sum(NP.abs(A))"),
-    Identity(
-        call=_NORM_SIGNATURE,
-        requires="ORD=inf",
-        kinds="f",
-        rank=1,
-        replay_if=_CHECK_EMPTY,
+    _identity(
+        call=_NORM_SIGNATURE, requires="ORD=1", kinds="f", rank=1, result="NP.sum(NP.abs(A))",
+    ),
+    _identity(
+        call=_NORM_SIGNATURE, requires="ORD=inf", kinds="f", rank=1, replay_if=_CHECK_EMPTY,
         result="NP.max(NP.abs(A))",
     ),
-    Identity(
-        call=_NORM_SIGNATURE,
-        requires="ORD=-inf",
-        kinds="f",
-        rank=1,
-        replay_if=_CHECK_EMPTY,
+    _identity(
+        call=_NORM_SIGNATURE, requires="ORD=-inf", kinds="f", rank=1, replay_if=_CHECK_EMPTY,
         result="NP.min(NP.abs(A))",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         requires="ORD=1",
         kinds="f",
@@ -217,7 +264,7 @@ IDENTITIES: tuple[Identity, ...] = (
         replay_if=_CHECK_EMPTY,
         result="NP.max(NP.sum(NP.abs(A), axis=0))",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         requires="ORD=inf",
         kinds="f",
@@ -225,31 +272,31 @@ IDENTITIES: tuple[Identity, ...] = (
         replay_if=_CHECK_EMPTY,
         result="NP.max(NP.sum(NP.abs(A), axis=1))",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         requires="ORD=1 AXIS",
         kinds="f",
         result="NP.sum(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         requires="ORD=2 AXIS",
         kinds="f",
         result="NP.sqrt(NP.sum(A * A, axis=AXIS, keepdims=KEEPDIMS))",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         requires="ORD=inf AXIS",
         kinds="f",
         replay_if=_CHECK_EMPTY,
         result="NP.max(NP.abs(A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=_NORM_SIGNATURE,
         kinds="iub",
         result="NP.linalg.norm(NP.asarray(A, dtype=NP.float64), ORD, AXIS, KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"mean {_MEAN_SIGNATURE} where",
         requires="WHERE",
         same_shape="WHERE",
@@ -259,7 +306,7 @@ IDENTITIES: tuple[Identity, ...] = (
         result="T(NP.divide(S, C))",
     ),
     *(
-        Identity(
+        _identity(
             call=f"{name} {_VARIANCE_SIGNATURE} where",
             requires="WHERE",
             same_shape="WHERE",
@@ -270,122 +317,124 @@ IDENTITIES: tuple[Identity, ...] = (
         )
         for name, result in (("var", "V"), ("std", "NP.sqrt(V)"))
     ),
-    Identity(
+    _identity(
         call=f"nanmax {_REDUCTION_SIGNATURE}",
         kinds="f",
         replay_if=("A.size == 0", _CHECK_ALL_NAN),
         result="NP.max(NP.where(A != A, -NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanmax {_REDUCTION_SIGNATURE}",
         kinds="iub",
         replay_if=("A.size == 0",),
         result="NP.max(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanmin {_REDUCTION_SIGNATURE}",
         kinds="f",
         replay_if=("A.size == 0", _CHECK_ALL_NAN),
         result="NP.min(NP.where(A != A, NP.inf, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanmin {_REDUCTION_SIGNATURE}",
         kinds="iub",
         replay_if=("A.size == 0",),
         result="NP.min(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call="nanargmax a axis=None",
         kinds="f",
         replay_if=("A.size == 0", _CHECK_ALL_NAN),
         bindings=("B = NP.where(A != A, -NP.inf, A)",),
         result="NP.argmax(B, axis=AXIS)",
     ),
-    Identity(
+    _identity(
         call="nanargmin a axis=None",
         kinds="f",
         replay_if=("A.size == 0", _CHECK_ALL_NAN),
         bindings=("B = NP.where(A != A, NP.inf, A)",),
         result="NP.argmin(B, axis=AXIS)",
     ),
-    Identity(
+    _identity(
         call=f"nansum {_MEAN_SIGNATURE}",
         kinds="f",
         result="NP.sum(NP.where(A != A, 0, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nansum {_MEAN_SIGNATURE}",
         kinds="iub",
         result="NP.sum(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanprod {_MEAN_SIGNATURE}",
         kinds="f",
         result="NP.prod(NP.where(A != A, 1, A), axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanprod {_MEAN_SIGNATURE}",
         kinds="iub",
         result="NP.prod(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call="nancumsum a axis=None dtype out",
         kinds="f",
         result="NP.cumsum(NP.where(A != A, 0, A), axis=AXIS)",
     ),
-    Identity(call="nancumsum a axis=None dtype out", kinds="iub", result="NP.cumsum(A, axis=AXIS)"),
-    Identity(
+    _identity(
+        call="nancumsum a axis=None dtype out", kinds="iub", result="NP.cumsum(A, axis=AXIS)",
+    ),
+    _identity(
         call="nancumprod a axis=None dtype out",
         kinds="f",
         result="NP.cumprod(NP.where(A != A, 1, A), axis=AXIS)",
     ),
-    Identity(
+    _identity(
         call="nancumprod a axis=None dtype out", kinds="iub", result="NP.cumprod(A, axis=AXIS)"
     ),
-    Identity(
+    _identity(
         call=f"nanmean {_MEAN_SIGNATURE}",
         kinds="f",
         bindings=_NAN_MEAN_STEPS,
         replay_if=("C == 0",),
         result="T(NP.divide(S, C))",
     ),
-    Identity(
+    _identity(
         call=f"nanmean {_MEAN_SIGNATURE}",
         kinds="iub",
         result="NP.mean(A, axis=AXIS, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanvar {_VARIANCE_SIGNATURE}",
         kinds="f",
         bindings=_NAN_VARIANCE_STEPS,
         replay_if=("N <= DDOF",),
         result="V",
     ),
-    Identity(
+    _identity(
         call=f"nanvar {_VARIANCE_SIGNATURE}",
         kinds="iub",
         result="NP.var(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=f"nanstd {_VARIANCE_SIGNATURE}",
         kinds="f",
         bindings=_NAN_VARIANCE_STEPS,
         replay_if=("N <= DDOF",),
         result="NP.sqrt(V)",
     ),
-    Identity(
+    _identity(
         call=f"nanstd {_VARIANCE_SIGNATURE}",
         kinds="iub",
         result="NP.std(A, axis=AXIS, ddof=DDOF, keepdims=KEEPDIMS)",
     ),
-    Identity(
+    _identity(
         call=_UNWRAP_SIGNATURE,
         kinds="f",
         rank=1,
         bindings=_UNWRAP_STEPS,
         result=_UNWRAPPED.replace("LEAST", "PERIOD / 2"),
     ),
-    Identity(
+    _identity(
         call=_UNWRAP_SIGNATURE,
         requires="DISCONT",
         kinds="f",
@@ -402,7 +451,7 @@ have several rows, for different arguments: the first whose conditions hold is a
 
 _IDENTITIES_BY_NAME: dict[str, list[Identity]] = {}
 for _row in IDENTITIES:
-    _IDENTITIES_BY_NAME.setdefault(_row.call.split()[0], []).append(_row)
+    _IDENTITIES_BY_NAME.setdefault(_row.function, []).append(_row)
 
 
 @fires_on(ast.Call, calls=numpy_callees(_IDENTITIES_BY_NAME))
@@ -421,18 +470,16 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
         return None
     callee = numpy_function_name(node.func, cx) or getattr(node.func, "attr", "")
     for row in _IDENTITIES_BY_NAME.get(callee, ()):
-        name, *parameters = row.call.split()
-        signature = " ".join(p.partition("=")[0] for p in parameters)
-        bound = bind_arguments(node, cx, {name: signature})
-        if bound is not None and (parts := _match_identity(row, bound, parameters, cx)) is not None:
-            if name.startswith("linalg."):
+        bound = bind_arguments(node, cx, {row.function: " ".join(row.parameters)})
+        if bound is not None and (parts := _match_identity(row, bound, cx)) is not None:
+            if row.function == "linalg.norm":
                 cx.mark_operation_parts()  # NumPy's norms are dot products
             return _apply_identity(row, parts, node, cx)
     return None
 
 
 def _match_identity(
-    row: Identity, bound: BoundArguments, parameters: Sequence[str], cx: Context
+    row: Identity, bound: BoundArguments, cx: Context
 ) -> dict[str, ast.expr] | None:
     """The values of the holes of `row`, defaults included; None where the row does not match:
 
@@ -441,17 +488,15 @@ def _match_identity(
     - a required argument is missing or has another value (`_argument_matches`);
     - the argument ``same_shape`` is not surely an array of the rank of A.
     """
-    defaults = dict(p.split("=") for p in parameters if "=" in p)
-    parts = {k.upper(): cx.expr(v) for k, v in defaults.items()}
-    explicit = {k.upper(): e for k in bound.arguments if (e := bound.get(k)) is not None
-                and ast.unparse(e) != defaults.get(k)}
-    text, required = " ".join((row.result, *row.bindings, *row.replay_if)), row.requires.split()
-    holes = {*re.findall(r"[A-Z_]+", text), *(w.partition("=")[0] for w in required)}
+    parts: dict[str, ast.expr] = {k.upper(): ast.Constant(v) for k, v in row.defaults.items()}
+    given = {k: e for k in bound.arguments if (e := bound.get(k)) is not None
+             and not (k in row.defaults and _is_same(_literal(e), row.defaults[k]))}
+    explicit = {k.upper(): e for k, e in given.items()}
     array = cx.fact(explicit.get("A", ast.Constant(None)))
     if (
         array.array is None
-        or not explicit.keys() <= holes
-        or not all(_argument_matches(w, explicit, cx) for w in required)
+        or not all(map(row.has_hole, given))
+        or not all(_argument_matches(*item, explicit, cx) for item in row.requires.items())
     ):
         return None
     if row.rank not in (None, array.rank) or ELEMENTS[array.array.dtype].kind not in row.kinds:
@@ -463,22 +508,40 @@ def _match_identity(
     return {**parts, **explicit}
 
 
-def _argument_matches(requirement: str, explicit: Mapping[str, ast.expr], cx: Context) -> bool:
-    """Whether an argument fulfils a word of ``requires``: "HOLE", it is given (AXIS must be a
-    constant, or a tuple of two where there is no ORD); "HOLE=value", it has that value.
+def _argument_matches(
+    name: str, value: object, explicit: Mapping[str, ast.expr], cx: Context
+) -> bool:
+    """Whether the argument of the hole `name` fulfils the row's ``requires``: it is given and has
+    that value; with `_ANY`, AXIS must be a constant, or a tuple of two where there is no ORD.
     """
-    name, _, value = requirement.partition("=")
     e = explicit.get(name)
     if e is None:
         return False
-    if not value:
+    if value is _ANY:
         axes = e.elts if isinstance(e, ast.Tuple) and "ORD" not in explicit else [e]
         constant = all(integer_constant(a, None) is not None for a in axes)
         return name != "AXIS" or (constant and len(axes) in (1, 2))
-    negative = value.startswith("-") and isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub)
-    e, value = (e.operand, value[1:]) if negative and isinstance(e, ast.UnaryOp) else (e, value)
-    actual = e.value if isinstance(e, ast.Constant) else cx.resolve(e)
-    return repr(actual) == value
+    match e:
+        case ast.Constant(value=actual):
+            return _is_same(actual, value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(value, float):
+            return _is_same(cx.resolve(operand), -value)
+    return _is_same(cx.resolve(e), value)
+
+
+def _literal(e: ast.expr) -> object:
+    """The value of a literal, also of a negative number; `_ANY` for other expressions."""
+    match e:
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+    return _ANY
+
+
+def _is_same(actual: object, value: object) -> bool:
+    """Whether `actual` is of the type of `value`, and equal to it."""
+    return type(actual) is type(value) and actual == value
 
 
 def _apply_identity(
@@ -490,15 +553,12 @@ def _apply_identity(
     """
     name, result_types = cx.fresh("a"), cx.fact(node).types
     dtype = next(iter(result_types)).dtype if len(result_types) == 1 else "f64"
-    texts = (row.result, *row.bindings, *row.replay_if)
     for hole, e in parts.items():
-        uses = sum(len(re.findall(rf"\b{hole}\b", text)) for text in texts)
-        uses += row.same_shape == hole or hole == "A"
+        uses = row.uses.get(hole, 0) + (row.same_shape == hole or hole == "A")
         if uses > 1 and not isinstance(e, (ast.Name, ast.Constant)):
             parts[hole] = bind_fresh(e, "a", cx)
     parts |= {"NP": cx.numpy, "T": dtype_expr(dtype, cx)}
-    for line in row.bindings:
-        target, _, text = line.partition(" = ")
+    for target, text in row.bindings.items():
         parts[target] = bind_fresh(_instantiate(text, parts, dtype, cx), "a", cx)
     checks = _shapes_differ(row, parts, cx)
     for text in row.replay_if:

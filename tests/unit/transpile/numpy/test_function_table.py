@@ -254,9 +254,9 @@ def test_scans_without_an_axis(row: Row) -> None:
 
 
 def test_the_identities_of_a_function_stand_together() -> None:
-    names = [name for name, _ in groupby(row.call.split()[0] for row in IDENTITIES)]
+    names = [name for name, _ in groupby(row.function for row in IDENTITIES)]
     assert names == list(dict.fromkeys(names))
 
 
 def test_identities_are_of_rows() -> None:
-    assert {row.call.split()[0] for row in IDENTITIES} <= {*FUNCTIONS}
+    assert {row.function for row in IDENTITIES} <= {*FUNCTIONS}
