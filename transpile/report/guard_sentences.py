@@ -193,7 +193,7 @@ def _failed(
     help: str | None = None,
 ) -> Rejection:
     """The rejection of a guard, or of checks at one of `spans`, that failed in `count` calls.
-    ``help``: another one than that of the code.
+    ``help``: what is shown in place of the help of the code.
     """
     calls = "one call was" if count == 1 else f"{count} calls were"
     places = dict.fromkeys(_first_line(s, terms) for s in spans if s is not None)

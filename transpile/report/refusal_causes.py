@@ -264,8 +264,8 @@ def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:
 
 
 def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """The rejection of a function or lambda that is defined in the refused function, where the
-    refused expression is its name, and that is not called there.
+    """Where the name of a function or lambda that is defined in the refused function is refused,
+    since it is used other than in a call of it: a rejection that says so.
     """
     nodes = [*walk_nodes(tree)]
     local = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
@@ -290,9 +290,9 @@ _USES = {
 
 
 def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """The rejection of a list, dict or set display, where that is the refused expression, and the
-    value of an assignment: its items are not compiled, or some use of the name to which it is bound
-    is not, or it is stored as an item of another collection.
+    """Where a list, dict or set display is refused that is the value of an assignment: a rejection
+    that says why. Its items are not compiled, or some use of the name to which it is bound is not,
+    or it is stored as an item of another collection.
     """
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
@@ -320,8 +320,8 @@ _HELP_FOR_UNCOMPILED = {
 
 
 def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """The rejection of a dict or set that becomes a value of a dict, ``d.setdefault(k, {})``, where
-    that is the refused expression.
+    """Where a dict or set is refused that becomes a value of a dict, ``d.setdefault(k, {})``: a
+    rejection that says so.
     """
     for n in walk_nodes(tree):
         match n:
@@ -377,8 +377,8 @@ _HELP_FOR_OBJECTS = "keep its numbers in variables, and its items in lists, dict
 def _method_of_new_object(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
-    """The rejection of the object that is made for one call of a method, ``Model().predict(x)``,
-    where something in that call is refused.
+    """Where something is refused in the call of a method of a new object, ``Model().predict(x)``:
+    the rejection of the call of the class, which makes the object.
     """
     assert rejection.span is not None
     for call in walk_nodes(tree):
@@ -395,8 +395,8 @@ def _method_of_new_object(
 def _in_standard_library(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
-    """The rejection of the call of a Python function of the standard library, in whose statements
-    something is refused, which the user neither wrote nor can change.
+    """Where something is refused in a Python function of the standard library, which was inlined:
+    the rejection of the call of it, since the user can change nothing in the function.
     """
     if rejection.helper is None:
         return None

@@ -80,7 +80,9 @@ def without_shown(
 
 
 def _is_same_reason(a: Rejection, b: Rejection) -> bool:
-    """Whether two rejections have one message, or in one line one apart from what they cite."""
+    """Whether two rejections have one code and either the same message, or are in one line and
+    differ only in what they cite.
+    """
     if a.code != b.code:
         return False
     if a.message == b.message:

@@ -45,7 +45,7 @@ class ReplayException:
     or objects do not have an operation."""
 
     def is_like(self, other: ReplayException) -> bool:
-        """Whether both are of one kind and place, whatever values the text names."""
+        """Whether both are equal but for the text, which may name other values."""
         return replace(self, text=other.text) == other
 
     @property
@@ -111,14 +111,18 @@ _HELP = "correct that first: the exception is Python's own"
 
 
 def _is_at(place: Span | None, refused: Span | None) -> bool:
-    """Whether an exception at `place` is one of what is `refused`: one is a part of the other."""
+    """Whether an exception at `place` concerns the expression at `refused`: both are in one line,
+    and one contains the other.
+    """
     if place is None or refused is None or place.line != refused.line:
         return False
     return place == refused or is_within(place, refused) or is_within(refused, place)
 
 
 def _code(reason: str, error: Exception, is_raise_statement: bool) -> str:
-    """The code for what happened: that of the guard if it is about such exceptions."""
+    """The code that fits the exception (`ReplayException.code`): by its class (`_CODES`), but
+    `reason` itself for a refusal, and for a ValueError after GUARD_SHAPE.
+    """
     if is_raise_statement:
         return "GUARD_RAISES"
     if not reason.startswith("GUARD_"):
@@ -151,8 +155,9 @@ def _first_line_of(error: Exception) -> str:
 
 
 def _similar_attribute(error: Exception) -> str:
-    """The end of a sentence on an attribute that an array, a list or a module does not have: the
-    most similar one; empty for other errors and objects.
+    """``; did you mean `NAME`?`` after an AttributeError of a module, or of an object of a class of
+    Python's or NumPy's, with the most similar attribute that it has. Empty for other errors and
+    objects, and where no attribute is similar.
     """
     owner, name = getattr(error, "obj", None), getattr(error, "name", None)
     kind = type(owner)

@@ -369,8 +369,8 @@ def report_compiled(
     is_region: bool = False, in_python_loop: bool = False,
 ) -> Report:
     """The report on a function that compiles for `target`, or on the region of one. `faster`: the
-    calls of it that Python serves because it is faster. ``in_python_loop``: it is a region whose
-    sums keep their order for that reason (`runtime.outlined_function`).
+    calls of it that Python serves because it is faster. ``in_python_loop``: it is a region inside
+    of a loop that Python runs, so its sums keep their order (`runtime.outlined_function`).
     """
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))

@@ -153,8 +153,8 @@ class UserTerms:
         return next((stem for stem in stems if stem in self.variables), None)
 
     def _spelling(self, cited: str, line: int) -> str | None:
-        """The source of the expression on this line that is `cited` up to blanks and parentheses,
-        which `ast.unparse` sets in its own way; None if there is none.
+        """The source text of the call in this line that is the code `cited`, up to blanks and
+        parentheses, which `ast.unparse` sets in its own way; None if there is none.
         """
         if self.tree is None or "(" not in cited or (parsed := _parsed(cited)) is None:
             return None

@@ -101,7 +101,9 @@ def guarded_name(checks: Sequence[ast.expr], new: ast.expr, cx: Context) -> ast.
 
 
 def diff_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.diff(a, prepend=…, append=…)`` → ``np.diff`` of the concatenation."""
+    """``np.diff(a, prepend=…, append=…)`` → ``np.diff`` of the concatenation. None without either
+    argument, and for an array of several axes that is not in C order.
+    """
     x, ends = bound["a"], [bound.get("prepend"), bound.get("append")]
     rank, axis = cx.fact(x).rank or 0, integer_constant(bound.get("axis"), -1)
     if ends == [None, None] or axis is None or not -rank <= axis < rank:
@@ -171,7 +173,9 @@ def block_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def trapezoid_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.trapezoid(y, x)`` → the sum of the trapezoids between neighbours along an axis."""
+    """``np.trapezoid(y, x)`` → the sum of the trapezoids between neighbours along an axis, which
+    must be a constant. `x` is a vector, or has the rank of `y`.
+    """
     y, x, step = bound["y"], bound.get("x"), bound.arguments.get("dx", ast.Constant(1.0))
     rank, axis = cx.fact(y).rank or 0, integer_constant(bound.arguments.get("axis"), -1)
     if axis is None or not -rank <= axis < rank or not cx.fact(y).array:
@@ -198,7 +202,11 @@ def _axis_subscripts(axis: int, rank: int, item: str) -> str:
 
 
 def weighted_average_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.average(a, weights=w)`` → the sum of products over the sum of weights, along an axis."""
+    """``np.average(a, axis, weights=w)`` of an array of several axes and a vector of weights → the
+    sum of products over the sum of weights, along the axis. The call is replayed where the lengths
+    differ or the sum of weights is 0, for which NumPy raises. (Weights of the shape of `a`:
+    `call_identities`.)
+    """
     a, weights, axis = bound["a"], bound.get("weights"), integer_constant(bound.get("axis"), None)
     rank = cx.fact(a).rank or 0
     if weights is None or axis is None or not -rank <= axis < rank or rank < 2 or (

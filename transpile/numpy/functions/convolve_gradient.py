@@ -116,7 +116,8 @@ def gradient_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.gradient(x, step)`` of a vector, or along one axis → a loop of central differences,
-    one-sided at both ends.
+    one-sided at both ends. The call is replayed for an axis that is too short, for which NumPy
+    raises.
     """
     rank = cx.fact(bound["f"]).rank
     axis = integer_constant(bound.get("axis"), 0 if rank == 1 else None)

@@ -150,8 +150,8 @@ def _points(axis: _Axis, is_float: bool, cx: Context) -> ast.expr:
 def _filled(
     name: str, axes: Sequence[_Axis], is_float: bool, node: ast.Subscript, cx: Context
 ) -> list[ast.stmt] | None:
-    """Statements that bind `name` to the array of all points, ``np.mgrid[…]``; NumPy raises where
-    a length is negative.
+    """Statements that bind `name` to the array of all points, ``np.mgrid[…]``. The expression is
+    replayed where a length is negative, for which NumPy raises.
     """
     dtype = "f64" if is_float else "i64"
     lengths = [

@@ -96,8 +96,10 @@ _MAX_EXACT_INT = float(1 << 53)
 def histogram_rule(
     bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
-    """``np.histogram(x, bins, range)`` of floats or ints in bins of equal width → a loop that
-    counts; the last bin includes both of its edges.
+    """``np.histogram(x, bins, range)`` of float64 or ints in bins of equal width → a loop that
+    counts; the last bin includes both of its edges. Where `bins` are edges: `_histogram_of_edges`.
+    None for other dtypes, and for weights of another dtype than float64. The call is replayed where
+    `_spread_edges` has a condition.
     """
     ty, bins = cx.fact(bound["a"]).array, bound.arguments.get("bins", ast.Constant(10))
     if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):

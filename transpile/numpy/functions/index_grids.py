@@ -28,7 +28,8 @@ def meshgrid_rule(
     bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``X, Y = np.meshgrid(x, y)`` of two vectors → loops that fill two matrices, one with `x`
-    along each row, one with `y` along each column; exchanged for ``indexing="ij"``.
+    along each row, one with `y` along each column; exchanged for ``indexing="ij"``. None for
+    ``sparse=True``, and where an argument is no vector.
     """
     sparse, indexing = constant_flag(bound.get("sparse"), False), bound.get("indexing")
     layout = indexing.value if isinstance(indexing, ast.Constant) else None if indexing else "xy"

@@ -178,7 +178,7 @@ def _reduced_axes(argument: ast.expr | None, rank: int) -> tuple[int, ...] | Non
 
 
 def _listed_axes(argument: ast.expr | None) -> list[ast.expr]:
-    """The items of the argument ``axis``, or the one that it is."""
+    """The axes in the argument ``axis``, as expressions: the items of a display, or itself."""
     if argument is None:
         return []
     return argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]

@@ -82,8 +82,8 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
-    """The transpose that an einsum of one operand with the same letters on both sides is; None for
-    other subscripts.
+    """For an einsum of one operand that only permutes its letters, ``np.einsum("ij->ji", x)``: the
+    transpose of `x` that it is. None for other subscripts.
     """
     left, arrow, right = text.partition("->")
     is_permutation = left.isalpha() and len(set(left)) == len(left) == cx.fact(x).rank and arrow
