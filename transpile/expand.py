@@ -444,8 +444,8 @@ MACROS: tuple[Macro, ...] = (
     outer_product,              # np.outer(x, y)
     concatenate_arrays,         # np.concatenate((x, y)), np.stack
     bitmask_conversion,         # ops.to_bitmask(x > 0), ops.from_bitmask(m, 8)
-    shape_operation,            # np.expand_dims(x, 0), X.squeeze(1), np.argmin(X)
-    diff_trace,                 # np.diff(x), np.trace(X), np.roll(x, 1)
+    shape_operation,            # np.expand_dims(x, 0), X.squeeze(1), np.cumsum(X)
+    diff_trace,                 # np.diff(x), np.trace(X)
     array_literal_temporary,    # f(np.array([s, t]))
     mask_compress_temporary,    # f(x[x > s])
     random_array,               # rng.normal(size=n)

@@ -195,7 +195,8 @@ class ArrayList:
     most: tuple[str, ...]
     """For each axis, the name of the greatest length of an array."""
     lengths: Sequence[ast.expr] = ()
-    """The lengths of the array that was appended last; empty: none yet."""
+    """The lengths that all arrays are expected to have, by the first that is appended; empty: no
+    append was expanded yet. A test where they are stacked compares (`containers.array_lists`)."""
 
 
 Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
