@@ -166,8 +166,10 @@ def compare_numbers(
     ctx: Lowering, op: ast.cmpop, x: Num | ComplexPair, y: Num | ComplexPair, node: ast.AST
 ) -> Num:
     """``x op y`` of two numbers, as Python or NumPy compares them. Where an operand is of either
-    type, and Python and NumPy compare in different dtypes, it is computed for both. Raises Refused
-    for ``is`` and ``in``.
+    type, and Python and NumPy compare in different dtypes, it is computed for both
+    (`in_both_semantics`), or required that this makes no difference (`_require_same_comparison`).
+    Raises Refused for ``is`` and ``in``, and (LOWER_JOIN) where neither is possible: then
+    `for_each_case`, by which this is called, compares each of the two types.
     """
     if type(op) not in _COMPARE:
         refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
@@ -180,10 +182,27 @@ def compare_numbers(
         if value is not None:
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
+        _require_same_comparison(ctx, x, y, node)
     ty = scalar_result_type(function, (x, y), node)
     dtype = _comparison_dtype(ctx, x, y, node)
     a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
     return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
+
+
+def _require_same_comparison(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None:
+    """Requires that Python and NumPy compare `x` and `y` with the same result, whichever type they
+    have: beside a NumPy float64 a Python int must be exact as one. Raises Refused (LOWER_JOIN) for
+    other operands whose dtype depends on the data.
+
+        s > k        s: the Python int 0, or a float64; k: an int    →    require abs(k) <= 2**53
+        s < 1e-50    s: the Python int 0, or a float32               →    Refused: True, or False
+    """
+    for n, other in ((x, y), (y, x)):
+        if _has_ambiguous_dtype(n, other):
+            if not (n.dtype == n.strong == "f64" and other.python_int):
+                message = "Python or NumPy compares, in different dtypes, depending on the data"
+                refuse("LOWER_JOIN", message, node)
+            require_exact_as_float(ctx, other, other, node)
 
 
 def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:

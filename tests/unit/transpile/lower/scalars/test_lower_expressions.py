@@ -86,3 +86,38 @@ def test_a_float_of_python_or_numpy_is_compared_in_the_dtype_of_its_type(functio
             wanted = outcome(function, args)
             assert_same(outcome(compiled, args), wanted, f"{function.__name__} of {args}")
     assert compiled.stats.compiled
+
+
+def compared_maximum(x, k):
+    s = 0
+    for v in x:
+        s = max(s, v)
+    return s, s == 0.1, s < 1e-50, s > k, s == k, s <= 16777217, 0 < s < 0.1
+
+
+def compared_minimum(x, k):
+    s = 16777217
+    for v in x:
+        s = min(s, v)
+    return s, s == 16777216, s < 16777217.5, s >= k, s > 70000
+
+
+def compared_while_replaced(x, k):
+    s, c = 0, 0
+    for v in x:
+        c += (s < 1e-50) + 2 * (s == k)
+        if v > k:
+            s = v
+    return s, c, s != 0.1
+
+
+@for_each([compared_maximum, compared_minimum, compared_while_replaced])
+def test_an_int_or_a_numpy_float_is_compared_as_what_it_is(function: Any) -> None:
+    compiled = fuse(function, on_reject="raise")
+    for dtype in (np.float16, np.float32, np.float64, np.int32):
+        for values in ([], [0, 0], [0.1, 0.5], [2, 1, 3], [4096]):
+            for k in (0, 1, 16777217):
+                args = np.array(values).astype(dtype), k
+                wanted = outcome(function, args)
+                assert_same(outcome(compiled, args), wanted, f"{function.__name__} of {args}")
+    assert compiled.stats.compiled > 10
