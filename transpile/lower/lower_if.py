@@ -205,8 +205,9 @@ def _merge_union(
     ctx: Lowering, name: str, cond: Expr, then: Value | None, other: Value | None,
     yields: list[Yield], stmt: ast.stmt,
 ) -> Value:
-    """A union of the types that `name` has after either branch: a phi for the value of each type,
-    and a bool phi for each type but the last that tells whether it is the active one.
+    """A union of the types that `name` has after either branch, with the values `then` and `other`.
+    Appended to `yields` are a phi for the value of each type, and a bool phi for each type but the
+    last that tells whether it is the active one.
 
     Raises Refused where unions are not allowed (`IRBuilder.allows_unions`), or a side can be no
     case of one (`tagged_unions.union_cases`).
@@ -294,9 +295,9 @@ def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:
 def _merged_flag(
     b: IRBuilder, hint: str, cond: Expr, then: Expr, other: Expr, yields: list[Yield]
 ) -> Expr:
-    """A bool that is `then` after the first branch and `other` after the second one: a phi, or, if
-    all its terms are conditions of unions that are bound outside of the branches, an expression.
-    The expression can be simplified together with those conditions, which a phi cannot.
+    """A bool that is `then` after the first branch and `other` after the second one: a phi, added
+    to `yields`; or, if all its terms are conditions of unions that are bound outside of the
+    branches, an expression, which can be simplified together with those conditions, as no phi can.
     """
     outer_cases = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
     outer_terms = {e for c in outer_cases for e in condition_terms(c.when)}
@@ -508,7 +509,8 @@ def note_growth(
 ) -> None:
     """Records in `RangeState.deltas` how far the phi `y`, an int64, is from some value before the
     branches, if both branches only add bounded values to that: after ``if c: k = k + 1`` it is 0 or
-    1. `loop_carried.growth_from` then knows what an iteration adds to ``k`` at most.
+    1. `loop_carried.growth_from` then knows what an iteration adds to ``k`` at most. ``then_env``,
+    ``other_env``: the values of names at the end of each branch.
     """
     b = ctx.b
     var = Var(y.name, y.then.dtype)

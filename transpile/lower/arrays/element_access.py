@@ -166,7 +166,8 @@ def _load_component(
     ctx: Lowering, array: ArrayRef, index: tuple[Expr, ...], in_bounds: Expr | None, node: ast.AST
 ) -> Num:
     """The number that the kernel's parameter of `array` has at `index`: an element, or a part of a
-    complex one. If the array has type flags, the number is Python's where its flag is true.
+    complex one. It is needed where `in_bounds` holds (None: everywhere). If the array has type
+    flags, the number is Python's where its flag is true.
     """
     dtype = PARTS.get(array.dtype, array.dtype)
     load = Load(array.name, index, dtype, span=span_of(node))

@@ -185,7 +185,9 @@ def inline_locals(node: ast.expr, b: IRBuilder, arguments: frozenset[str]) -> Ho
         return None
 
     def replace_name(name: str, *, reads_elements: bool) -> HostExpr | None:
-        """What the name is bound to; None for a global and an unchanged argument."""
+        """What the name is bound to; None for a global and an unchanged argument. Refused if it is
+        an array of which `node` ``reads_elements``, not the shape or dtype alone.
+        """
         value = b.env.get(name)
         if isinstance(value, (ArrayRef, RecordArrayRef)) and reads_elements:
             message = f"`{source_text(node)}` reads elements of `{name}`"

@@ -8,7 +8,8 @@
 The capacity is the sum, over all ``append`` calls in the source, of the number of times that they
 can run: the product of the trip counts of the loops around, which must be known before the kernel.
 A list to which each iteration of one loop appends exactly one item (`one_append_lists`) needs no
-counter: the item is stored at the number of the iteration.
+counter: the item is stored at the number of the iteration. The parameter ``built`` is what is known
+of the list so far, ``stmt`` the ``append`` that is being lowered.
 """
 from __future__ import annotations
 

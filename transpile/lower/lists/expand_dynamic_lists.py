@@ -244,7 +244,9 @@ class _ListExpander(ast.NodeTransformer):
         return fix_missing_locations(copy_location(line, at))
 
     def _temporary(self, stem: str, value: ast.expr, lines: list[ast.stmt]) -> ast.expr:
-        """A temporary variable with the `value`, whose assignment is added to `lines`."""
+        """A temporary variable with the `value`, whose assignment is added to `lines`. ``stem``:
+        the end of its name, which is used once in a statement.
+        """
         name = self.temporary + stem
         line = ast.Assign([ast.Name(name, ast.Store())], value)
         lines.append(fix_missing_locations(copy_location(line, value)))
@@ -254,7 +256,8 @@ class _ListExpander(ast.NodeTransformer):
         self, at: ast.expr, stem: str, targets: Sequence[ast.expr], lines: list[ast.stmt]
     ) -> ast.expr:
         """The subscript `at`, expanded, for several uses with assignments to `targets`, or to items
-        of lists, between them: itself if these cannot change it, else a temporary variable.
+        of lists, between them: itself if these cannot change it, else a temporary variable, whose
+        assignment is added to `lines`.
 
             i, x = v[i]    →    _last_at = i; i = v.0[_last_at]; x = v.1[_last_at]
         """

@@ -110,9 +110,10 @@ def bind_small_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
 def _have_one_type(
     numbers: Sequence[Num], item_type: BufferType | None, has_item_stores: bool
 ) -> bool:
-    """Whether the items of a list are of one type, now and after each assignment, so that the array
-    needs no flags. If the function assigns items, their type must be a Python number's and
-    `item_type` None: an assignment that needs flags sets that for the next attempt to lower.
+    """Whether the items of a list, `numbers`, are of one type, now and after each assignment, so
+    that the array needs no flags. If the function assigns items (``has_item_stores``), their type
+    must be a Python number's and `item_type` None: an assignment that needs flags sets that for the
+    next attempt to lower.
     """
     is_uniform = len({n.types for n in numbers}) == 1 and not numbers[0].either
     if has_item_stores:
@@ -121,8 +122,8 @@ def _have_one_type(
 
 
 def _as_numpy_item(n: Num, item_type: BufferType, node: ast.expr) -> Num:
-    """The Python number `n` as an item of a list that also gets NumPy scalars of another dtype.
-    Raises Refused unless it is a constant that is exact in that dtype.
+    """The Python number `n` as an item of a list that also gets NumPy scalars of another dtype,
+    that of `item_type`. Raises Refused unless it is a constant that is exact in that dtype.
     """
     if n.strong is not None or not converts_exactly(n.ir, item_type.dtype):
         refuse("LOWER_JOIN", "the items of a list have several types", node)
@@ -132,8 +133,8 @@ def _as_numpy_item(n: Num, item_type: BufferType, node: ast.expr) -> Num:
 def _bind_ints_and_floats(
     ctx: Lowering, name: str, numbers: Sequence[Num], kinds: tuple[type, ...], value: ast.expr
 ) -> None:
-    """Lowers ``name = value``, a short display of Python ints and floats. Raises Refused where
-    another number is among them.
+    """Lowers ``name = value``, a short display of Python ints and floats: `numbers`, its items.
+    Raises Refused where another number is among them. ``kinds``: as `ArrayRef.kinds`.
     """
     if any(not (item_types(n) or {None}) <= INT_OR_FLOAT.types for n in numbers):
         refuse("LOWER_JOIN", "the items of a list have several types", value)

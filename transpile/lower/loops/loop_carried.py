@@ -280,8 +280,8 @@ def _stays_in_safe_range(
 
     If `end` has a linear form: what an iteration adds must be bounded, and in some number of
     iterations the sum must stay in the range (`trips_within_range`). If it has none, nothing is
-    known of what was added: the accumulator must be unchanged, or the counter of a list, which
-    never exceeds the list's capacity.
+    known of what was added: the accumulator must be unchanged, or the counter of a list
+    (``is_counter``), which never exceeds the list's capacity.
     """
     if end.linear is None:
         return is_counter or end.ir == carry.var

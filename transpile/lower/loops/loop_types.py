@@ -154,7 +154,7 @@ def _widen_groups(
     new: NewCarriedTypes | NewAliasStates,
     node: ast.AST,
 ) -> list[CarriedGroup]:
-    """`groups` extended by what an iteration has shown to be needed.
+    """`groups` extended by what an iteration needs, as the exception `new` tells.
 
     - New types of a name: its CarriedUnion gets them, or is created. Raises Refused where these are
       more than `MAX_CASES`.

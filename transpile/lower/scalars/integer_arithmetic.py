@@ -145,7 +145,8 @@ def require_no_overflow(
     ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: str, *,
     is_reduction_step: bool = False,
 ) -> None:
-    """Emits what an overflow, where the bool `no_overflow` is false, leads to in the type `ty`:
+    """Emits what an overflow, where the bool `no_overflow` is false, leads to in the type `ty`, of
+    an operation that NumPy's warnings call ``spelled``:
 
         a * b          Python ints         a check that replays: Python's ints grow
         x[i] * y[j]    NumPy's scalars     a source of NumPy's warning; then the result wraps around

@@ -243,8 +243,9 @@ def _multiply_in_type(
 def _square_or_cube(
     ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
 ) -> Num:
-    """``x ** 2`` or ``x ** 3`` as products. Requires that Python floats do not overflow, where
-    Python raises; NumPy's floats may warn, its integers wrap around without a warning.
+    """``x ** 2`` or ``x ** 3``, as `exponent` says, as products; the other parameters are those of
+    `power_operation`. Requires that Python floats do not overflow, where Python raises; NumPy's
+    floats may warn, its integers wrap around without a warning.
     """
     if x.weak == "i64" and y.weak == "i64":
         n = bind_num(ctx.b, x, "base")
