@@ -10,7 +10,12 @@ from __future__ import annotations
 from .lazy_dataclass import record
 from .nodes import Span
 
-__all__ = ["HelperLine", "Label", "Rejection"]
+__all__ = ["HelperLine", "Label", "Rejection", "family_of"]
+
+
+def family_of(code: str) -> str:
+    """The family of a diagnostic code, its first word: "LOWER" of "LOWER_CALL"."""
+    return code.partition("_")[0]
 
 
 @record(frozen=True, slots=True)
@@ -61,6 +66,11 @@ class Rejection:
     first: Span | None = None
     bytes_saved: int = 0
     helper: HelperLine | None = None
+
+    @property
+    def family(self) -> str:
+        """The family of the code: "LOWER", "GUARD", "FUSE", "VECTOR", "SOURCE", … (`family_of`)."""
+        return family_of(self.code)
 
     @property
     def line(self) -> int | None:

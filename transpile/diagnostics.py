@@ -8,11 +8,14 @@ from dataclasses import field
 from typing import Any
 
 from loopir.lazy_dataclass import record
-from loopir.rejection import HelperLine, Label, Rejection
+from loopir.rejection import HelperLine, Label, Rejection, family_of
 
 from .codes import CODES, Code
 
-__all__ = ["CODES", "Code", "HelperLine", "InlinedAt", "Label", "Refused", "Rejection", "counted"]
+__all__ = [
+    "CODES", "Code", "HelperLine", "InlinedAt", "Label", "Refused", "Rejection", "counted",
+    "family_of",
+]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -62,8 +62,8 @@ def fallback_message(
         call, part = f"a part of `{function.__qualname__}`", False
     why = f": {rejection.message}" if rejection else ""
     hint = ""
-    if rejection and code.startswith(("BUILD_", "SOURCE_")):  # the first line of the help says most
-        hint = (rejection.help or rejection.note or "").partition("\n")[0]
+    if rejection and rejection.family in ("BUILD", "SOURCE"):
+        hint = (rejection.help or rejection.note or "").partition("\n")[0]  # says most
     if rejection is None:  # a call of a signature that is compiled
         from .diagnostics import CODES
 

@@ -5,7 +5,7 @@ import ast
 from difflib import get_close_matches
 from typing import NoReturn
 
-from ..diagnostics import InlinedAt, Refused, Rejection
+from ..diagnostics import InlinedAt, Refused, Rejection, family_of
 from .core_nodes import inlined_at, obstacle
 from .source import span_of
 
@@ -51,7 +51,7 @@ def refuse(
     """
     if node is None:
         raise Refused(Rejection(code, message, None, help=help), None)
-    noted = obstacle(node) if code.startswith("LOWER_") else None
+    noted = obstacle(node) if family_of(code) == "LOWER" else None
     rejection = noted or Rejection(code, message, span_of(node), help=help)
     raise Refused(rejection, inlined_at(node))
 

@@ -11,7 +11,7 @@ from loopir.nodes import Check, Disjoint, Guard, Kernel, Span
 from loopir.op_table import CHECK_CAUSES
 
 from ..call_plan import ArgumentMismatch, StatusSource
-from ..diagnostics import CODES, Label, Rejection
+from ..diagnostics import CODES, Label, Rejection, family_of
 from .replay_exceptions import ReplayException
 from .user_terms import UserTerms, source_segment
 
@@ -119,7 +119,7 @@ def failed_guard_rejections(
         spans = [c.span for c, cause in causes if cause == code]
         if code in _OF_FLOATS:
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
-        if count > 0 and code.startswith("GUARD_"):
+        if count > 0 and family_of(code) == "GUARD":
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
             if code in failures.never_raised and code == _UNKNOWN_CAUSE and not spans:
                 message = _NOTHING_RAISED

@@ -73,7 +73,7 @@ def with_cause(
     `report_refused` and `Dispatcher._with_cause`, for the warning, call this.
     """
     span = rejection.span
-    if not rejection.code.startswith(("LOWER_", "GUARD_")):
+    if rejection.family not in ("LOWER", "GUARD"):
         return rejection
     if span is None:
         return with_help(rejection)

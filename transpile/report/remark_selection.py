@@ -18,6 +18,10 @@ from .user_terms import CITATION
 __all__ = ["fusion_remarks", "list_copies", "merge_equal", "without_shown"]
 
 
+_OF_EFFECTS = frozenset({"FUSE_REJECT_EFFECTS_RNG", "FUSE_REJECT_EFFECTS_UNKNOWN"})
+"""The codes of pairs of loops that an effect such as ``print`` keeps apart."""
+
+
 def fusion_remarks(
     rejections: Iterable[Rejection], written: Collection[Span]
 ) -> tuple[list[Rejection], list[Rejection]]:
@@ -43,7 +47,7 @@ def fusion_remarks(
             continue
         pair = r.first, r.span
         is_users = r.first in written and r.span in written
-        pays = r.bytes_saved > 0 or "_EFFECTS_" in r.code
+        pays = r.bytes_saved > 0 or r.code in _OF_EFFECTS
         if is_users and pays and pair not in shown:
             shown[pair] = r
         else:

@@ -91,7 +91,7 @@ def with_exceptions(
     causes = [e for e in raised if e.code == e.reason and e.span is not None]
     for r in rejections:
         cause = next((e for e in causes if _is_at(e.span, r.span)), None)
-        if cause is None or not r.code.startswith("LOWER_") or r.code == "LOWER_UNDEFINED":
+        if cause is None or r.family != "LOWER" or r.code == "LOWER_UNDEFINED":
             yield r
         elif cause.holds_for_all_values and r.help in _general_help(r.code):
             yield Rejection(r.code, cause.message, cause.span, help=_HELP)

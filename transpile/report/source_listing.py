@@ -85,7 +85,7 @@ def with_verdicts(listing: Listing, report: Report) -> Listing:
     for loop in report.loops:
         verdicts[loop.line].append(_verdict_on(loop))
     for r in (*report.rejections, *report.further):
-        style = "bad" if r.code.startswith(("LOWER_", "SOURCE_", "BUILD_")) else "second"
+        style = "bad" if r.family in ("LOWER", "SOURCE", "BUILD") else "second"
         said = (r.note and f"note: {r.note}", r.help and f"help: {r.help}")
         where = r.line or report.line
         verdicts[where].append((style, f"{r.code}: {r.message}"))

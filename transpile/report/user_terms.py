@@ -87,7 +87,7 @@ class UserTerms:
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
         # These are about values: a name in them is never that of a function.
-        values = r.code.startswith(("VECTOR_", "FUSE_"))
+        values = r.family in ("VECTOR", "FUSE")
 
         def translate(text: str, span: Span | None) -> str:
             return self.text(text, span, values=values)

@@ -22,7 +22,7 @@ from targets.abi.inline_cache import size_of_call
 from targets.abi.load_kernel import LoadedKernel
 
 from ..call_plan import ArgumentMismatch, KernelInterface, ListItems
-from ..host_nodes import host_source
+from ..host_nodes import HostAttribute, HostExpr, HostName
 from ..result_spec import builds_lists, builds_tables
 from ..types.typeof import parameter_names
 from .call_selection import CallSelection
@@ -85,10 +85,10 @@ class Variant:
         bound = self.function.__globals__ | {name: cell.cell_contents for name, cell in cells}
         names = list[str]()
         for guard in self.interface.identity_guards:
-            name, *attributes = host_source(guard.expr).split(".")
-            if name in bound and all(map(str.isidentifier, attributes)):
-                value = reduce(lambda of, a: getattr(of, a, None), attributes, bound[name])
-                names += [".".join((name, *attributes))] if value is not guard.value else []
+            path = _name_and_attributes(guard.expr)
+            if path and path[0] in bound:
+                value = reduce(lambda of, a: getattr(of, a, None), path[1:], bound[path[0]])
+                names += [".".join(path)] if value is not guard.value else []
         return names
 
     def selection_by_time(self, *, is_region: bool) -> CallSelection:
@@ -250,3 +250,15 @@ class Variant:
             return next(iter(self.mismatches), "GUARD_RAISES")
         self.mismatches.setdefault(found.code, found)
         return found.code
+
+
+def _name_and_attributes(e: HostExpr) -> tuple[str, ...]:
+    """The name and the attributes that `e` reads one after the other: ``Model.rate`` → ("Model",
+    "rate"). Empty for other expressions.
+    """
+    match e:
+        case HostName(name):
+            return (name,)
+        case HostAttribute(of, name) if path := _name_and_attributes(of):
+            return (*path, name)
+    return ()

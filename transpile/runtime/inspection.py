@@ -113,7 +113,7 @@ def _report_on_types(
         rejection = spec.rejection if spec else _build_failure(stages, target, options)
     except Exception as error:
         reason = rejection_of(error)
-        if spec is not None and reason.code.startswith("SOURCE_"):  # changed since it was compiled
+        if spec is not None and reason.family == "SOURCE":  # changed since it was compiled
             if spec.is_compiled:
                 return report_without_source(function, types_by_name, reason, target, stats)
             reason = spec.rejection or reason
@@ -175,7 +175,7 @@ def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
     for region in spec.dropped:
         if region.loops and region.latest is not None:
             reasons = region.fused.report_for(region.latest).rejections
-            yield from (r for r in reasons if r.code.startswith(("RUN_", "LOWER_")))
+            yield from (r for r in reasons if r.family in ("RUN", "LOWER"))
 
 
 @collecting_less_often()

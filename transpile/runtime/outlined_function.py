@@ -66,7 +66,7 @@ def outline_function(
     `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
     ``role``: of `function`, if that is a region itself.
     """
-    if rejection.span is None or rejection.code.startswith(("SOURCE_", "BUILD_")):
+    if rejection.span is None or rejection.family in ("SOURCE", "BUILD"):
         return None
     source = read_source(function)
     scope = Scope.of(function)

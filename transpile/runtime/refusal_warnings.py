@@ -96,7 +96,7 @@ def follows_from_outside(
 
     has_place = has_loops and rejection.span is not None
     follows = not has_place or not cited_names(rejection.message).isdisjoint(refused_values)
-    return rejection.code.startswith("LOWER_") and follows
+    return rejection.family == "LOWER" and follows
 
 
 def names_of_refused_values(

@@ -431,7 +431,7 @@ class _Reader:
 
     def _if(self, node: ast.If, test: ast.expr) -> None:
         """The branch that runs; of ``if TYPE_CHECKING`` the imports."""
-        if ast.unparse(test).endswith("TYPE_CHECKING"):
+        if _is_type_checking(test):
             self._read_block([s for s in node.body if isinstance(s, (ast.Import, ast.ImportFrom))])
             self._read_block(node.orelse)
             return
@@ -484,6 +484,11 @@ class _Reader:
             definitions = (*_DEFS, ast.ClassDef, ast.If, ast.Try, ast.With, ast.For)
             self._read_block([s for s in block if isinstance(s, definitions)])
         self._uncertain = before
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    """Whether `test` is ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING``."""
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
 
 
 def _at(node: ast.AST) -> Unevaluated:

@@ -320,7 +320,7 @@ def _ufunc_operands(e: ast.expr, cx: Context) -> tuple[ast.expr | None, list[ast
             return None  # NumPy replaces some powers of complex numbers
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.MatMult):
             function = ufunc_for(op, [left, right], cx)
-            is_unary = ast.unparse(function).endswith((".square", ".sqrt", ".reciprocal"))
+            is_unary = getattr(cx.resolve(function), "nin", 2) == 1  # ``x ** 2`` is ``square(x)``
             return function, [left] if is_unary else [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
             return ufunc_for(op, [operand], cx), [operand]

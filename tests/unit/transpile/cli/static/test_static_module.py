@@ -145,6 +145,7 @@ def g(v, out):
         ("x = dict(a=1, b=[2])", {"a": 1, "b": [2]}),
         ("x = None\nif x is None:\n    x = 5\nelse:\n    x = 6", 5),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os\nx = 1", 1),
+        ("from typing import TYPE_CHECKING\nif not TYPE_CHECKING:\n    x = 1", 1),
         ("try:\n    import no_such_module\nexcept ImportError:\n    x = 2", 2),
         ("try:\n    import math\nexcept ImportError:\n    x = 2\nelse:\n    x = 3", 3),
         ("class C:\n    k = 3\nx = C.k", 3),
