@@ -34,7 +34,6 @@ from ...types.fma_probe import numpy_fuses_complex_products
 from ...types.phi import join_values
 from ...types.typed_values import TRUE, ComplexPair, Num, bool_op, constant, probe_result
 from ...types.value_types import ELEMENTS, PARTS, ScalarType
-from ..scalars.integer_arithmetic import SCALAR_PREFIX
 from ..scalars.scalar_arithmetic import (
     BINARY,
     binary_operation,
@@ -42,6 +41,7 @@ from ..scalars.scalar_arithmetic import (
     require_exact_as_float,
 )
 from ..scalars.scalar_operands import convert_operand, truth_value, with_result_type
+from ..state.float_exceptions import WarningName
 from ..state.guards_and_checks import require
 from ..state.ir_builder import SilentException
 from ..state.lowering_state import Lowering
@@ -210,7 +210,7 @@ def apply_operator(
     parts = COMPLEX_OPS[formula](a, c, steps, python=ty.weak)
     if not ty.weak or either_parts:  # NumPy's, at least on some paths: it may warn
         certain = not (either_parts or is_reassociated_fold(ctx, x, y))
-        steps.note_warnings(name, spelled, node, certain=certain)
+        steps.note_warnings(name, str(spelled), node, certain=certain)
     if ty.weak or either_parts:  # Python's, at least on some paths: nobody warns
         ctx.b.warnings.silent += map(SilentException, OPS[name].raises)
     return with_complex_type(parts, ty, either_parts, name, (x, y), node)
@@ -219,7 +219,7 @@ def apply_operator(
 def _spelling_and_formula(
     op: type[ast.operator], x: _Number, y: _Number, ty: ScalarType, node: ast.AST, *, ufunc: str,
     boxed: bool,
-) -> tuple[str, str]:
+) -> tuple[WarningName, str]:
     """NumPy's name of the operation in warnings, and the key of its formula in `COMPLEX_OPS`.
 
         z * w of NumPy's scalars, or Python's         "scalar multiply", "mul"
@@ -231,13 +231,13 @@ def _spelling_and_formula(
     operand is a 0-d array, for which an operator calls the ufunc. Raises Refused for a product that
     is computed by either, depending on the data.
     """
-    name, _, spelled = BINARY[op]
+    name, _, ufunc_name = BINARY[op]
+    spelled = WarningName(ufunc or ufunc_name, of_scalars=not ufunc)
     if boxed or _uses_ufunc(x, y, ty):
-        spelled = spelled.removeprefix(SCALAR_PREFIX)
+        spelled = spelled._replace(of_scalars=False)
     elif name == "mul" and _product_depends_on_type(x, y):
         refuse("LOWER_JOIN", "NumPy or Python multiplies, depending on the data", node)
-    spelled = ufunc or spelled
-    uses_array_loop = name == "mul" and not spelled.startswith(SCALAR_PREFIX) and ufunc != "square"
+    uses_array_loop = name == "mul" and not spelled.of_scalars and ufunc != "square"
     return spelled, "fused mul" if uses_array_loop and numpy_fuses_complex_products() else name
 
 

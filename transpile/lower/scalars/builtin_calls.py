@@ -26,7 +26,7 @@ from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import array_with_shape_of
 from ..lists.list_builders import length_of_list
 from ..loops.trip_counts import length_of_range
-from ..state.float_exceptions import in_domain, note_silent, with_warnings
+from ..state.float_exceptions import WarningName, in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
@@ -95,7 +95,7 @@ def lower_abs(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node))
     if DTYPES[ty.dtype].kind == "i":
         no_overflow = Call("ne", (e, Const(DTYPES[ty.dtype].low, ty.dtype)), "bool")
-        require_no_overflow(ctx, no_overflow, ty, node, "scalar absolute")
+        require_no_overflow(ctx, no_overflow, ty, node, WarningName("absolute"))
     return with_result_type(Call("abs", (e,), ty.dtype), ty, x)
 
 

@@ -27,7 +27,7 @@ from loopir.nodes import Call, Const, Expr
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import check_warning, note_warning
+from ..state.float_exceptions import WarningName, check_warning, note_warning
 from ..state.guards_and_checks import require
 from ..state.ir_builder import IRBuilder, SilentException
 from ..state.lowering_state import Lowering
@@ -36,14 +36,9 @@ from ..state.value_ranges import integer_num, max_value, min_value
 from .scalar_operands import dual_result_types, with_result_type
 
 __all__ = [
-    "SCALAR_PREFIX", "dual_integer_operation", "integer_operation", "python_int_operation",
+    "dual_integer_operation", "integer_operation", "python_int_operation",
     "require_no_overflow", "require_nonzero",
 ]
-
-SCALAR_PREFIX = "scalar "
-"""The beginning of NumPy's name of an operation in a warning that an operator of its scalars gives.
-Warnings of ufuncs do not have it.
-"""
 
 _INT_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
@@ -60,7 +55,7 @@ def integer_operation(
     ty: ScalarType,
     operands: tuple[Num, ...],
     node: ast.AST,
-    spelled: str,
+    spelled: WarningName,
 ) -> Num:
     """The operation `name` with the integer result type `ty`. Called by `binary_operation` for
     integers, except ``+ - *`` of Python ints: those go to `python_int_operation`, which also gives
@@ -104,7 +99,7 @@ def _integer_division(
     ty: ScalarType,
     operands: tuple[Num, ...],
     node: ast.AST,
-    spelled: str,
+    spelled: WarningName,
 ) -> Num:
     """``a // c`` or ``a % c``, as `name` says; the parameters are those of `integer_operation`.
 
@@ -124,7 +119,7 @@ def _integer_division(
     elif not (isinstance(c, Const) and c.value):
         nonzero = Call("ne", (c, Const(0, dtype)), "bool")
         check_warning(b, nonzero, "divide")
-        note_warning(b, "divide", spelled, node, bool_op("not", nonzero))
+        note_warning(b, "divide", str(spelled), node, bool_op("not", nonzero))
     may_be_minus_one = not (isinstance(c, Const) and c.value != -1)
     if name == "floordiv" and DTYPES[dtype].kind == "i" and may_be_minus_one:
         is_lowest = Call("eq", (a, Const(DTYPES[dtype].low, dtype)), "bool")
@@ -142,7 +137,7 @@ def _with_linear_form(n: Num, e: Expr) -> Num:
 
 
 def require_no_overflow(
-    ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: str, *,
+    ctx: Lowering, no_overflow: Expr, ty: ScalarType, node: ast.AST, spelled: WarningName, *,
     is_reduction_step: bool = False,
 ) -> None:
     """Emits what an overflow, where the bool `no_overflow` is false, leads to in the type `ty`, of
@@ -160,13 +155,13 @@ def require_no_overflow(
     """
     if ty.weak:
         require(ctx.b, no_overflow, "GUARD_INT_RANGE", node)
-    elif spelled.startswith(SCALAR_PREFIX) or spelled == "floor_divide":
+    elif spelled.of_scalars or spelled.ufunc == "floor_divide":
         check_warning(ctx.b, no_overflow, "over")
         if is_reduction_step:
             ctx.b.warnings.silent.append(SilentException("over"))
         certain = not is_reduction_step or ctx.b.warnings.raised_array is not None
         overflow = bool_op("not", no_overflow)
-        note_warning(ctx.b, "over", spelled, node, overflow, certain=certain)
+        note_warning(ctx.b, "over", str(spelled), node, overflow, certain=certain)
 
 
 def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
@@ -181,7 +176,7 @@ def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
 
 
 def dual_integer_operation(
-    ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST, spelled: str
+    ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST, spelled: WarningName
 ) -> Num | None:
     """``+``, ``-`` or ``*`` of integers that are Python's or NumPy's, depending on the data,
     computed once in 64 bits.

@@ -24,12 +24,11 @@ from loopir.nodes import Call, Const, Expr
 from ...frontend.refusal import refuse
 from ...types.typed_values import Num, bool_op, cast
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import in_domain, note_silent, with_warnings
+from ..state.float_exceptions import WarningName, in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
 from ..state.value_ranges import bind_num, integer_num, linear_form, min_value
-from .integer_arithmetic import SCALAR_PREFIX
 from .scalar_operands import convert_operand, scalar_result_type, with_result_type
 
 __all__ = ["Multiply", "power_operation"]
@@ -49,7 +48,7 @@ _POWER_IS_SQRT = bool(np.signbit(np.power(-0.0, 0.5)))
 
 
 def power_operation(
-    ctx: Lowering, x: Num, y: Num, node: ast.AST, spelled: str, multiply: Multiply, *,
+    ctx: Lowering, x: Num, y: Num, node: ast.AST, spelled: WarningName, multiply: Multiply, *,
     ufunc: bool = False,
 ) -> Num:
     """``x ** y``; with ``ufunc``, ``np.power(x, y)``. Called by `binary_operation`.
@@ -91,11 +90,12 @@ def power_operation(
             value = _power_by_root(ctx, a, x, ty, exponent, node)
     else:
         a, c = ctx.b.bind(a, "base"), ctx.b.bind(c, "exponent")
-        if not ty.weak and not spelled.startswith(SCALAR_PREFIX):
+        if not ty.weak and not spelled.of_scalars:
             _require_common_power(ctx, a, c, node)
         value = apply_op(ctx.b, "pow", a, c)
     if not ty.weak:
-        return with_result_type(with_warnings(ctx.b, "pow", (a, c), value, spelled, node), ty, x, y)
+        value = with_warnings(ctx.b, "pow", (a, c), value, str(spelled), node)
+        return with_result_type(value, ty, x, y)
     value = ctx.b.bind(value)
     note_silent(ctx.b, "pow", (a, c), value, node)
     if exponent != 0.5:  # of which `_power_by_root` has required the domain of the square root
@@ -241,7 +241,8 @@ def _multiply_in_type(
 
 
 def _square_or_cube(
-    ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: str, multiply: Multiply
+    ctx: Lowering, x: Num, y: Num, exponent: int, node: ast.AST, spelled: WarningName,
+    multiply: Multiply,
 ) -> Num:
     """``x ** 2`` or ``x ** 3``, as `exponent` says, as products; the other parameters are those of
     `power_operation`. Requires that Python floats do not overflow, where Python raises; NumPy's
@@ -253,7 +254,7 @@ def _square_or_cube(
         return int_square if exponent == 2 else multiply(int_square, n)
     ty = scalar_result_type(operator.pow, (x, y), node)
     is_float = DTYPES[ty.dtype].kind == "f"
-    is_of_array = not ty.weak and not spelled.startswith(SCALAR_PREFIX)
+    is_of_array = not ty.weak and not spelled.of_scalars
     # NumPy squares arrays by products, too; of scalars it calls C's `pow`, as Python does
     ctx.b.rounds_otherwise |= is_float and not (is_of_array and exponent == 2)
     e = ctx.b.bind(convert_operand(ctx.b, x, ty.dtype, node), "base")
@@ -264,5 +265,5 @@ def _square_or_cube(
         note_silent(ctx.b, "pow", (e,), product, node)
         require(ctx.b, in_domain("pow", (e,), product), "GUARD_RAISES", node)
     elif is_float:
-        product = with_warnings(ctx.b, "pow", (e,), product, spelled, node, ("over", "under"))
+        product = with_warnings(ctx.b, "pow", (e,), product, str(spelled), node, ("over", "under"))
     return with_result_type(product, ty, x, y)

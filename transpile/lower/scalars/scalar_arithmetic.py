@@ -33,14 +33,13 @@ from ...types.typed_values import (
     probe_result,
 )
 from ...types.value_types import ScalarType
-from ..state.float_exceptions import note_silent, with_warnings
+from ..state.float_exceptions import WarningName, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.path_conditions import apply_op
 from ..state.value_ranges import integer_num
 from .dual_semantics import in_both_semantics
 from .integer_arithmetic import (
-    SCALAR_PREFIX,
     dual_integer_operation,
     integer_operation,
     python_int_operation,
@@ -67,25 +66,23 @@ class _Operator(NamedTuple):
     """Its name in Loop IR (`op_table.OPS`)."""
     function: Callable[..., Any]
     """The operator as a function, which is run on samples to find the result type."""
-    spelled: str
-    """NumPy's name of it in warnings, such as ``divide by zero encountered in scalar divide``. For
-    elements of arrays NumPy says ``divide``: `binary_operation` removes `SCALAR_PREFIX`.
-    """
+    ufunc: str
+    """The name of NumPy's ufunc, which is also that of the operator in warnings (`WarningName`)."""
 
 
 BINARY: dict[type[ast.operator], _Operator] = {
-    ast.Add: _Operator("add", operator.add, "scalar add"),
-    ast.Sub: _Operator("sub", operator.sub, "scalar subtract"),
-    ast.Mult: _Operator("mul", operator.mul, "scalar multiply"),
-    ast.Div: _Operator("div", operator.truediv, "scalar divide"),
-    ast.FloorDiv: _Operator("floordiv", operator.floordiv, "scalar floor_divide"),
-    ast.Mod: _Operator("mod", operator.mod, "scalar remainder"),
-    ast.Pow: _Operator("pow", operator.pow, "scalar power"),
-    ast.BitAnd: _Operator("bitand", operator.and_, "scalar bitwise_and"),
-    ast.BitOr: _Operator("bitor", operator.or_, "scalar bitwise_or"),
-    ast.BitXor: _Operator("bitxor", operator.xor, "scalar bitwise_xor"),
-    ast.LShift: _Operator("shl", operator.lshift, "scalar left_shift"),
-    ast.RShift: _Operator("shr", operator.rshift, "scalar right_shift"),
+    ast.Add: _Operator("add", operator.add, "add"),
+    ast.Sub: _Operator("sub", operator.sub, "subtract"),
+    ast.Mult: _Operator("mul", operator.mul, "multiply"),
+    ast.Div: _Operator("div", operator.truediv, "divide"),
+    ast.FloorDiv: _Operator("floordiv", operator.floordiv, "floor_divide"),
+    ast.Mod: _Operator("mod", operator.mod, "remainder"),
+    ast.Pow: _Operator("pow", operator.pow, "power"),
+    ast.BitAnd: _Operator("bitand", operator.and_, "bitwise_and"),
+    ast.BitOr: _Operator("bitor", operator.or_, "bitwise_or"),
+    ast.BitXor: _Operator("bitxor", operator.xor, "bitwise_xor"),
+    ast.LShift: _Operator("shl", operator.lshift, "left_shift"),
+    ast.RShift: _Operator("shr", operator.rshift, "right_shift"),
 }
 """The operators of ``ast`` that are compiled: the name in Loop IR, the function in Python, and the
 name in NumPy's warnings. (``@``, of matrices, is expanded by a macro.)
@@ -131,8 +128,8 @@ def binary_operation(
     Raises Refused if the operator has no result type for these operands, as ``<<`` of floats; if
     the type depends on the data, after case 2; and for a result of bool that is not in `_ON_BOOLS`.
     """
-    name, function, spelled = BINARY[op]  # spelled: NumPy's name of the operation in warnings
-    spelled = spelled.removeprefix(SCALAR_PREFIX) if ufunc else spelled
+    name, function, ufunc_name = BINARY[op]
+    spelled = WarningName(ufunc_name, of_scalars=not ufunc)
     if x.python_int and y.python_int and name in ("add", "sub", "mul"):
         return python_int_operation(ctx, name, x, y, node)
     if result_depends_on_case(function, x, y):
@@ -145,7 +142,7 @@ def binary_operation(
             return value
         x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
     if _scalars_call_ufunc(x, y):  # NumPy's own scalars do so, and then warn as for arrays
-        spelled = spelled.removeprefix(SCALAR_PREFIX)
+        spelled = WarningName(ufunc_name, of_scalars=False)
     if name == "pow":
         multiply = partial(binary_operation, ctx, ast.Mult, node=node)
         return power_operation(ctx, x, y, node, spelled, multiply, ufunc=ufunc)
@@ -206,14 +203,14 @@ def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None
             require(ctx.b, is_exact, "GUARD_INT_RANGE", node)
 
 
-def _may_be_reassociated(ctx: Lowering, spelled: str, operands: tuple[Num, ...]) -> bool:
+def _may_be_reassociated(ctx: Lowering, spelled: WarningName, operands: tuple[Num, ...]) -> bool:
     """Whether an operation of NumPy is the step of a reduction, ``s + x[i]`` for an accumulator
     ``s``, whose terms passes may add in another order. Then it may raise what Python's order does
-    not. A recording kernel keeps the order of operations on scalars (`SCALAR_PREFIX`).
+    not. A recording kernel keeps the order of operations on scalars.
     """
     is_recording = ctx.b.warnings.raised_array is not None
     is_step = any(n.ir in ctx.b.numbers.accumulators for n in operands)
-    return is_step and not (is_recording and spelled.startswith(SCALAR_PREFIX))
+    return is_step and not (is_recording and spelled.of_scalars)
 
 
 def _float_operation(
@@ -224,7 +221,7 @@ def _float_operation(
     ty: ScalarType,
     operands: tuple[Num, ...],
     node: ast.AST,
-    spelled: str,
+    spelled: WarningName,
 ) -> Num:
     """The operation `name` with the float result type `ty`, on `a` and `c`, which are `operands`
     converted to its dtype. Called by `binary_operation`. ``spelled``: NumPy's name in warnings.
@@ -255,7 +252,7 @@ def _float_operation(
     value = apply_op(ctx.b, name, a, c)
     if not ty.weak or depends_on_data:
         certain = not (_may_be_reassociated(ctx, spelled, operands) or depends_on_data)
-        value = with_warnings(ctx.b, name, (a, c), value, spelled, node, certain=certain)
+        value = with_warnings(ctx.b, name, (a, c), value, str(spelled), node, certain=certain)
     if ty.weak or depends_on_data:
         note_silent(ctx.b, name, (a, c), value, node)
     return with_result_type(value, ty, *operands)
@@ -308,7 +305,7 @@ def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
         e = ctx.b.bind(e)
         lowest = Const(DTYPES[ty.dtype].low, ty.dtype)  # of unsigned ints 0, the only one that fits
         no_overflow = Call("ne" if kind == "i" else "eq", (e, lowest), "bool")
-        require_no_overflow(ctx, no_overflow, ty, node, "scalar negative")
+        require_no_overflow(ctx, no_overflow, ty, node, WarningName("negative"))
     return with_result_type(Call("neg", (e,), ty.dtype), ty, x)
 
 

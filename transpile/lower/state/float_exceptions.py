@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import math
 from functools import reduce
+from typing import NamedTuple
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
@@ -32,8 +33,8 @@ from .ir_builder import IRBuilder, SilentException
 from .path_conditions import holds_on_path
 
 __all__ = [
-    "check_warning", "in_domain", "sources_for_plan", "note_silent", "note_speculative",
-    "note_warning", "status_raised", "with_warnings",
+    "WarningName", "check_warning", "in_domain", "note_silent", "note_speculative", "note_warning",
+    "sources_for_plan", "status_raised", "with_warnings",
 ]
 
 _DIVISIONS = ("div", "floordiv", "mod")
@@ -175,6 +176,20 @@ def check_warning(b: IRBuilder, cond: Expr, status: str) -> None:
     cond = holds_on_path(b, cond)
     if cond != TRUE:
         b.emit(Check(cond, status))
+
+
+class WarningName(NamedTuple):
+    """NumPy's name of an operation in its warnings: ``scalar divide`` for an operator of its
+    scalars, ``divide`` for the ufunc, which computes elements of arrays.
+    """
+
+    ufunc: str
+    """The name of the ufunc."""
+    of_scalars: bool = True
+    """Whether it is the operator of NumPy's scalars."""
+
+    def __str__(self) -> str:
+        return f"scalar {self.ufunc}" if self.of_scalars else self.ufunc
 
 
 def note_warning(

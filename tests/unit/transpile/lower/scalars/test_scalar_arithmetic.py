@@ -1,7 +1,27 @@
 """Overflow of ints is excluded by guards on arguments, else by checks."""
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
+import pytest
 from lowered import PY_INT, lowered, text
+
+from transpile.lower.scalars.scalar_arithmetic import BINARY
+from transpile.lower.state.float_exceptions import WarningName
+
+
+@pytest.mark.parametrize("of_scalars", [True, False])
+def test_names_in_warnings_are_numpys(of_scalars: bool) -> None:
+    for row in BINARY.values():
+        if row.operation in ("div", "floordiv", "mod"):
+            zero = np.int64(0) if of_scalars else np.zeros(1, np.int64)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                row.function(zero + 1, zero)
+            name = WarningName(row.ufunc, of_scalars=of_scalars)
+            assert str(caught[0].message) == f"divide by zero encountered in {name}"
+        assert isinstance(getattr(np, row.ufunc), np.ufunc)
 
 
 def test_product_of_arguments_is_guarded_and_sum_is_checked() -> None:
