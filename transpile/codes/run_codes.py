@@ -77,6 +77,36 @@ for k in range(20):
 """,
     ),
     Code(
+        code="RUN_REDEFINED",
+        title="the function is defined again and again, and Python serves its first calls",
+        why="A decorated function inside another function, or in a loop, is another function at "
+            "each definition, and each needs about a millisecond until it has its compiled code. "
+            "From the third one on, Python serves the calls until they have taken as long.",
+        help="where each function has few calls, nothing needs to be done; else define it once, "
+             "outside, and pass what changes as an argument",
+        bad="""\
+# with TRANSPILE_SELECT=time
+def scaling(factor):
+    @fuse
+    def scaled(xs):
+        return [factor * v for v in xs]
+    return scaled
+
+for k in range(20):
+    scaled = scaling(float(k))
+    scaled([1.0, 2.0])
+""",
+        good="""\
+# with TRANSPILE_SELECT=time
+@fuse
+def scaled(xs, factor):
+    return [factor * v for v in xs]
+
+for k in range(20):
+    scaled([1.0, 2.0], float(k))
+""",
+    ),
+    Code(
         code="RUN_SIGNATURES",
         title="the function was called with too many signatures",
         why="Each combination of argument types is compiled by itself, 64 of them at most. Calls "

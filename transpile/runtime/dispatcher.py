@@ -15,8 +15,7 @@ signature is refused or their guards fail, come back to the dispatcher after a n
 doubles each time. For example::
 
     f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
-    f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
-    f(x, y)          # fast: a row sends calls of these types and this size to the faster one
+    f(x, y) ...      # slow: timed trials, then fast: a row sends such calls to the faster way
     f(x32, y32)      # slow: another signature, float32, with its own specialization
     f(x[1:], x[:-1]) # a guard fails in the kernel (they overlap): `_on_miss`, Python replays it
 """
@@ -49,6 +48,7 @@ from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_c
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .process.compiler_faults import Faults
 from .process.fork_lock import ForkSafeLock
+from .redefined_functions import DelayedSetup
 from .refusal_warnings import RefusalWarnings, names_of_refused_values
 from .region_records import RegionRole
 from .self_calls import DirectSelfCalls
@@ -78,10 +78,8 @@ _log = logging.getLogger(__name__)
 class Dispatcher(WrappedFunction):
     """The state of one function: its specializations, and the installed call."""
 
-    is_region = False
-    """Whether it is an outlined region, which may be called in a loop."""
-    role = RegionRole()
-    """Of a region: what the function around it has decided."""
+    is_region = False  # whether it is an outlined region, which may be called in a loop
+    role = RegionRole()  # of a region: what the function around it has decided
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
@@ -105,6 +103,7 @@ class Dispatcher(WrappedFunction):
         self._direct_self_calls = DirectSelfCalls(function)
         self._shared: Specialization | None = None  # of all signatures past `MAX_SIGNATURES`
         self.warnings = RefusalWarnings(function)
+        self._delayed_setup = None if self.is_region else DelayedSetup(function, options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call: the original if nothing can be compiled now. Later: see `_install`."""
@@ -117,9 +116,8 @@ class Dispatcher(WrappedFunction):
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _send_all_calls_here(self) -> bool:
-        """Forget all rows: install the stub that takes each call to `_select_callee` (with
-        ``verify`` to `_select_verified_callee`). Returns True; False if nothing was installed, as
-        ``TRANSPILE_SELECT=python`` lets the original serve all calls."""
+        """Forget all rows: install the stub that takes each call to `_select_callee`. Returns
+        False if nothing was installed, as ``TRANSPILE_SELECT=python`` forbids compiled code."""
         if self._installed is None:
             if selects_python():
                 return False
@@ -157,14 +155,19 @@ class Dispatcher(WrappedFunction):
         """Decides what serves a call that no row of the installed call fits (its stub ``miss``).
         Returns the function to call, and, if the call is a trial, a function to tell its time.
 
-        1. There is no variant, as a thread still compiles it (``background=True``): the original.
-        2. There is none, as the signature is refused: the outlined function, whose regions are
+        1. The function was defined again and again, and to set up a kernel takes longer than its
+           calls have taken so far (`redefined_functions`): the original.
+        2. There is no variant, as a thread still compiles it (``background=True``): the original.
+        3. There is none, as the signature is refused: the outlined function, whose regions are
            compiled, or the original (`_select_for_refused`).
-        3. Compiled code has to be used even where it is slower (`_selects_by_time`): the variant.
-        4. Else the variant or the original, whichever was measured to be faster for calls of this
+        4. Compiled code has to be used even where it is slower (`_selects_by_time`): the variant.
+        5. Else the variant or the original, whichever was measured to be faster for calls of this
            size, or is still to be measured (`_faster_callee`).
         """
         spec = self._specialization(values)
+        delayed = self._delayed_setup if self._selects_by_time() else None
+        if delayed and (add_time := delayed.serve_by_python(spec, values, self._put_rows)):
+            return self._function, self._faults.guarded(add_time, None)
         variant = self._variant_for_call(spec, values)
         if variant is None and spec.rejection is None:
             return self._replaying_function(spec, RUN_BACKGROUND), None
@@ -210,9 +213,9 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
         nanoseconds: int,
     ) -> None:
-        """Tell the selection of `variant` the time of a trial; where that decides, the next calls
-        go to the faster one.
-        """
+        """Tell the selection of `variant` the time of a trial, which may decide about the next."""
+        if self._delayed_setup:
+            self._delayed_setup.note_time(spec, served, size, nanoseconds)
         nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
         if variant.selection_by_time(is_region=self.is_region).add_time(size, served, nanoseconds):
             self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
@@ -302,9 +305,8 @@ class Dispatcher(WrappedFunction):
         self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
 
     def _may_bypass(self) -> bool:
-        """Whether rows may send calls to Python past the dispatcher: not if each call that runs as
-        Python must raise, or calls are to be verified.
-        """
+        """Whether rows may send calls to Python past the dispatcher: not if that must raise, or
+        calls are to be verified."""
         may_replay = not fallback_is_error() and self.options.on_reject != "raise"
         return may_replay and not self.options.verify
 
@@ -346,13 +348,11 @@ class Dispatcher(WrappedFunction):
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, which replays a call whose guard failed.
-
-        A kernel that fails again and again only costs time. So when `Backoff` has counted many
-        failures in a row, over all signatures, a row sends the next calls with these types to the
-        original at once. No such row is put if each call must reach the dispatcher (`_may_bypass`),
-        nor under ``TRANSPILE_SELECT=compiled``, except for a region, as a loop may call it.
-        """
+        """The original, which replays a call whose guard failed. A kernel that fails again and
+        again only costs time. So when `Backoff` has counted many failures in a row, over all
+        signatures, a row sends the next calls with these types to the original at once; not if each
+        call must reach the dispatcher (`_may_bypass`), nor under ``TRANSPILE_SELECT=compiled``
+        unless this is a region."""
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())
@@ -382,9 +382,8 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
         """The function to call after a floating-point condition, where the status alone does not
-        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
-        the original; later a variant whose kernel records which operation raised, if that helps.
-        """
+        tell what Python would show (`code`). The first time the original; later a variant whose
+        kernel records which operation raised, if that helps."""
         from .kernel_call.float_errors import recording_helps
 
         variant = None
@@ -396,8 +395,7 @@ class Dispatcher(WrappedFunction):
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised; None if compiling it has failed. Raises
-        what `Faults.should_retry`."""
+        """A variant that records which operation raised; None if compiling it has failed."""
         with self._lock.held:
             self._lock.note_owner()
             if not failed.recording_tried:
@@ -482,10 +480,12 @@ class Dispatcher(WrappedFunction):
                 if self._faults.should_retry(error) or is_failed_check:
                     raise
                 self._refuse(spec, error)
-                return None
-            self._faults.reset_count()
-            spec.add(variant)
-            return variant
+            else:
+                self._faults.reset_count()
+                spec.add(variant)
+            if self._delayed_setup:
+                self._delayed_setup.note_setup(spec)
+            return None if spec.rejection else variant
 
     def _refuse(self, spec: Specialization, error: Exception) -> None:
         """Remember in `spec` that it cannot be compiled, since `error` was raised, so that the next

@@ -123,6 +123,9 @@ class Specialization:
     first 1, since regions that are slower than Python show after few calls.
     """
     seconds: float = 0.0  # time spent compiling
+    before_setup: int = 0
+    """Nanoseconds that Python has taken for calls before the kernel was set up, as the function was
+    defined again and again (`redefined_functions`)."""
     observers: dict[str, tuple[int, FunctionType]] = field(default_factory=dict)
     """For each code the number of calls that were `observed`, and the stub."""
 

@@ -1,0 +1,256 @@
+"""Redefined functions: whether Python serves the first calls of a function that is defined again.
+
+A decorated function inside another function is a new function object at each call of that one, and
+each object needs a kernel of its own: bound to its captured variables, loaded from the disk cache.
+This takes about a millisecond (the *setup*), a thousand times as long as a short call of Python::
+
+    def total(x, k):
+        @fuse
+        def scaled(v): ...          # the same code object, another function object each time
+        return scaled(x)
+
+So from the third function object of one code object on, Python serves calls until it has taken as
+long as the setup takes; then the kernel is set up. However many calls there are, that costs at most
+twice what the better way would have cost (the ski rental problem). The first two function objects
+are set up at once, and their calls tell how long calls take.
+
+Python is not tried for calls of a size of which no time is known, if it could take longer than the
+setup, or if its sums could have other last bits than those of compiled code (``exact_up_to``), as
+one call must not have two answers. `Dispatcher` has a `DelayedSetup` for each function, which it
+asks about calls of signatures that have no variant yet.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import field
+from types import FunctionType
+
+from loopir.lazy_dataclass import record
+from targets.abi.inline_cache import SIZE_LIMIT, CacheRow, size_of_call
+
+from ..options import Options
+from .call_selection import Trial
+from .installed_call import Keys, keys_of
+from .kernel_call.stub_functions import Arguments, Timed
+from .specialization import Specialization, has_function_argument
+
+__all__ = ["RUN_REDEFINED", "DelayedSetup"]
+
+RUN_REDEFINED = "RUN_REDEFINED"
+"""The code of calls that Python serves, since setting up a kernel would take longer."""
+
+_SET_UP_AT_ONCE = 2
+"""How many function objects of one code object are set up at their first call."""
+
+_SHORT_CALL, _SHORT_PART = 100_000, 10
+"""A compiled call is short enough to try Python if it takes less than ``_SHORT_CALL`` nanoseconds,
+and less than one part in ``_SHORT_PART`` of the setup. Most of such a time is that of a first call,
+so Python seldom takes more than some times as long; at most it is about a hundred times.
+"""
+
+_DISPATCH_TIME, _FORWARDING_TIME = 10_000, 60
+"""Nanoseconds that a call which Python serves takes besides the call: in the dispatcher, and in a
+row of the inline cache.
+"""
+
+_SINGLE_CALLS, _FEWEST_IN_ROW = 4, 32
+"""How many calls the dispatcher times one by one before it puts a row; and the smallest number of
+calls that a row is put for, since to make one takes as long as to dispatch some calls.
+"""
+
+_MAX_SIGNATURES = 64
+"""Of how many signatures of one code object the times are kept."""
+
+
+@record(slots=True)
+class _SetupTimes:
+    """What is known of the calls of one signature, of all functions with one code object. Times are
+    nanoseconds. Calls are grouped by the bit length of their size, as in `call_selection`.
+    """
+
+    setup: int  # the shortest time until a variant could be called, or was refused
+    exact_up_to: int = SIZE_LIMIT
+    """Up to this size compiled results have Python's bits."""
+    is_refused: bool = False  # the signature is refused as a whole: Python serves all calls
+    compiled: dict[int, int] = field(default_factory=dict)
+    """The shortest time of a compiled call, by the bit length of its size."""
+    python: dict[int, int] = field(default_factory=dict)
+    """The time of a call of Python, by the bit length of its size: a mean in which the last call
+    counts half, the one before a quarter, …, so that one that took long is noticed at once."""
+
+    def may_be_python(self, size: int, spent: int) -> bool:
+        """Whether Python is to serve a call of this size, of a function that has no variant yet.
+        ``spent``: the time that Python has taken for earlier calls of this function. Where no call
+        of Python is known, the compiled one must be a short one.
+        """
+        if self.is_refused:
+            return spent <= self.setup
+        bits = size.bit_length()
+        if size > self.exact_up_to:
+            return False
+        if (expected := self.python.get(bits)) is not None:
+            return spent + expected <= self.setup
+        limit = min(_SHORT_CALL, self.setup // _SHORT_PART)
+        return self.compiled.get(bits, limit) < limit and spent <= self.setup
+
+    def note_compiled(self, size: int, nanoseconds: int) -> None:
+        """Note the time of a compiled call."""
+        bits = size.bit_length()
+        self.compiled[bits] = min(self.compiled.get(bits, nanoseconds), nanoseconds)
+
+    def note_python(self, size: int, nanoseconds: int) -> None:
+        """Note the time of a call of Python."""
+        bits = size.bit_length()
+        self.python[bits] = (self.python.get(bits, nanoseconds) + nanoseconds) // 2
+
+
+class _Redefinitions:
+    """The functions that were made of one code object, and decorated."""
+
+    def __init__(self) -> None:
+        self._latest: weakref.ref[FunctionType] | None = None
+        self._functions = 0
+        self._times: dict[Hashable, _SetupTimes] = {}
+
+    def add(self, function: FunctionType) -> None:
+        """Count a function object; one that is decorated twice in succession counts once."""
+        if self._latest is None or self._latest() is not function:
+            self._functions += 1
+            self._latest = weakref.ref(function)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether so many functions were made of the code object that more are to be expected."""
+        return self._functions > _SET_UP_AT_ONCE
+
+    def times(self, signature: Hashable) -> _SetupTimes | None:
+        """What is known of the calls of this signature; None if nothing was set up for it yet.
+        ``signature``: the types of the arguments, and the options of the function.
+        """
+        return self._times.get(signature)
+
+    def note_setup(
+        self, signature: Hashable, nanoseconds: int, exact_up_to: int | None, *, is_refused: bool
+    ) -> None:
+        """Note how long it took until a variant of this signature could be called, or until it was
+        refused. ``exact_up_to``: as in `KernelInterface`; None: any size.
+        """
+        limit = SIZE_LIMIT if exact_up_to is None else exact_up_to
+        times = self._times.get(signature)
+        if times is None:
+            if len(self._times) < _MAX_SIGNATURES:
+                self._times[signature] = _SetupTimes(nanoseconds, limit, is_refused)
+            return
+        times.setup = min(times.setup, nanoseconds)
+        times.exact_up_to = min(times.exact_up_to, limit)
+        times.is_refused = times.is_refused and is_refused
+
+
+_known: dict[int, tuple[weakref.ref[object], _Redefinitions]] = {}
+"""By the address of the code object: code objects of equal functions are equal."""
+
+
+def _redefinitions_of(function: FunctionType) -> _Redefinitions:
+    """The functions with the code object of `function`, which is counted."""
+    code, key = function.__code__, id(function.__code__)
+    reference, found = _known.get(key, (None, None))
+    if found is None or reference is None or reference() is not code:
+        found = _Redefinitions()
+        _known[key] = weakref.ref(code, lambda _: _known.pop(key, None)), found
+    found.add(function)
+    return found
+
+
+PutRows = Callable[[Keys, list[CacheRow]], None]
+"""Puts rows into the installed call (`Dispatcher._put_rows`)."""
+
+
+class DelayedSetup:
+    """Whether the setup of a kernel for `function` is delayed. ``options``: of the decorator."""
+
+    def __init__(self, function: FunctionType, options: Options) -> None:
+        self._function, self._options = function, options
+        self._redefinitions = _redefinitions_of(function)
+
+    def serve_by_python(
+        self, spec: Specialization, values: Arguments, put_rows: PutRows
+    ) -> Timed | None:
+        """If Python is to serve this call, a function to tell its time (in nanoseconds); else None,
+        and the kernel is to be set up now, or `spec`, of the call, has a variant or is refused.
+
+        After `_SINGLE_CALLS` the time also decides for the next calls (`_row_before_setup`).
+        """
+        is_decided = bool(spec.variants) or spec.rejection is not None
+        if is_decided or not self._redefinitions.are_many or not (times := self._times(spec)):
+            return None
+        size, captured = size_of_call(values), self._captured_size()
+        if not times.may_be_python(size + captured, spec.before_setup):
+            return None
+        spec.before_setup += _DISPATCH_TIME  # also if the call raises, and no time is told
+        spec.replays[RUN_REDEFINED] += 1
+        keys = keys_of(spec.types, values)
+
+        def add_time(nanoseconds: int) -> None:
+            times.note_python(size + captured, nanoseconds)
+            spec.before_setup += nanoseconds
+            row = self._row_before_setup(spec, times, keys, size, captured)
+            if row is not None:
+                put_rows(keys, [row])
+
+        return add_time
+
+    def _row_before_setup(
+        self, spec: Specialization, times: _SetupTimes, keys: Keys, size: int, captured: int
+    ) -> CacheRow | None:
+        """A row that sends the next calls with these `keys`, of at most about this `size`, to the
+        original: as many as take as long as is left until the setup. The call after them sets up
+        the kernel. None: there were too few calls so far, or too few are left to be worth a row.
+        """
+        expected = times.python[(size + captured).bit_length()]
+        count = (times.setup - spec.before_setup) // (expected + _FORWARDING_TIME)
+        if spec.replays[RUN_REDEFINED] < _SINGLE_CALLS or count < _FEWEST_IN_ROW:
+            return None
+        spec.before_setup = times.setup + 1  # the row spends what is left
+        high = min((1 << size.bit_length()) - 1, times.exact_up_to - captured)
+        counters = spec.python_calls.start(RUN_REDEFINED, count, spec.replays)
+        return CacheRow(self._function, keys, 0, high, counters, is_for_these_sizes=True)
+
+    def note_setup(self, spec: Specialization) -> None:
+        """Note how long it took until there was a variant of `spec`, or until it was refused. Not
+        noted of functions that are outlined: their regions are set up when they are called.
+        """
+        signature = self._signature(spec)
+        if signature is not None and spec.outlined is None:
+            limit = spec.variants[-1].interface.exact_up_to if spec.variants else None
+            self._redefinitions.note_setup(
+                signature, int(1e9 * spec.seconds), limit, is_refused=not spec.variants
+            )
+
+    def note_time(
+        self, spec: Specialization, served: Trial, size: int, nanoseconds: int
+    ) -> None:
+        """Note the time of a trial of this size, as `Dispatcher._add_time` is told it."""
+        if (times := self._times(spec)) is not None and served != "kernel":
+            note = times.note_compiled if served == "compiled" else times.note_python
+            note(size + self._captured_size(), nanoseconds)
+
+    def _times(self, spec: Specialization) -> _SetupTimes | None:
+        """What is known of the calls of `spec`, and of equal ones of the other functions."""
+        signature = self._signature(spec)
+        return None if signature is None else self._redefinitions.times(signature)
+
+    def _signature(self, spec: Specialization) -> Hashable:
+        """What functions of one code object must have in common for their calls to be alike; None
+        for types that are functions, as these objects would be kept alive.
+        """
+        return None if has_function_argument(spec.types) else (spec.types, self._options)
+
+    def _captured_size(self) -> int:
+        """The size (`size_of_call`) of what the function captures, which its loops may run over."""
+        captured = []
+        for cell in self._function.__closure__ or ():
+            with suppress(ValueError):  # not bound yet
+                captured.append(cell.cell_contents)
+        return size_of_call(captured)
