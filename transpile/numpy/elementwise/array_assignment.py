@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -262,25 +263,10 @@ def store_elements(
     read = target
     if isinstance(target, ast.Subscript):
         read = ast.Subscript(target.value, target.slice, ast.Load())
-    # The places to store to, the values and the mask are views; they are combined by broadcasting.
-    stored = view_of(read, cx)
-    values = None if stored is None else _stored_operand(value, stored, target, cx)
-    if stored is None or values is None:
+    views = _views_of_store(read, target, value, where, exact_axes, cx)
+    if views is None:
         return None
-    mask: View | None = scalar_view(ast.Constant(True), cx)
-    if where is not None:
-        mask = _stored_operand(where, stored, target, cx)
-    if mask is None:
-        return None
-    cx.mark_atomic()
-    full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
-    exact_shape = stored.shape[:exact_axes]
-    mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
-    values, mask = (_with_exact_lengths(v, stored, exact_axes) for v in (values, mask))
-    new_elements = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
-    selected = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
-    if list(map(tree_key, new_elements.shape)) != list(map(tree_key, stored.shape)):
-        return None  # NumPy raises, unless a length turns out to be 1
+    stored, values, new_elements, selected, mismatches = views
     augmented = augmented_element(read, op, value, cx) if op else None
     if op and augmented is None:
         return None
@@ -307,6 +293,50 @@ def store_elements(
             mismatches.append(check)
     overflows = scalar_overflow_checks(value, values, ty.dtype, cx)
     return guarded([*overflows, *new_elements.checks, *mismatches], s, lines, cx)
+
+
+class _StoreViews(NamedTuple):
+    """What a loop stores where; all views but `values` have the shape of the target."""
+
+    stored: View
+    """The places."""
+    values: View
+    """The value, before broadcasting."""
+    new_elements: View
+    """The value, element by element."""
+    selected: View
+    """Whether the element is stored; always true without a mask."""
+    mismatches: list[ast.expr]
+    """Conditions for which the statement is replayed: lengths differ that must not."""
+
+
+def _views_of_store(
+    read: ast.expr, target: ast.expr, value: ast.expr, where: ast.expr | None, exact_axes: int,
+    cx: Context,
+) -> _StoreViews | None:
+    """The views of a store, combined by broadcasting; `read` is `target` as a value, the others are
+    parameters of `store_elements`. None where one has no view, or would stretch the target. Loops
+    that are made from now on are atomic.
+    """
+    stored = view_of(read, cx)
+    values = None if stored is None else _stored_operand(value, stored, target, cx)
+    if stored is None or values is None:
+        return None
+    mask: View | None = scalar_view(ast.Constant(True), cx)
+    if where is not None:
+        mask = _stored_operand(where, stored, target, cx)
+    if mask is None:
+        return None
+    cx.mark_atomic()
+    full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
+    exact_shape = stored.shape[:exact_axes]
+    mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
+    values, mask = (_with_exact_lengths(v, stored, exact_axes) for v in (values, mask))
+    new_elements = broadcast_views([stored, values, mask], lambda elements: elements[1], cx)
+    selected = broadcast_views([stored, values, mask], lambda elements: elements[2], cx)
+    if list(map(tree_key, new_elements.shape)) != list(map(tree_key, stored.shape)):
+        return None  # NumPy raises, unless a length turns out to be 1
+    return _StoreViews(stored, values, new_elements, selected, mismatches)
 
 
 def _is_stored_elementwise(
