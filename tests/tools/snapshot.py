@@ -513,6 +513,8 @@ def _plain(value: Any) -> str:
 
 
 def _anywhere(text: str) -> str:
+    if sys.pycache_prefix:
+        text = text.replace(sys.pycache_prefix, "")
     text = text.replace(str(ROOT / "tests" / "programs"), "<root>/tests")
     text = text.replace(str(ROOT), "<root>").replace(sys.prefix, "<prefix>")
     return _ADDRESS.sub("", text) if " at 0x" in text else text

@@ -3,7 +3,7 @@
 A row of `IDENTITIES` is a definition: the signature of a call, conditions on its arguments, and the
 expression that replaces it, with a capitalised hole for each parameter. For example ::
 
-    Identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf")
+    _identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf")
 
 replaces ``np.ediff1d(x)`` of a vector of numbers by ``np.diff(x)``. `call_identity` is the macro:
 it tries the rows of a function in order and applies the first whose conditions hold.
