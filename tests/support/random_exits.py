@@ -1,5 +1,8 @@
 """Functions as source text whose loops wait, are left, skip, have an ``else`` or return.
 
+With ``handlers`` they also have ``try``, ``raise`` and ``match``, whose blocks are left in the same
+ways, and loops over several iterables at once, which become nests of loops.
+
 Every loop ends: a ``while`` spends ``fuel``, of which a call has little.
 """
 from __future__ import annotations
@@ -19,14 +22,28 @@ _ASSIGNMENTS = (
 _RESULTS = ("s", "m", "k", "k, m", "x[{i}]", "None", "-1", "late", "s, late", "y")
 
 
-def program(random: Random) -> str:
+_HEADS = (
+    "for {i}, v{i} in itertools.product(range(n), (0.5, 2.0, 3.0)):",
+    "for v{i}, {i} in itertools.product(x, range(n)):",
+    "for {i}, v{i} in np.ndindex(n, 2):",
+    "for {i}, v{i} in itertools.combinations(range(n), 2):",
+    "for {i}, v{i} in itertools.permutations(range(n), 2):",
+    "for {i}, (v{i}, w{i}) in enumerate(zip(x, y)):",
+    "for {i}, v{i} in zip(range(n), itertools.chain(y, x)):",
+)
+_RAISING = ("raise ValueError", "raise ValueError('odd')", "m = m // (k - k)", "raise IndexError")
+_HANDLED = ("ValueError", "(ValueError, ZeroDivisionError)", "Exception", "ZeroDivisionError")
+
+
+def program(random: Random, *, handlers: bool = False) -> str:
     """The text of a function ``f(x, y, t)``: `t` a float, `y` as long as `x`."""
-    return _Maker(random).program()
+    return _Maker(random, handlers).program()
 
 
 class _Maker:
-    def __init__(self, random: Random) -> None:
-        self.random = random
+    def __init__(self, random: Random, handlers: bool) -> None:
+        self.random, self.handlers = random, handlers
+        self.forms = 0 if handlers else 3  # statements with `try` or `match`, of which few are made
         self.loops = 0
         self.index: list[str] = []
 
@@ -55,6 +72,9 @@ class _Maker:
         return [f"    {line}" for line in lines or ["pass"]]
 
     def statement(self) -> list[str]:
+        if self.index and self.forms < 3 and not self.often(4):
+            self.forms += 1
+            return self.matched() if not self.often(4) else self.tried()
         kind = self.random.randrange(10)
         if kind < 4 or (kind >= 8 and self.loops >= 3):
             unindexed = tuple(a for a in _ASSIGNMENTS if "{i}" not in a)
@@ -66,6 +86,33 @@ class _Maker:
             return lines if self.often(2) else [*lines, "else:", *self.block()]
         return self.loop()
 
+    def tried(self) -> list[str]:
+        """A ``try`` that may raise, in a block of its own or not."""
+        lines = ["try:", *self.block()]
+        for _ in range(self.random.randrange(1, 3)):
+            raising = self.random.choice(_RAISING)
+            lines += [f"    if {self.filled(_CONDITIONS)}:", f"        {raising}"]
+        if not self.often(3):  # deeper
+            lines[1:] = ["    if True:" if self.often(2) else "    for _ in range(2):", *(
+                f"    {line}" for line in lines[1:])]
+        lines += [] if self.often(2) else self.block()
+        lines += [f"except {self.random.choice(_HANDLED)}:"]
+        lines += self.block() if self.often(3) else []
+        lines += [f"    {self.way_out() if self.often(2) else self.filled(_ASSIGNMENTS)}"]
+        if not self.often(4):
+            lines += ["else:", *self.block()]
+        if not self.often(6):
+            lines += ["finally:", f"    {self.filled(_ASSIGNMENTS)}"]
+        return lines
+
+    def matched(self) -> list[str]:
+        lines = ["match m % 4:", "    case 0:", *(f"    {line}" for line in self.block())]
+        lines += ["    case 1 | 2:", *(f"    {line}" for line in self.block())]
+        if self.often(2):
+            lines[-1:] = [lines[-1], f"        {self.way_out()}"]
+        return lines if self.often(2) else [*lines, "    case _:", *(
+            f"    {line}" for line in self.block())]
+
     def way_out(self) -> str:
         return self.random.choice(("break", "continue", f"return {self.filled(_RESULTS)}"))
 
@@ -73,7 +120,9 @@ class _Maker:
         self.loops += 1
         i = f"i{self.loops}"
         self.index.append(i)
-        match self.random.randrange(5):
+        match self.random.randrange(8 if self.handlers else 5):
+            case 5 | 6 | 7:
+                lines = [self.random.choice(_HEADS).format(i=i), f"    late = v{i}", *self.block()]
             case 0 | 1:
                 lines = [f"for {i} in range({self.random.choice(('n', 'n', 'n - 1', '3, n'))}):"]
                 lines += self.block()

@@ -1,6 +1,7 @@
 """Loops that wait or are left, and early returns: Python's answer, and refusals with a code."""
 from __future__ import annotations
 
+import itertools
 import linecache
 from pathlib import Path
 from random import Random
@@ -26,7 +27,7 @@ ENOUGH = 0.6
 
 def made(text: str, number: int) -> Any:
     """The function of `text`, its source to be found."""
-    path, names = f"<exits {number}>", {"np": np}
+    path, names = f"<exits {number}>", {"np": np, "itertools": itertools}
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
     exec(compile(text, path, "exec"), names)
     return names["f"]
@@ -67,6 +68,34 @@ def agrees(number: int, native: str | None) -> bool:
 def test_random_programs(part: int, start: int) -> None:
     done = [agrees(10 * start + k, "scalar" if k < 2 else None) for k in range(part, 10, 2)]
     assert sum(done) >= ENOUGH * len(done)
+
+
+def agrees_with_handlers(number: int) -> bool:
+    """Whether random program `number`, with ``try``, ``match`` and loops over several iterables, is
+    served by machine code; its answer is Python's in any case.
+    """
+    random = Random(number)
+    text = program(random, handlers=True)
+    function = made(text, number)
+    target = ("scalar", "sse2", "avx2")[number % 3]
+    compiled = fuse(function, target=target, on_reject="silent", cache=False)
+    for _ in range(5):
+        args = arguments(random)
+        wanted, got = outcome(function, args), outcome(compiled, args)
+        assert_same(got, wanted, f"{text}\n{target}, program {number}, for {args}")
+    return compiled.stats.compiled > 0
+
+
+def test_random_programs_with_handlers(start: int) -> None:
+    """A walk over statements that leaves out handlers, cases or the ``else`` of a loop is found."""
+    done = [agrees_with_handlers(6 * start + k) for k in range(6)]
+    assert any(done)
+
+
+@pytest.mark.long
+def test_many_random_programs_with_handlers(start: int) -> None:
+    done = [agrees_with_handlers(start + k) for k in range(1500)]
+    assert sum(done) >= 0.4 * len(done)
 
 
 @pytest.mark.long
