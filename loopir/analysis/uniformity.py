@@ -3,8 +3,9 @@
 A name varies if it is computed from the loop variable or from a varying name, or in a branch on
 one: a fixpoint over the bindings. Passes ask it before they run iterations of an outer loop side by
 side: in the lanes of a vector (`vectorize`, `vectorize_outer`, `vectorize_divergent`,
-`version_short_reductions`), where uniform values stay scalar, or in rows of registers or packed
-memory (`jam`, `jam_rows`, `block_cache`, `pack_operands`), where they are loaded once.
+`version_short_reductions`), where uniform values stay scalar; or as several rows at once, each with
+registers or packed memory of its own (`jam`, `jam_rows`, `block_cache`, `pack_operands`), where a
+uniform value is loaded once for all rows.
 
 The passes for rows and packed memory see nests that have vectors already. `first_lane_code` gives
 the scalar code of one lane of such a nest, to which this analysis and those of other modules apply.

@@ -112,12 +112,14 @@ class Shift:
 def alignments(
     kernel: Kernel, first: Loop, second: Loop, outer: Sequence[str], bindings: AffineBindings
 ) -> Iterator[Alignment]:
-    """The alignments in which two loops over one variable may perhaps be joined, though not
-    iteration by iteration, in this order:
+    """Candidates for joining two loops over one variable that cannot be joined iteration by
+    iteration, in this order:
 
     1. the second loop shifted;
-    2. the second loop reversed, then that also shifted, if its iterations may run in any order;
-    3. the first loop reversed, then that with the second one shifted, likewise.
+    2. if the iterations of the second loop may run in any order: the second loop reversed, and
+       then the same, shifted as well;
+    3. if those of the first loop may: the first loop reversed, and then the same, with the second
+       loop shifted.
 
         for i: t[i] = x[i]                for i: t[i] = x[i]
         for i: y[i] = t[i + 1]    →  1    for i: y[i] = t[n - 1 - i]    →  2: i stands for n - 1 - i

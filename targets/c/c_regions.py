@@ -188,9 +188,12 @@ def _loop_record(
 
 
 def _grain(n: Splittable) -> int:
-    """The grain: chunks begin at multiples of it, from the start of the range. Of a vector loop a
-    group, and at least 64 elements, so that two threads never store to one cache line, even of
-    bytes; of a scalar loop one step.
+    """The grain: chunks begin at multiples of it, counted from the start of the range. It is
+
+    - of a vector loop its group, and at least 64 iterations: a chunk then covers whole cache lines,
+      even of bytes, so that threads seldom store to the same line: at most to the one at the
+      border of two chunks, where the array does not begin at a line;
+    - of a scalar loop one step.
     """
     if isinstance(n.range, ir.RangeDesc):
         return n.range.step

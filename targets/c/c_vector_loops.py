@@ -339,7 +339,9 @@ class _VectorLoop:
         yield "}"
 
     def _from_aligned(self, store: ir.Store, s: Scope) -> Iterator[str]:
-        """Peel to alignment of the store, groups, remainder; peel and remainder share their code.
+        """The loop so that `store` is aligned in its groups: first the elements before the first
+        aligned one (the peel), then the groups, then the remainder. One piece of code runs the
+        peel and the remainder, in two rounds of a C loop.
         """
         stop, i, end = s.fresh("stop"), self.i, self.end
         at_first = s.inner()

@@ -1,8 +1,8 @@
 """Target `avx2`: AVX2 with FMA and BMI, x86-64 machines since 2013.
 
 An operation is a row with ``c=`` (a builtin), a row with ``asm=`` (one instruction), or a template in
-``headers/avx2.h`` (several instructions) or ``headers/x86.h`` (what AVX-512 has as an instruction, and
-SSE2 has not either): `InstrRow` says which to choose. Float comparisons are the quiet ones: a NaN
+``headers/avx2.h`` (several instructions) or in ``headers/x86.h`` (several instructions that SSE2 needs as
+well, while AVX-512 has one): `InstrRow` says which to choose. Float comparisons are the quiet ones: a NaN
 operand raises no invalid flag.
 """
 from __future__ import annotations

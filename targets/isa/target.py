@@ -64,8 +64,8 @@ class InstrRow:
     one of the target's headers (`Target.headers`).
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
-    integers of its shape; ``{n}``: the type that x86 builtins take for it: signed, with char and long
-    long for 8 and 64 bits (`vector_ops._x86_type`); ``{m}``: the type of a comparison of two such
+    integers of its shape; ``{n}``: the vector type that GCC's x86 builtins take for it, which has
+    signed lanes, ``char`` for 8 and ``long long`` for 64 bits (`vector_ops._x86_type`); ``{m}``: the type of a comparison of two such
     vectors, lanes or bits (`MaskKind`); ``{s}``: the suffix of the instruction; ``{w}``: the bits;
     ``{l}``: the lanes.
 

@@ -108,8 +108,9 @@ class ParameterUses:
         return name in self._of_integers
 
     def is_object(self, name: str) -> bool:
-        """Whether `name` is used as neither arrays nor numbers are: it has other attributes, is
-        called, or only passed on to functions that are not of numbers.
+        """Whether `name` is used in a way that no array and no number is: an attribute is read that
+        they do not have, it is called, or it is passed on, and only to functions that do not take
+        numbers.
         """
         return name in self._objects
 

@@ -1,6 +1,8 @@
 """Diagnostic codes of loop fusion: why two adjacent loops are not fused.
 
-First those about the elements they read and write, then those about what must precede the second.
+`FUSION_MEMORY`: codes about the iterations of the two and the elements that they access, and that
+joining them would not pay. `FUSION_ORDER`: codes about what must come before the second loop: an
+effect, a guard, a statement between the two, an exit of the first loop or its whole result.
 """
 from __future__ import annotations
 

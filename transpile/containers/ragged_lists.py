@@ -2,8 +2,9 @@
 
 The layout is that of compressed sparse rows (CSR): ``ends[k]`` and ``ends[k + 1]`` delimit row k
 in ``items``. `infer_ragged_lists` runs once for a function, before macros fire, and records the
-names whose every occurrence this layout supports: rows are only appended, each row is a new list
-(or a list that nobody changes after it was appended), and rows are only read, at constant indices.
+names whose every occurrence this layout supports: rows are appended and never changed; each row is
+a new list (or a list that nobody changes after it was appended); items of rows are read, at
+constant indices.
 A returned list of lists is built from items and ends after the kernel (``_core.lists_of``).
 
 Rectangular lists of lists whose items are assigned are in `rectangular_lists`.
@@ -47,10 +48,13 @@ def infer_ragged_lists(tree: ast.FunctionDef, cx: Context) -> None:
             w.append([v for v in x])               len(items) to `ends`
 
     `_is_ragged` decides for one name; names of inner scopes and parameters are never taken, as not
-    all their uses are in sight. A list of lists has one of three layouts, tried in this order: a
-    comprehension with known trip counts is rectangular
-    (`array_comprehensions.rectangular_comprehension`, which comes earlier in `MACROS`); a name that
-    is recorded here is ragged; equal rows (`is_repeated_rows`) and all others stay, for lowering.
+    all their uses are in sight. What decides about the layout of a list of lists, in this order:
+
+    1. a comprehension with known trip counts is rectangular
+       (`array_comprehensions.rectangular_comprehension`, which comes earlier in `MACROS`);
+    2. a name that is recorded here is ragged;
+    3. any other list of lists stays as it is, for lowering: also one of equal rows
+       (`is_repeated_rows`).
     """
     if not cx.is_builtin("list", "sorted", "len"):
         return
@@ -64,8 +68,9 @@ def infer_ragged_lists(tree: ast.FunctionDef, cx: Context) -> None:
 
 
 def _is_ragged(name: str, tree: ast.FunctionDef, cx: Context) -> bool:
-    """Whether `name` is bound once, to a list, receives only new lists or lists that are handed
-    over, and otherwise occurs only where `_plainly_used` or `_read_by_name` allow it.
+    """Whether `name` is bound once, to a list; each row that it receives is a new list, or one that
+    is not used after that (`ListEscapes.is_moved_into`); and all other occurrences are of the forms
+    that `_plainly_used` and `_read_by_name` allow.
     """
     additions = (addition for n in walk_nodes(*tree.body) for addition in _rows_added(n))
     rows_added = [row for target, rows in additions if target == name for row in rows]

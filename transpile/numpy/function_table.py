@@ -117,9 +117,11 @@ class Row(NamedTuple):
         reduction: `axis_reductions`; how a reduction over axes combines elements.
         derived: `axis_reductions.derived_reduction`; whether it is an expression of others, as var,
             std, ptp and count_nonzero, each of which has a branch there.
-        accumulator: `axis_reductions`; for a reduction or scan with a parameter ``dtype``, the
-            dtype of its accumulator: the names of all its parameters, in NumPy's order. A call
-            with ``dtype`` becomes one without it, of converted elements (`reduction_identity`).
+        accumulator: `axis_reductions`; of a reduction or scan whose parameter ``dtype`` chooses the
+            dtype of the accumulator: the names of all its parameters, in NumPy's order, separated
+            by spaces (they tell which argument is ``dtype``); "": there is no such parameter. A
+            call with ``dtype`` becomes one without it, of converted elements
+            (`reduction_identity`).
         same_as: `axis_reductions`; the function that equals this ``reduce`` of a ufunc.
         scan: `axis_scans`; how a prefix scan combines elements.
         without_axis: the axis of a scan where the call gives none. "first": axis 0; "flatten": that

@@ -1,6 +1,7 @@
 """Remark selection: which missed-fusion remarks a report shows, and which only in detail.
 
-One for each pair of loops that the source has, and no repetitions.
+A report shows at most one remark for each pair of loops that the user wrote; remarks on loops that
+the compiler has made are shown in detail or dropped, and equal ones are merged.
 """
 from __future__ import annotations
 

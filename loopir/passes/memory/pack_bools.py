@@ -131,10 +131,12 @@ def _min_length(kernel: Kernel, p: Param, machine: Machine) -> int | None:
     =============================  =================================================================
     accesses to `p`                bits are faster from
     =============================  =================================================================
-    contiguous, by vectors         4 times the L2 cache: of less, bytes are near enough, and bits
-                                   must be unpacked
-    far apart (`_FAR_STRIDE`)      a quarter of the L3 cache, which other data shares
-    near, but not contiguous       never: neighbours share a cache line anyway
+    all contiguous, by vectors     4 times the L2 cache: a shorter array is in that cache as bytes,
+                                   and bits must be unpacked; never on vectors of 16 bytes, or where
+                                   the bits of a vector are no whole bytes
+    some far apart                 a quarter of the L3 cache, which other data shares; never on
+    (`_FAR_STRIDE`)                machines without vectors
+    some near, not contiguous      never: neighbours share a cache line anyway
     =============================  =================================================================
     """
     accesses = [(loop, n) for loop, n in _innermost_accesses(kernel, None) if n.array == p.name]

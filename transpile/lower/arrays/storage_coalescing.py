@@ -38,8 +38,8 @@ def arrays_made_since(
 
 
 def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
-    """The array of the same type and shape as `like` that the other branch of this ``if`` has
-    allocated and bound to the Python name `name`; None where there is none.
+    """The array that the other branch of this ``if``, which is lowered already, has allocated for
+    the same name of the source as `name`, if it has the type and shape of `like`; else None.
 
     It is removed from `BufferState.of_sibling_branch`: it is used for one name only.
     """
@@ -60,9 +60,10 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
     one. ``like`` has the type and shape that are needed. Called by `lower_allocation`, for
     ``np.empty`` alone, whose elements have no values yet.
 
-        for k in range(m):             array #1 in the first round of lowering the loop; when the
-            t = np.empty(n)            loop is lowered again, for other states of (t, old), no name
-            …; old = t                 refers to #1 any more: it is used again
+        for k in range(m):             The body is lowered in rounds, until the arrays that `t` and
+            t = np.empty(n)            `old` stand for repeat. The call makes array #1 in the first
+            …; old = t                 round; in the round in which no name stands for #1, it is #1
+                                       again, so that two arrays suffice
 
     An array qualifies if this very call has made it, on another path or in an earlier round; no
     name refers to it; and it has the same type and shape (`same_storage`). Where statements are
@@ -80,8 +81,8 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
 
 
 def may_use_own_storage(b: IRBuilder, call: ast.Call) -> bool:
-    """Whether the allocation `call` needs no array that is in use on some path: it has made none
-    yet, or one to which no name refers on any path.
+    """Whether the allocation `call` can do with an array of its own: it has made none yet, or one
+    of those that it has made is free, as no name refers to it on any path.
     """
     own = b.buffers.arrays_of_call.get(call, ())
     in_use = _arrays_in_use(b)

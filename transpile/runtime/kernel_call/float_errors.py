@@ -42,9 +42,9 @@ class _Verdict(NamedTuple):
 
     ``code``: the replay code, None if the result stands; ``sources``: the operations whose warnings
     to emit. ``lasts``: whether that depends on nothing but the status, the error state and the
-    warning filters. ``is_silent``: nothing is shown, whichever operations raised and whether or not
-    Python can replay. The warnings are emitted even so, since ``warnings.warn_explicit`` then
-    resets a ``__warningregistry__`` that was made under other filters.
+    warning filters. ``is_silent``: the filters show nothing, whichever operations raised and
+    whether or not Python can replay. The warnings are passed to ``warnings.warn_explicit`` all the
+    same: it resets a ``__warningregistry__`` that was made under other filters, as Python would.
     """
 
     code: str | None = None
@@ -78,7 +78,8 @@ class _QuietState:
     """The last error state and warning filters under which no float condition can raise in
     mid-loop, a warning shows once, and underflow is ignored.
 
-    Under these a kernel may write before its flags are known. A comparison costs some 30 ns.
+    Under these a kernel may write before its flags are known. To compare the present state with
+    them costs some 30 ns, at each call of a kernel that may raise flags.
     """
 
     error_state: tuple[Any, list[Any]] | None = None  # the value of `errstate`, and the filters
@@ -114,9 +115,11 @@ def errors_observable() -> bool:
 
 
 def errors_or_underflow_observable() -> bool:
-    """As `errors_observable`, for a kernel with a source of "under" that is not ``certain``: also
-    true where underflow is not ignored, as it is by default. No guard excludes the underflows of
-    which nobody warns (`float_exceptions.sources_for_plan`), so that only a replay tells.
+    """As `errors_observable`, for a kernel in which an operation may underflow of which the status
+    does not tell whether Python would warn (a source of "under" that is not ``certain``,
+    `float_exceptions.sources_for_plan`): also true where underflow is not ignored. It is ignored by
+    default. Elsewhere only a replay shows what Python does, so the call must be one that can be
+    replayed.
     """
     return errors_observable() or np.geterr()["under"] != "ignore"
 

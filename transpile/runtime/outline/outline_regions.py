@@ -316,8 +316,8 @@ class _RegionOutliner:
         return [*run]
 
     def _is_profitable(self, run: Sequence[ast.stmt]) -> bool:
-        """Whether the statements `run` may save more time than a call of compiled code costs (some
-        200 ns): they have
+        """Whether the statements `run` may save more time than a call of compiled code costs (150
+        to 200 ns): they have
 
         - a loop, unless it is known to do too little (`region_work.most_operations`);
         - or two operations on whole arrays, which can be fused. Not inside a Python loop: there the

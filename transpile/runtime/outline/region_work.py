@@ -24,7 +24,7 @@ __all__ = ["FEW_OPERATIONS", "most_operations"]
 
 FEW_OPERATIONS = 8
 """Operations that Python does in less time than a call of compiled code takes, with a return to
-Python and the construction of the results (about 150 ns)."""
+Python and the construction of the results (150 to 200 ns)."""
 
 _UNKNOWN = math.inf
 _NUMPY_WEIGHT = 3
