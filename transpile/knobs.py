@@ -3,8 +3,8 @@
 ``TRANSPILE_CACHE``, ``TRANSPILE_CFLAGS``, ``TRANSPILE_THREADS`` and ``CC`` are read where they are
 used, by ``targets.build``, which may not import this package; they are listed here so that the list
 is complete. ``TRANSPILE_CFLAGS`` and ``CC`` are part of the keys of the cache, ``TRANSPILE_CACHE``
-is its folder; of the variables that `Knobs` holds, only the target is part of a key
-(`Knobs.shapes_code`).
+is its folder. Of the variables that `Knobs` holds, only the target is part of a key
+(`Knobs.shapes_code` says what that means for the others).
 
 A new variable is a row of `KNOBS`, a field of `Knobs`, its reader in `_READERS`, and a row of the
 table in ``docs/options.md``. ``tests/project/test_pages.py`` compares that table with `KNOBS`
@@ -85,10 +85,11 @@ class Knobs:
 
     @property
     def shapes_code(self) -> bool:
-        """Whether these settings change the generated code, as ``TRANSPILE_SKIP`` does. The key of
-        the disk cache contains none of them but the target. So a process with such settings stores
-        no kernels (`compile_variant`), and takes none from the cache (`find_variant`), which were
-        compiled with other settings.
+        """Whether these settings change the generated code in a way that the keys of the disk cache
+        do not tell, as ``TRANSPILE_SKIP`` does. A process with such settings stores no kernels
+        (`compile_variant`), and takes none from the cache (`find_variant`), since those were
+        compiled with other settings. (Where a compilation is watched or checked, `find_variant`
+        takes none either, but they are stored.)
         """
         return bool(self.skip)
 

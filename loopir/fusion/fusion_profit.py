@@ -60,7 +60,8 @@ def worthwhile(p: LoopPair) -> Iterator[Rejection]:
       in blocks (`_lost_permutation`).
     - It would go through many arrays at once, and the loops share none (`_too_many_arrays`).
 
-    The last of `fusion_legality.CONDITIONS`. `keeps_vectors`, which is expensive, follows alone.
+    The last of `fusion_legality.CONDITIONS`. If all of these hold, `judge_fusion` also asks
+    `keeps_vectors`, which is expensive.
     """
     yield from _store_forward_stall(p)
     yield from _lost_permutation(p)
@@ -89,8 +90,8 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
 def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
     """Loops without a common array must not have too many arrays together.
 
-    Nothing would be moved less, and loads of arrays at equal page offsets wait for stores to others
-    (4K aliasing).
+    Joining them saves no memory traffic; and where one of them stores, loads wait for stores to
+    other arrays at equal page offsets (4K aliasing).
     """
     first, second = (accesses((loop,)) for loop in (p.first, p.second))
     arrays = {a.array for a in (*first, *second)}
@@ -103,8 +104,8 @@ def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
 
 def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
     """Folds down columns, or of a matrix product, must remain in a nest that passes can permute or
-    block. They would not if joined with a nest that has an accumulator in one of its outer loops,
-    or that is not perfectly nested as deep (`_is_permutable`).
+    block. Joined with another nest, passes could do neither if that has fewer perfectly nested
+    loops, or an accumulator that one of these loops reads (`_is_permutable`).
     """
     for nest, other in ((p.first, p.second), (p.second, p.first)):
         keeps_freedom = _is_permutable(other, len(perfect_nest(nest)))

@@ -231,7 +231,7 @@ PASS_LIST: tuple[Pass, ...] = (
     ),
     Pass(
         run=promote, when=_stores_in_loops,
-        reason="an element that every iteration updates becomes an accumulator",
+        reason="an element that a loop updates in place becomes an accumulator",
     ),
     Pass(
         run=load_elimination, when=_stores_in_loops,
@@ -445,9 +445,9 @@ def run_pass(
     step: Pass, kernel: Kernel, machine: Machine = DEFAULT_MACHINE, *, reassociate: bool = True,
     threads: int = 0, private: Collection[str] = (),
 ) -> Kernel:
-    """`kernel` after the pass `step`, called with the arguments that its row asks for. `kernel`
-    itself, and the pass is not run, in two cases: no node occurs that the pass could change
-    (`Pass.may_change`), which saves the walk; or the pass is `parallelize`, and one thread alone
+    """`kernel` after the pass `step`, called with the arguments that its row asks for. The pass is
+    not run, and `kernel` itself returned, if no node occurs that the pass could change
+    (`Pass.may_change`), which saves the walk; and if the pass is `parallelize`, but only one thread
     may run the kernel. The stages of `transpile.pipeline` and `optimise` call this.
 
     ``machine``: whose registers and caches determine tile sizes. ``reassociate=False``: no float

@@ -72,7 +72,7 @@ class SequenceSpec:
     dtype: str
     weak: bool  # the items are Python scalars
     kinds: tuple[type[Any], ...]
-    """list or tuple: the outer sequence and, if it has rows, each row; another class alone."""
+    """The class of the value; of a list or tuple that has rows, also the class of each row."""
 
     @property
     def is_bytes(self) -> bool:
@@ -91,8 +91,8 @@ class SequenceSpec:
 
     def take(self, value: Any) -> np.ndarray | None:
         """The items of a list as a new array; None if the list does not fit the specification, so
-        that Python serves the call: it is of another class, an item is of another type (an int in a
-        list of floats), a row has another length than the first, or an int more than 64 bits::
+        that Python serves the call: it or a row is of another class, an item is of another type (an
+        int in a list of floats), an int does not fit in 64 bits, or rows differ in length::
 
             [[1.0, 2.0], [3.0, 4.0]]    →   np.array([[1.0, 2.0], [3.0, 4.0]])
             [[1.0, 2.0], [3.0]]         →   None
@@ -177,8 +177,9 @@ class _Spec(np.ndarray):
 
 
 def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
-    """The converter for such sequences, in C if possible: `SequenceSpec.take`, or with `stores`
-    `SequenceSpec.put`.
+    """The function that converts a sequence of the type `items` to an array; with `stores`, the one
+    that stores the array back. That is a C builtin (`items.c`) if the trampoline is open and the
+    array does not share the sequence's memory; else `SequenceSpec.take`, or `SequenceSpec.put`.
     """
     native = opened_trampoline()
     if native is None or items.shares_memory:

@@ -33,8 +33,8 @@ __all__ = ["EFFORTS", "LINK_FLAGS", "Effort", "accepted_flags", "effort_for"]
 @record(frozen=True, slots=True, kw_only=True)
 class Effort:
     """How much the C compiler optimises: the ``flags``, which follow those of every kernel, for C
-    text of at most ``up_to`` characters. ``slower``: how many times as long the kernel may run;
-    1.0: less than 5 % longer.
+    text of at most ``up_to`` characters. ``slower``: up to how many times as long a kernel runs as
+    at -O2, by measurement; 1.0 if that is less than 1.05.
     """
 
     up_to: float

@@ -4,11 +4,12 @@ Kernels report the hardware's flags (divide, overflow, invalid; LLVM: strict flo
 compilers delete computations without users, and may compute only the last of several values. This
 analysis finds such values in the IR:
 
-- `unread_raising_names`: names without a user that has an effect, on some path;
+- `unread_raising_names`: names that no code with an effect uses, at least on some paths;
 - `final_value_accumulators`: accumulators of which only the last value matters to the compiler;
 - `overwritten_stores`: stores that a later iteration may overwrite.
 
-The printer puts an optimisation barrier behind each of them (`c_text.force_computed`).
+The printer puts an optimisation barrier behind each of them (`c_text.force_computed`). Before,
+`name_raising_conditions` gives names to conditions of branches, so that they can have one, too.
 """
 from __future__ import annotations
 
@@ -87,9 +88,10 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
         y = select(c, t, 0.0)                      divide there alone, but Python always does
 
     - No effect depends on the value (`_live_names`): the compiler may delete it.
-    - Or it is read on some paths only, to which the compiler may move it: in a branch, as a side
-      of a select, or as an operand that the others can make superfluous (`skippable_operands`).
-      Not if a branch tests it directly after its assignment (`_conditions`).
+    - Or it is read in a branch or as a side of a select, to which the compiler may move it; except
+      if an ``if`` tests it directly after its assignment, and so on every path (`_conditions`).
+    - Or it is an operand that need not be computed where the other operands decide the value, as
+      of ``and`` (`skippable_operands`).
     """
     raising = [
         n for n in walk_statements(kernel) if isinstance(n, _Bound) and may_raise_flags(n)
@@ -112,8 +114,9 @@ def unread_raising_names(kernel: ir.Kernel) -> frozenset[str]:
 
 
 def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
-    """Accumulators that the loop itself does not read, but for steps of such accumulators: only
-    their last values matter, and a C compiler may compute these alone.
+    """Accumulators of which only the last values matter, so that a C compiler may compute these
+    alone: those that nothing in the loop reads; then also those that only steps of accumulators
+    found so far read, and so on. (A sum is none: its own step reads it.)
     """
     exit_condition = loop.cond if isinstance(loop, ir.While) else loop.until
     body = names_read(*loop.body, *([exit_condition] if exit_condition is not None else []))
@@ -197,10 +200,10 @@ def _reads(
 ) -> Iterator[tuple[str, ir.Node, _Path]]:
     """Triples (reader, code, path): which name reads what code, "" for code with an effect.
 
-    A read counts only as far as a C compiler must honour it. An exit condition is read by the
-    loop's accumulators alone, if the loop has no effect: without a user of these the whole loop may
-    go. The step of an accumulator of which only the last value matters reads nothing in earlier
-    iterations (`final_value_accumulators`).
+    A read counts only as far as a C compiler must honour it. If a loop has no effect, only its
+    accumulators read its exit condition: where nothing uses the accumulators, the compiler may
+    remove the whole loop. The step of an accumulator of which only the last value matters reads
+    nothing in earlier iterations (`final_value_accumulators`).
     """
     for n in block:
         match n:

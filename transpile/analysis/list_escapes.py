@@ -45,7 +45,7 @@ _READING_BUILTINS = frozenset({
 """Builtins that read a list and retain no reference to it."""
 
 _LOCAL_METHODS = frozenset(name for name, row in LIST_METHODS.items() if row.local)
-"""List methods whose arguments show every item that they add, as ``append`` and ``insert``."""
+"""List methods whose arguments show every item that they add, as ``append``, or that add none."""
 
 _CONTAINERS = (ast.List, ast.Tuple, *COMPREHENSIONS)
 """Expressions that, as an item of a list, make it a list of containers."""

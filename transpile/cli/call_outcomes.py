@@ -150,7 +150,7 @@ def _equal_numbers(a: Any, b: Any) -> bool:
 
 
 def run_in_child(work: Callable[[], Any], seconds: float) -> Any:
-    """What `work` returns in a forked process, which must be picklable.
+    """The result of `work`, called in a forked process. The result must be picklable.
 
     Raises TimeoutError where it takes longer, RuntimeError where the process dies, and what `work`
     raises.

@@ -56,10 +56,9 @@ class Method(NamedTuple):
     grows: bool = False
     """Whether it may add items."""
     local: bool = False
-    """Of lists: whether inference need not look beyond the call. The call makes no other reference
-    to the list, and `tuple_types.appended_by` finds the items that it adds, if there are any: the
-    ``x`` of ``l.append(x)``. (`list_escapes` leaves out ``l.extend(x)`` of anything but a list
-    display.)"""
+    """Of lists: whether the call tells inference all that it does to the list. It makes no other
+    reference to the list; and if it adds items, `tuple_types.appended_by` finds them: the ``x`` of
+    ``l.append(x)``. (`list_escapes` leaves out ``l.extend(x)`` of anything but a list display.)"""
     arguments: tuple[int, ...] = ()
     """Of tables: the numbers of arguments with which it is compiled; empty: it is not."""
     keyed: bool = False

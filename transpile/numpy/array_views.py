@@ -10,8 +10,8 @@ expression and emits one loop nest that evaluates it::
 
 `view_of` tries the rules of ``cx.view_rules`` in order (``transpile/expand.py`` has the list:
 subscripts, elementwise operations, formulas, movements …). A subexpression without a rule is
-computed before the statement and bound to a fresh name. Statements that compute operands are
-emitted in NumPy's order of evaluation.
+computed before the statement and bound to a fresh name. The statements that do so are in NumPy's
+order of evaluation.
 """
 from __future__ import annotations
 
@@ -251,10 +251,11 @@ def operands_by_index(
     """The views of `operands`, each of which is viewable; the operands whose positions are in
     `materialized` are computed before the statement.
 
-    An operand that is computed before the statement is computed before the elements of the views
-    to its left, but NumPy computes, and warns, from left to right. So where the operand may warn,
-    the operations of those views are marked as parts of one operation (`mark_operation_part`): if
-    they raise a floating-point condition, a replay gives Python's warnings in Python's order.
+    NumPy computes operands, and warns, from left to right. Here an operand that is computed before
+    the statement precedes the views to its left, whose elements the statement computes. So where
+    the operand may warn, the operations of those views are marked as parts of one operation
+    (`mark_operation_part`): if they raise a floating-point condition, a replay gives Python's
+    warnings in Python's order.
     """
     views: list[View] = []
     for k, operand in enumerate(operands):

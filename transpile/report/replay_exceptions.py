@@ -61,9 +61,9 @@ def replay_exception(function: FunctionType, reason: str, error: Exception) -> R
         replay_exception(f, "GUARD_EMPTY", ZeroDivisionError("division by zero"))
         →   ReplayException("GUARD_EMPTY", code="GUARD_DIVISION", <1 / n>, "ZeroDivisionError", …)
 
-    The code of the result is that of what was raised (`_code`): another guard may have failed than
-    the one that is about it, as guards are tested before the loop. The place is the last one in the
-    traceback that is in `function`, or in a comprehension or function that is defined in it.
+    The code of the result is chosen by what was raised (`_code`), and may differ from `reason`
+    (`ReplayException.code` says why). The place is the last one in the traceback that is in
+    `function`, or in a comprehension or function that is defined in it.
     """
     found = [*_places(function.__code__, error.__traceback__)]
     span, is_raise_statement = found[-1] if found else (None, False)
@@ -77,15 +77,16 @@ def replay_exception(function: FunctionType, reason: str, error: Exception) -> R
 def with_exceptions(
     rejections: Iterable[Rejection], raised: Iterable[ReplayException]
 ) -> Iterator[Rejection]:
-    """`rejections` of a function, in which one at a place where Python `raised` an exception tells
-    of it: what cannot run in Python cannot be compiled, and the user should correct that first.
+    """The `rejections` of a function. If Python `raised` an exception at the place of a rejection,
+    the rejection tells the user of that exception, which is to be corrected first: what cannot run
+    in Python cannot be compiled.
 
         x.foo()  →  AttributeError, for all values: the rejection's message becomes "AttributeError
                     was raised here: …", unless the rejection has a help of its own
         g(n)     →  ValueError, for this n: its message stays, and it gets the note "in the first
                     call ValueError was raised here: …"
 
-    All other rejections stay as they are, also one that has a note already in the second case.
+    All other rejections stay as they are; in the second case also one that has a note already.
     `inspection` calls this for the report of a refused function.
     """
     causes = [e for e in raised if e.code == e.reason and e.span is not None]

@@ -8,9 +8,10 @@ some as Python, and are timed. The faster way then serves the calls of that size
 one size implies others: where Python is faster, it serves smaller calls, too; where compiled code
 is faster, it serves larger calls, too, unless it converts lists.
 
-The work of a call depends on more than its size. So a decision for Python, for a region or for a
-call that converts lists, and any close decision, holds for a limited number of calls, the
-*allowance*. Then the calls are timed again, and the next decision has twice the allowance.
+The work of a call depends on more than its size. So some decisions hold for a limited number of
+calls, the *allowance*: those by which Python runs, those about a region or about calls that convert
+lists, and close ones. Then the calls are timed again, and the next decision has twice the
+allowance.
 
 A single call that the dispatcher runs takes up to twice as long as one of many consecutive calls.
 So short calls are also timed in C, in a series of consecutive ones (`CallSeries`): calls of

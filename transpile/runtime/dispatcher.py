@@ -350,9 +350,9 @@ class Dispatcher(WrappedFunction):
     ) -> Callable[..., Any]:
         """The original, which replays a call whose guard failed. A kernel that fails again and
         again only costs time. So when `Backoff` has counted many failures in a row, over all
-        signatures, a row sends the next calls with these types to the original at once; not if each
-        call must reach the dispatcher (`_may_bypass`), nor under ``TRANSPILE_SELECT=compiled``
-        unless this is a region."""
+        signatures, a row sends the next calls with these types to the original at once. There is no
+        such row where each call must reach the dispatcher (`_may_bypass`). Under
+        ``TRANSPILE_SELECT=compiled`` only regions have one."""
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())

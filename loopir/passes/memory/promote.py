@@ -1,4 +1,4 @@
-"""Scalar replacement (promotion): elements that every iteration updates are kept in scalars.
+"""Scalar replacement (promotion): elements that a loop updates are kept in scalars meanwhile.
 
 `_updated_elements` decides which: elements with invariant subscripts that the loop loads and
 stores, and that no other access in it may touch. `_Promotion` replaces each by an accumulator,
@@ -49,8 +49,8 @@ _NOT_PLAIN = (LoopLike, Scan, Break, Return, Check)
 
 def promote(kernel: Kernel) -> Kernel:
     """Turn elements that a loop updates in place into accumulators, stored once after the loop
-    (`_updated_elements`); and move stores that each iteration does in the same way behind the loop
-    (`_invariant_stores`). Before::
+    (`_updated_elements`); and move stores of an invariant value to an invariant element behind the
+    loop (`_invariant_stores`). Before::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -71,8 +71,8 @@ def promote(kernel: Kernel) -> Kernel:
                     out[i] = out_i_1
 
     A kernel that stops at a failed check is not changed, since the elements must then have the
-    values that Python would have stored so far; nor is a loop with accumulators, exits or checks
-    (`_is_plain`).
+    values that Python would have stored so far; nor is a loop that is not innermost, or that has
+    accumulators, exits or checks (`_is_plain`).
     """
     if kernel.stops:
         return kernel
@@ -119,9 +119,9 @@ def _invariant_stores(loop: Loop, memory: AliasInfo) -> list[Store]:
 
 
 def _updated_elements(loop: Loop, memory: AliasInfo) -> list[_Element]:
-    """The elements that the plain `loop` loads and stores in every iteration, and that no other
-    access in it may touch: those that `promote` keeps in accumulators. Each is an array with its
-    subscripts.
+    """The elements that `promote` keeps in accumulators: those that the plain `loop` loads and
+    stores, perhaps in branches only, and that no other access in it may touch. Each is an array
+    with its subscripts.
 
         for j in loop(0, m): out[i] = out[i] + x[i, j]       [("out", (i,))]
     """
@@ -146,7 +146,8 @@ def _keeps_places(
     """Whether all accesses of `loop` to an array, `stores` and the subscripts `loads`, are to
     elements that can be told apart, so that each stored one can have a value in a scalar:
 
-    - each store is made in every iteration (it has no mask), at invariant subscripts;
+    - all stores are at invariant subscripts, and none has a mask (one in an ``if`` is admitted:
+      `_Promotion.branch` merges the values of both sides);
     - two different invariant subscripts never denote one element;
     - a load at a subscript that varies with the loop never meets a store.
     """

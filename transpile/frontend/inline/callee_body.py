@@ -112,8 +112,9 @@ def _bind_parameters(
     1. The argument itself, where no statement can tell the difference: the callee never assigns the
        parameter, and the argument is a constant or `_is_substitutable`. Not if the call has a
        walrus, which must be evaluated at the call.
-    2. A fresh name without a binding, if it is assigned and starts as a constant: `fold_branches`
-       puts the constant where the body reads it, and `_bind_unassigned_reads` binds what is left.
+    2. A fresh name that is not bound here, where the callee assigns the parameter and the argument
+       is a constant: `fold_branches` puts the constant in place of reads, and
+       `_bind_unassigned_reads` binds the name if a read of the constant is left.
     3. Else a fresh name that is bound before the body.
     """
     names: dict[str, str | ast.expr] = {}
@@ -229,8 +230,8 @@ def _is_substitutable(state: Inlining, e: ast.expr) -> bool:
     - a constant;
     - a name of the caller, as the callee's own names are fresh; but not one that a local function
       of the caller binds by ``nonlocal``, for the callee may call that function;
-    - a member of an argument that is an object, ``self.grid``: it is never set, as only members
-      that are numbers or arrays are (`promotable_attributes`);
+    - an attribute of an argument, ``self.grid``, whose value is an object, tuple or dict: compiled
+      functions set only attributes that are numbers or arrays (`promotable_attributes`);
     - an attribute that a global has, such as ``np.float64``.
     """
     if isinstance(e, ast.Attribute):

@@ -53,8 +53,9 @@ def capacity_bound(b: IRBuilder, length: Expr) -> Expr | None:
         for i in range(n): t = np.empty(n - i)    →    capacity max(n, 0)
 
     An array, or the buffer of a list of fixed length, is allocated with it; where it is None, an
-    array is allocated with `UNKNOWN_CAPACITY`. A bound that reads elements of an argument need not
-    hold if the kernel has changed them (`is_speculative`): then the kernel checks the length.
+    array is allocated with `UNKNOWN_CAPACITY`. A bound that reads elements of an argument is
+    speculative (`is_speculative`), since an earlier iteration may have changed them: the kernel
+    checks the length of every array with such a bound.
     """
     bound = upper_bound(b, length)
     return None if bound is None else Call("max", (bound, index_const(0)), "i64")
@@ -88,8 +89,8 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
     - an expression that is known at kernel entry is its own bound;
     - an upper bound that is recorded (`NumberState.upper_bounds`);
     - a name is bounded as the expression that it was assigned;
-    - a load from an argument that the kernel has not written so far, by the array's greatest or
-      least element;
+    - a load from an argument that no statement before it in the same block writes, by the array's
+      greatest or least element;
     - casts, extrema, selects, and divisions by a positive constant, by the bounds of operands;
     - a linear form, by its extreme value over the enclosing loops, then by the bounds of its atoms.
     """

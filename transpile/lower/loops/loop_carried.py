@@ -12,8 +12,9 @@ returns the guess, corrected where the value at the end of the iteration contrad
         k += 2               # end: k + 2         -> k is the induction variable 10 + 2 * iteration
 
 Refinement generalizes: an induction variable becomes an accumulator, a type becomes a more general
-one, a value in the safe range of ints becomes any int64. One step may go back (the dtype of a value
-with a type flag, see `_retype_carried`), so `loop_types` bounds the number of rounds.
+one, a value in the safe range of ints becomes any int64. With one exception: the dtype of a value
+that is Python's or NumPy's by a type flag may become narrower again (row 7 of `_retype_carried`).
+So `loop_types` bounds the number of rounds.
 """
 from __future__ import annotations
 
@@ -221,8 +222,9 @@ def refine_carried(
             k += 2                 end: ``k. + 2``  →  refined: the induction variable 10 + 2 * i
 
     `init`: the value before the loop; `end`: at the end of the iteration; `back_edge`: likewise, if
-    another iteration follows. The two differ only where the loop may exit early: types at the exit
-    do not matter for the next iteration. The first case that applies decides:
+    another iteration follows. The two differ only where the loop may exit early. Then `back_edge`
+    counts, with which the next iteration starts; but `end` if their dtypes differ, since one
+    accumulator holds both. The first case that applies decides:
 
     - unbound before the loop, and bound on some paths of the body: the value has the type that it
       has where it is bound, and `LoopCarried.bound` tells whether it is;
@@ -230,7 +232,8 @@ def refine_carried(
     - unbound before the loop: the type of `end`, since no other value is ever read;
     - guessed to be an induction variable: it stays one if `back_edge` is the next value of the
       progression, and becomes an accumulator if not;
-    - a constant was added to it: it is an induction variable (`_induction_step`);
+    - a constant was added to it, and it is not the counter of a list: it is an induction variable
+      (`_induction_step`);
     - else an accumulator of the type that `_retype_carried` gives; an int keeps
       ``fits_safe_range`` if it is proved to stay in the range (`_stays_in_safe_range`).
 
