@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
 from ..frontend.ast_walk import child_nodes, copy_tree, walk_nodes
@@ -35,9 +36,9 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
         while (y := f()) > 0: z = y       y is, by the test, which is evaluated at least once
 
     Asked by `outline_regions`, for the names that a compiled region must return, and by
-    `_collect_in_block` here. ``completes``: assume that no statement in a ``try`` or ``with``
-    raises. That holds for a function that is compiled whole: where a statement would raise, the
-    call is replayed as Python, or a test comes before the statement.
+    `_collect_in_block` here. ``completes``: assume that no ``with`` suppresses an exception. That
+    holds for a function that is compiled whole: where a statement would raise, the call is replayed
+    as Python.
     """
     match s:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
@@ -51,23 +52,29 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
             # the body may not run, or delete a name
             return _bound_at_each_iteration(s, bound) | surely_bound(head)
-        case ast.Try() | ast.With() | ast.AsyncWith() | ast.Match() if completes:
-            return bound | bound_names(s)
-        case ast.Match(subject=subject):  # no case may match
-            return bound | surely_bound(subject)
-        case ast.With(items=items) | ast.AsyncWith(items=items):
-            # the context manager may suppress an exception of any statement of the body
-            return bound.union(*map(surely_bound, items))
+        case ast.Match(subject=subject, cases=cases):
+            bound |= surely_bound(subject)
+            ends = (
+                assigned_after_block(c.body, _bound_in_case(c, bound), completes=completes)
+                for c in cases
+            )
+            # no case may match
+            return reduce(_on_both, ends, None if any(map(_always_matches, cases)) else bound)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            bound = bound.union(*map(surely_bound, items))
+            # else the context manager may suppress an exception of any statement of the body
+            return assigned_after_block(body, bound, completes=True) if completes else bound
         case ast.Try():
             # any statement of the body may raise: at the handlers, nothing that it binds is sure
-            after_body = assigned_after_block([*s.body, *s.orelse], bound)
+            after_body = assigned_after_block([*s.body, *s.orelse], bound, completes=completes)
             at_handlers = bound - _deleted_names(s.body)
             for h in s.handlers:
-                after_body = _on_both(after_body, assigned_after_block(h.body, at_handlers))
+                after_body = _on_both(
+                    after_body, assigned_after_block(h.body, at_handlers, completes=completes))
             named = {h.name for h in s.handlers if h.name}
             if after_body is None:
                 return None
-            return assigned_after_block(s.finalbody, after_body - named)
+            return assigned_after_block(s.finalbody, after_body - named, completes=completes)
         case ast.Delete(targets=targets):
             return bound - bound_names(*targets)
         case _:
@@ -84,6 +91,20 @@ def assigned_after_block(
             return None
         after = assigned_after(s, after, completes=completes)
     return after
+
+
+def _bound_in_case(case: ast.match_case, bound: NameSet) -> NameSet:
+    """The names that are surely bound at the start of the body of `case`, given those after the
+    subject (`bound`): also those of the pattern, which are bound if it matches.
+    """
+    bound |= bound_names(case.pattern)
+    return bound | _bound_where(case.guard, True) if case.guard else bound
+
+
+def _always_matches(case: ast.match_case) -> bool:
+    """Whether `case` is ``case _`` or ``case name``, without a guard."""
+    is_name = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+    return is_name and case.guard is None
 
 
 def _bound_at_each_iteration(
@@ -225,9 +246,7 @@ def _collect_in_block(
 def _collect_in_statement(
     s: ast.stmt, known: NameSet, local: NameSet, reads: list[ast.Name]
 ) -> None:
-    """As `_collect_in_block`, for one statement. In ``try`` and ``with``, a name that the statement
-    binds anywhere counts as bound.
-    """
+    """As `_collect_in_block`, for one statement."""
     match s:
         case ast.If(test=test, body=body, orelse=orelse) | ast.While(
             test=test, body=body, orelse=orelse
@@ -242,8 +261,25 @@ def _collect_in_statement(
             known = _bound_at_each_iteration(s, known) | surely_bound(iterable)
             _collect_in_block(body, known | surely_bound(target), local, reads)
             _collect_in_block(orelse, known, local, reads)
-        case ast.Try() | ast.With():
-            _collect_in_expression(s, local - known - bound_names(s), reads)
+        case ast.With(items=items, body=body):
+            for item in items:
+                _collect_in_expression(item, local - known, reads)
+                known |= surely_bound(item)
+            _collect_in_block(body, known, local, reads)
+        case ast.Try(body=body, orelse=orelse, handlers=handlers, finalbody=finalbody):
+            _collect_in_block([*body, *orelse], known, local, reads)
+            known -= _deleted_names(body)
+            for h in handlers:
+                _collect_in_block(h.body, known | {h.name or ""}, local, reads)
+            known -= _deleted_names([*orelse, *handlers])
+            _collect_in_block(finalbody, known, local, reads)
+        case ast.Match(subject=subject, cases=cases):
+            _collect_in_expression(subject, local - known, reads)
+            for case in cases:
+                in_case = _bound_in_case(case, known | surely_bound(subject))
+                for e in (case.pattern, *([case.guard] if case.guard else [])):
+                    _collect_in_expression(e, local - in_case, reads)
+                _collect_in_block(case.body, in_case, local, reads)
         case ast.Return() | ast.Raise():
             _collect_in_expression(s, local - known, reads)
         case _:

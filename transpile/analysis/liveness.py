@@ -40,6 +40,9 @@ _EXITS = (
 )
 """Statements after which control may not reach the next one, and those that catch exceptions."""
 
+_OTHER_BLOCKS = (ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Match)
+"""Statements with blocks whose summary takes no name that is bound in them as certain."""
+
 _SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)
 """Nodes in which not every ``ast.Name`` is a read or binding of the enclosing scope, on every path:
@@ -125,7 +128,9 @@ def _compute_names(node: ast.AST) -> _Names:
 
 
 def _compute_simple(node: ast.AST) -> _Names:
-    """As `_compute_names`, for an expression, a target or a statement without blocks."""
+    """As `_compute_names`, for an expression, a target or any other statement; of one of
+    `_OTHER_BLOCKS` all that it reads is exposed.
+    """
     nodes = [*walk_nodes(node)]
     names = [n for n in nodes if isinstance(n, ast.Name)]
     read = frozenset(n.id for n in names if not isinstance(n.ctx, ast.Store))
@@ -137,6 +142,8 @@ def _compute_simple(node: ast.AST) -> _Names:
         parts = (node.target, node.value) if isinstance(node, ast.AugAssign) else (node,)
         read = frozenset(walk_names_read(*parts))
         assigned, certain = frozenset(bound_names(node)), surely_bound(node)
+    if isinstance(node, _OTHER_BLOCKS):
+        assigned, certain = frozenset(bound_names(node)), _NO_NAMES
     return _Names(read, assigned, read | updated, certain, isinstance(node, _EXITS))
 
 

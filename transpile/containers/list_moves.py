@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 
 from ..frontend.ast_names import mentions_none_of, names_used
-from ..frontend.ast_walk import same_tree
+from ..frontend.ast_walk import same_tree, walk_nodes
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -110,14 +110,18 @@ def _is_dead_after(name: str, node: ast.stmt, cx: Context) -> bool:
 
 def _is_rebound_first(name: str, nodes: Sequence[ast.AST]) -> bool | None:
     """Whether the first of `nodes` that mentions `name` binds it without reading it; None where
-    none mentions it.
+    none mentions it, or where control may leave before by ``break`` or ``continue``.
     """
+    may_leave = False
     for s in nodes:
         match s:
             case ast.Assign(targets=[ast.Name(id=to)], value=value) if to == name:
-                return mentions_none_of(value, [name])
+                is_rebound = mentions_none_of(value, [name])
+                return None if is_rebound and may_leave else is_rebound
         if name in names_used(s):
             return False
+        may_leave = may_leave or any(
+            isinstance(n, (ast.Break, ast.Continue)) for n in walk_nodes(s))
     return None
 
 

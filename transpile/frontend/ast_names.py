@@ -157,7 +157,10 @@ def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
 
 def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
     """A copy of `node` with the names that are keys of `names` replaced: by other names, or by
-    expressions, where the name is only read. An inner scope that binds such a name keeps it.
+    expressions, where the name is only read. An inner scope that binds such a name keeps it; one
+    that binds a name which a replacement mentions gets another name for its own::
+
+        a * sum(i * a for i in x)   with {"a": "i"}   →   i * sum(i_1 * i for i_1 in x)
     """
     return _Rename(names).visit(copy_tree(node))  # type: ignore[no-any-return]
 
@@ -168,10 +171,25 @@ class _Rename(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, str | ast.expr]) -> None:
         self.names = names
 
-    def _without(self, bound: Iterable[str]) -> _Rename:
-        """The renaming in an inner scope that binds these names."""
-        hidden = set(bound)
-        return _Rename({k: v for k, v in self.names.items() if k not in hidden})
+    def _inside(self, scope: ast.AST, bound: Iterable[str]) -> _Rename:
+        """The renaming in the inner scope `scope`, which binds the names ``bound``."""
+        own = set(bound)
+        outer = {k: v for k, v in self.names.items() if k not in own}
+        mentioned = {name for v in outer.values() for name in _names_in(v)}
+        if captured := own & mentioned:
+            taken = names_used(scope) | mentioned | outer.keys()
+            for name in sorted(captured):
+                outer[name] = new = fresh_name(f"{name}_1", taken)
+                taken.add(new)
+        return _Rename(outer)
+
+    def _parameters(self, inner: _Rename, args: ast.arguments) -> ast.arguments:
+        """The parameters of an inner function, whose defaults belong to the scope around it."""
+        args = self.visit(args)
+        for a in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
+            if a is not None and isinstance(new := inner.names.get(a.arg), str):
+                a.arg = new
+        return args
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         new = self.names.get(node.id, node.id)
@@ -181,13 +199,14 @@ class _Rename(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        node.args = self.visit(node.args)
-        node.body = self._without(local_names(node)).visit(node.body)
+        inner = self._inside(node, local_names(node))
+        node.args = self._parameters(inner, node.args)
+        node.body = inner.visit(node.body)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        inner = self._without(local_names(node))
-        node.args = self.visit(node.args)
+        inner = self._inside(node, local_names(node))
+        node.args = self._parameters(inner, node.args)
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.body = [inner.visit(s) for s in node.body]
         new = self.names.get(node.name, node.name)
@@ -203,12 +222,17 @@ class _Rename(ast.NodeTransformer):
         """Renames in `node`; its first iterable is evaluated in the scope around it."""
         outermost = node.generators[0]
         first, outermost.iter = self.visit(outermost.iter), ast.Constant(None)
-        inner = self._without(bound_names(*(g.target for g in node.generators)))
+        inner = self._inside(node, bound_names(*(g.target for g in node.generators)))
         node = inner.generic_visit(node)
         outermost.iter = first
         return node
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
+
+
+def _names_in(e: str | ast.expr) -> set[str]:
+    """The names that `e`, a replacement of `rename_names`, mentions."""
+    return {e} if isinstance(e, str) else names_used(e)
 
 
 def names_bound_once(tree: ast.FunctionDef) -> set[str]:

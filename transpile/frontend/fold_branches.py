@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from loopir.lazy_dataclass import record
 
 from ..host_nodes import HostExpr, HostName, from_ast
 from .ast_names import bound_names
-from .ast_walk import child_nodes, walk_nodes
+from .ast_walk import child_blocks, child_nodes, walk_nodes
 from .core_nodes import copy_location
 
 __all__ = [
@@ -126,18 +126,22 @@ def fold_branches(block: Sequence[ast.stmt], constants: Constants) -> list[ast.s
     `constant_of` says what folds: tests and arithmetic of ints, bools, strings and None, not of
     floats, whose operations may warn. Outside of tests only ints and bools replace their names. A
     name is known from an assignment of a constant on. It is unknown after an assignment of another
-    value, and in and after a loop that binds it (`_FoldBranches.statement`).
+    value, and in and after a loop that binds it (`_FoldBranches.statement`). One that `block`, or a
+    function in it, declares global or nonlocal is never known: any call may bind it.
     """
-    return _FoldBranches(dict(constants)).block(block)
+    outer = {name for n in walk_nodes(*block) if isinstance(n, (ast.Global, ast.Nonlocal))
+             for name in n.names}
+    return _FoldBranches(constants, outer).block(block)
 
 
 class _FoldBranches(ast.NodeTransformer):
     """Constant propagation in one pass over the statements. ``constants`` has what is known before
-    the statement at hand.
+    the statement at hand. ``outer``: names that are never known.
     """
 
-    def __init__(self, constants: Constants) -> None:
-        self.constants = constants
+    def __init__(self, constants: Constants, outer: Collection[str]) -> None:
+        self.outer = outer
+        self.constants = {n: v for n, v in constants.items() if n.partition(".")[0] not in outer}
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         return [out for s in statements for out in self.statement(s)]
@@ -146,8 +150,9 @@ class _FoldBranches(ast.NodeTransformer):
         """`s` folded, changed in place; the statements of the branch that is taken for an ``if``
         whose test is constant. Updates ``constants`` to what is known after `s`.
 
-        A loop forgets all names that it binds, before and after its body. ``n += 1`` of a constant
-        becomes ``n = 3``. Other compound statements are left alone.
+        A loop forgets all names that it binds, before and after its body; so does a ``match``,
+        whose cases are folded one by one. ``n += 1`` of a constant becomes ``n = 3``. Other
+        compound statements are left alone.
         """
         for e in child_nodes(s):
             if isinstance(e, ast.expr):
@@ -168,7 +173,16 @@ class _FoldBranches(ast.NodeTransformer):
                 self._forget(s)
                 s.orelse = self.block(s.orelse)
                 self._forget(s)
-            case ast.With() | ast.Try() | ast.FunctionDef() | ast.ClassDef():
+            case ast.Match(subject=subject, cases=cases):
+                s.subject = self.visit(subject)
+                self._forget(s)
+                known = self.constants
+                for case in cases:
+                    self.constants = dict(known)
+                    case.guard = self.visit(case.guard) if case.guard else None
+                    case.body = self.block(case.body) or [copy_location(ast.Pass(), s)]
+                self.constants = known
+            case _ if any(child_blocks(s)):
                 self._forget(s)
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) if (
                 new := constant_of(ast.BinOp(ast.Name(name, ast.Load()), op, value), self.constants)
@@ -179,7 +193,7 @@ class _FoldBranches(ast.NodeTransformer):
                 self._forget(s)
                 match s:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                        constant := constant_of(value, {})
+                        name not in self.outer and (constant := constant_of(value, {}))
                     ):
                         self.constants[name] = constant.value
         return [s]

@@ -231,7 +231,9 @@ def substitute_values(source: Source, types: Mapping[str, ArgType]) -> Source:
     if not constants:
         return source
     tree = copy_tree(source.tree)
-    assigned = bound_names(*tree.body)
+    assigned = bound_names(*tree.body) | {
+        name for n in walk_nodes(*tree.body) if isinstance(n, ast.Nonlocal) for name in n.names
+    }
     assignments = [
         ast.Assign([ast.Name(n, ast.Store())], literal_source(v))
         for n, v in constants.items()

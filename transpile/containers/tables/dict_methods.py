@@ -20,6 +20,7 @@ from ...frontend.macros.macro_index import EXPRESSIONS, fires_on
 from ..method_table import METHODS, statement_rule
 from .hash_tables import (
     KeyLookup,
+    arguments_before_lookup,
     empty_table,
     find_key,
     key_before_value,
@@ -152,15 +153,12 @@ def _method_value(
         return _value_after_default(set_default(table, key, defaults[0], cx), table, cx)
     if method not in ("get", "pop"):
         return None
+    other = defaults[0] if defaults else ast.Constant(None)
+    bindings, key, other = arguments_before_lookup(key, other, cx)
     result = find_key(table, key, cx)
     if result is None:
         return None
-    lines, lookup = result
-    other = defaults[0] if defaults else ast.Constant(None)
-    if not is_repeatable(other):
-        name = ast.Name(cx.fresh("other"), ast.Load())
-        lines += cx.code("OTHER = E", OTHER=name, E=other)
-        other = name
+    lines, lookup = [*bindings, *result[0]], result[1]
     present = key_is_present(table, lookup, cx)
     entry = cx.expr("VALUES[AT]", VALUES=table.values, AT=lookup.at)
     if method == "get":
@@ -266,7 +264,10 @@ def remove_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list
 
 def pop_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:
     """``dict.pop(key)``, ``dict.pop(key, default)``, whose result is not used."""
-    return remove_checked(table, args[0], cx, missing_raises=len(args) == 1)
+    other = args[1] if len(args) > 1 else ast.Constant(None)
+    bindings, key, _ = arguments_before_lookup(args[0], other, cx)
+    lines = remove_checked(table, key, cx, missing_raises=len(args) == 1)
+    return None if lines is None else [*bindings, *lines]
 
 
 def clear_rule(table: HashTable, args: Sequence[ast.expr], cx: Context) -> list[ast.stmt] | None:

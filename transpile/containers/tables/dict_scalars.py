@@ -100,12 +100,31 @@ def _constant_keys(
     first, *others = displays
     later: list[str] = []
     if not others and any(_makes(s, name, env) for s in tree.body):
-        later = [k for s in tree.body if (k := _set(s, name)) is not None and k not in first]
+        later = _added_in_order(name, tree.body, first)
     same_keys = all(d == first for d in others) and subscript_keys <= {*first, *later}
     is_local = name not in inner_names | parameters | declared_outer(tree)
     if not is_local or not same_keys or occurrences != understood:
         return None
     return first, [*dict.fromkeys(later)]
+
+
+def _added_in_order(name: str, block: list[ast.stmt], first: list[str]) -> list[str]:
+    """The keys that statements ``name["k"] = …`` of `block` itself add to those in `first`, in
+    order; up to a statement in `block` that may add a key before, on some path only.
+    """
+    keys = [*first]
+    for s in block:
+        stored = {
+            n.slice.value for n in walk_nodes(s)
+            if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+            and isinstance(n.value, ast.Name) and n.value.id == name
+            and isinstance(n.slice, ast.Constant)
+        }
+        key = _set(s, name)
+        if not stored <= {*keys, key}:
+            break
+        keys += [key] if key is not None and key not in keys else []
+    return keys[len(first):]
 
 
 def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:

@@ -32,8 +32,9 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 
 __all__ = [
-    "KeyLookup", "empty_table", "find_key", "key_before_value", "key_is_present", "remove_key",
-    "put_key", "set_default", "remove_checked", "value_at", "table_creation",
+    "KeyLookup", "arguments_before_lookup", "empty_table", "find_key", "key_before_value",
+    "key_is_present", "remove_key", "put_key", "set_default", "remove_checked", "value_at",
+    "table_creation",
 ]
 
 _INITIAL_SLOTS = 8
@@ -129,6 +130,29 @@ def key_before_value(
             lines, part = [*lines, *cx.code("KEY = E", KEY=name, E=part)], name
         new.append(part)
     return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0]
+
+
+def arguments_before_lookup(
+    key: ast.expr, value: ast.expr, cx: Context
+) -> tuple[list[ast.stmt], ast.expr, ast.expr]:
+    """Statements that evaluate the arguments `key` and `value` of a method, in this order, and what
+    takes their places after them: Python looks the key up when it has evaluated both, and `value`
+    may change the table. None are needed where `value` is a name or a constant.
+
+        d.get(k, d.pop(k) + 1)   →   _other = d.pop(k) + 1, and k and _other
+    """
+    if is_repeatable(value):
+        return [], key, value
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    rebound, lines, new = bound_names(value), list[ast.stmt](), list[ast.expr]()
+    for part in parts:
+        if not (is_repeatable(part) and mentions_none_of(part, rebound)):
+            name = ast.Name(cx.fresh("key"), ast.Load())
+            lines, part = [*lines, *cx.code("KEY = E", KEY=name, E=part)], name
+        new.append(part)
+    other = ast.Name(cx.fresh("other"), ast.Load())
+    lines += cx.code("OTHER = E", OTHER=other, E=value)
+    return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0], other
 
 
 def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.expr]:
@@ -262,15 +286,11 @@ def set_default(
     """Statements for ``d.setdefault(key, value)``, which insert the key if it is missing, and the
     lookup before that. None where `find_key` refuses the key.
     """
-    bindings, key = key_before_value(key, value, cx)
+    bindings, key, value = arguments_before_lookup(key, value, cx)
     result = find_key(table, key, cx)
     if result is None:
         return None
     lines, lookup = [*bindings, *result[0]], result[1]
-    if not is_repeatable(value):
-        name = ast.Name(cx.fresh("value"), ast.Load())
-        lines += cx.code("VALUE = E", VALUE=name, E=value)
-        value = name
     absent = ast.UnaryOp(ast.Not(), key_is_present(table, lookup, cx))
     text = "if ABSENT: PUT"
     return [*lines, *cx.code(text, ABSENT=absent, PUT=put_key(table, lookup, value, cx))], lookup

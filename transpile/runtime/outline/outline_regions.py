@@ -67,6 +67,8 @@ _NEVER_OUTLINED = (
     ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.AsyncWith, ast.AsyncFor,
 )
 """Nodes that are never outlined."""
+_UNANALYSED = (getattr(ast, "TryStar", None),)
+"""Statements whose flow liveness does not follow: ``except*``."""
 _LOOPS = (ast.For, ast.While, *COMPREHENSIONS)
 
 
@@ -122,7 +124,7 @@ def outline_regions(
     ``facts``: what is known of each statement (`region_facts.RegionFacts`); ``dropped``: helpers
     of regions that stay Python, as it was measured to be faster. `outline_function` calls this.
     """
-    if _is_observable(tree):
+    if _is_observable(tree) or any(type(n) in _UNANALYSED for n in walk_nodes(tree)):
         return None
     outliner = _RegionOutliner(tree, facts, dropped)
     parameters = frozenset(a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg))

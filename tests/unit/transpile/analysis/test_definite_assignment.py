@@ -67,7 +67,13 @@ EARLY = {
     "while (x := f()):\n y = x": "",
     "x += 1": "x",
     "return [x for x in s]": "",
-    "try:\n x = f()\nexcept E:\n pass\nreturn x": "",
+    "try:\n x = f()\nexcept E:\n pass\nreturn x": "x",
+    "try:\n x = f()\nexcept E:\n return 0\nreturn x": "",
+    "with c:\n x = f()\nreturn x": "",
+    "with c:\n if f():\n  x = 1\nreturn x": "x",
+    "match c:\n case 1:\n  x = 1\n case 2:\n  x = 2\nreturn x": "x",
+    "match c:\n case 1:\n  x = 1\n case x:\n  pass\nreturn x": "",
+    "match c:\n case [x] if x > 1:\n  y = x\n case _:\n  y = 1\nreturn y": "",
     "x = 1\ndel x\nreturn x": "x",
 }
 

@@ -37,6 +37,7 @@ LIVE = {
     "with f() as v:\n o = v": "f o",
     "try:\n o = f()\nexcept E:\n o = x": "E f x",
     "def g(): return w\no = 1": "w",
+    "match c:\n case 1:\n  o = x": "c o x",
     "(o := x)": "x",
     "c and (o := x)": "c o x",
 }
@@ -52,7 +53,7 @@ def test_without_exits_both_agree(text: str) -> None:
     """`upward_exposed` is the same with nothing live behind the block, or more than that."""
     body = ast.parse(text).body
     assert live_before(body, LiveOut())[0] <= upward_exposed(body)
-    if not {"return", "try:", "with"} & {*text.split()}:
+    if not {"return", "try:", "with", "match"} & {*text.split()}:
         assert live_before(body, LiveOut())[0] == upward_exposed(body)
 
 

@@ -6,6 +6,7 @@ import copy
 import gc
 import inspect
 import random
+import sys
 import warnings
 import weakref
 from collections.abc import Callable
@@ -491,3 +492,28 @@ def test_a_try_that_leaves_a_loop_is_no_region(caplog: pytest.LogCaptureFixture)
 
     assert fuse(f, on_reject="silent")(X) == f(X)
     assert not caplog.records
+
+
+TRIES_A_GROUP = """
+def tries_a_group(x, show):
+    y = 1.0
+    s = 0.0
+    for v in x:
+        s += v * y
+    try:
+        y = show(x)
+    except* ValueError:
+        pass
+    for v in x:
+        s += v * y
+    return s
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="except* is newer")
+def test_a_function_with_except_star_is_not_outlined(tmp_path: Path) -> None:
+    def show(x):
+        raise ValueError
+
+    function = written(tmp_path, TRIES_A_GROUP).tries_a_group
+    assert fuse(function, on_reject="silent")(X, show) == function(X, show)

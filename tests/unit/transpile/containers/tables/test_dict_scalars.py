@@ -193,3 +193,20 @@ def test_another_dict_is_another_call() -> None:
     large = {str(k): float(k) for k in range(100_000)} | {"a": 2.0, "b": 1}
     assert (fused(x, large) == f(x, large)).all()
     assert fused.stats.compiled == 201
+
+
+@pytest.mark.parametrize("body", [
+    'd = {"a": 1.0}\nif k:\n    d["z"] = x[0]\nd["y"] = 2.0\nd["z"] = 3.0\nreturn d',
+    'd = {"a": 1.0}\nfor v in x:\n    if v > k:\n        d["z"] = v\n        return d\n'
+    'd["z"] = 3.0\nreturn d',
+    'd = {"a": 1.0}\nd["z"] = 3.0\nfor v in x:\n    if v > k:\n        d["z"] = v\n'
+    '        return d\nd["y"] = 2.0\nreturn d',
+])
+def test_keys_that_only_some_paths_add(body: str, tmp_path: Path) -> None:
+    """Their order, and whether a returned dict has them, is Python's."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    function = written(tmp_path, f"def f(x, k):\n{lines}\n").f
+    fused = fuse(function, on_reject="silent")
+    for k in (0, 2, 9):
+        args = np.arange(5.0), k
+        assert_same(outcome(fused, args), outcome(function, args), f"k = {k}")

@@ -34,6 +34,12 @@ WHOLE = {
     "a key that the value rebinds":
         "d = {}\nk = 1\nfor v in x:\n    if k not in d:\n        d[k] = 0\n"
         "    d[k] += (k := v)\nreturn d",
+    "defaults that change the table":
+        "d = {0: 1}\nfor v in x:\n    d[v] = 2\na = d.get(99, d.setdefault(99, 5) + 1)\n"
+        "b = d.setdefault(98, d.setdefault(98, 3) + 1)\n"
+        "c = d.pop(97, d.setdefault(97, 5) + 1)\nreturn a, b, c, d",
+    "a default of no use that has an effect":
+        "d = {0: 1}\nfor v in x:\n    d[v] = 2\nd.pop(99, d.pop(0))\nreturn len(d)",
     "a key that the value rebinds, of a defaultdict":
         "d = defaultdict(int)\nk = j = 1\nfor v in x:\n    d[k, j] += (k := v)\nreturn d",
     "a key that the value rebinds, set by default":

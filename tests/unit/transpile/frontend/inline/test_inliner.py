@@ -580,3 +580,114 @@ def test_recursion_in_a_comprehension_that_ends_is_compiled() -> None:
         return [refined(v, 3) for v in x]
 
     same(refine_all, (X,))
+
+
+# -- names of helpers and names of their caller
+
+def same_or_python(function: Callable[..., Any], *args: Any) -> None:
+    """`function` gives Python's answer, whether it is compiled or not."""
+    fused = fuse(function, on_reject="silent")
+    assert_same(outcome(fused, args), outcome(function, args), function.__name__)
+
+
+def weighted(a):
+    return sum(i * a for i in range(3))
+
+
+def best_by(x, k):
+    return max(x, key=lambda w: w * k)
+
+
+def test_an_argument_is_not_taken_for_a_name_of_an_inner_scope() -> None:
+    def with_index(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += weighted(i) * x[i]
+        return s
+
+    def with_key(x, w):
+        return best_by(x, w)
+
+    same(with_index, (X,))
+    same(with_key, (X, 2.0), (X, -2.0))
+
+
+def by_case(v, c):
+    match c:
+        case 1:
+            y = v
+        case 2:
+            y = 2 * v
+    return y
+
+
+def by_handler(x, i):
+    try:
+        y = x[i]
+    except IndexError:
+        i = 0
+    return y
+
+
+def test_a_local_of_a_helper_has_no_value_of_the_iteration_before() -> None:
+    def cases(x, k):
+        s = 0.0
+        for i in range(len(k)):
+            s += by_case(x[i], k[i])
+        return s
+
+    def handlers(x, n):
+        s = 0.0
+        for i in range(n):
+            s += by_handler(x, i)
+        return s
+
+    same_or_python(cases, X, np.array([1, 2, 3]))
+    same_or_python(handlers, X, 5)
+
+
+def in_cases(v, k, c):
+    match c:
+        case 1:
+            k = k + 5
+            y = k * v
+        case 2 if (k := 9) > v:
+            y = k * v
+        case _:
+            y = v
+    return y + k
+
+
+def counting(v, k):
+    def step():
+        nonlocal k
+        k = k + 1
+        return k
+
+    a = step()
+    return v * k + a
+
+
+def test_constants_that_a_case_or_a_local_function_binds_again() -> None:
+    def cases(v, c):
+        return in_cases(v, 2, c)
+
+    def counted(v):
+        return counting(v, 2)
+
+    same(cases, (1.5, 1), (1.5, 2), (1.5, 3))
+    same(counted, (1.5,))
+
+
+def along(x, axis):
+    def turn():
+        nonlocal axis
+        axis = 1 - axis
+
+    s = np.sum(x, axis=axis)
+    turn()
+    return s, axis
+
+
+def test_an_axis_that_a_local_function_binds_again() -> None:
+    same_or_python(along, np.arange(6.0).reshape(2, 3), 0)
