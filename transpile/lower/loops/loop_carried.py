@@ -184,7 +184,8 @@ def entry_value(ctx: Lowering, carry: LoopCarried, init: Num | Unbound, frame: L
     if isinstance(init, Unbound):
         if not carry.may_be_unbound:
             return Unbound()
-        return Unbound(Num(carry.var, carry.strong, carry.weak), carry.bound)
+        is_weak = carry.flag if carry.has_type_flag else None
+        return Unbound(Num(carry.var, carry.strong, carry.weak, is_weak), carry.bound)
     if carry.step is not None:
         return linear_num(ctx.b, induction_value(init, carry.step, LinearForm.of(frame.var)))
     n = Num(carry.var, carry.strong, carry.weak, exact=carry.exact)

@@ -199,8 +199,10 @@ def value_after_loop(
     _note_upper_bound(ctx, carry, init, end)  # for capacities: `capacity_bounds.upper_bound`
     n = Num(carry.var, carry.strong, carry.weak)
     if carry.may_be_unbound:  # 1
-        value = end.value if isinstance(end, Unbound) else end
-        n = _with_final_range(ctx, n, carry, None, value or Unbound(), frame)
+        value = (end.value if isinstance(end, Unbound) else end) or Unbound()
+        if _has_type_flag(ctx, carry, value, frame):
+            n = replace(n, is_weak=carry.flag)
+        n = _with_final_range(ctx, n, carry, None, value, frame)
         return Unbound(n, carry.bound)
     if isinstance(init, Unbound):  # 2
         if isinstance(end, Unbound):

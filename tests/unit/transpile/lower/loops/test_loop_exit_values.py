@@ -160,3 +160,35 @@ def test_a_type_that_follows_from_that_of_an_extremum(function: Any) -> None:
             args = (np.array(items, dtype),)
             assert_same(outcome(compiled, args), outcome(function, args), f"{args}", ulps=64)
     assert compiled.stats.compiled
+
+
+def test_the_type_of_a_name_that_only_some_iterations_bind() -> None:
+    """It is Python's or NumPy's by the last iteration that has bound it, and unbound before that.
+    """
+
+    def last_clipped(x: Any) -> Any:
+        for v in x:
+            if v > 0:
+                if v > 1:  # noqa: SIM108
+                    last = v
+                else:
+                    last = 0.5
+        return last
+
+    def of_clipped(x: Any) -> Any:
+        products = []
+        for v in x:
+            if v > 0:
+                if v > 1:  # noqa: SIM108
+                    last = v
+                else:
+                    last = 0.1
+            products.append(v * last)
+        return products
+
+    for function in (last_clipped, of_clipped):
+        compiled = fuse(function, target="scalar", on_reject="silent")
+        for items in ([0.2, 2.0], [2.0, 0.2], [0.2], [3.0, -1.0], [-1.0], [0.2, -1.0]):
+            for dtype in ("f4", "f8"):
+                args = (np.array(items, dtype),)
+                assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
