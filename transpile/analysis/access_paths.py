@@ -1,15 +1,35 @@
-"""Access paths: which member of which argument an expression such as ``self.grid[0]`` reads."""
+"""Access paths: which member of which argument an expression such as ``self.grid[0]`` reads.
+
+The members of arguments are read once, at the start (`object_arguments.py`). An attribute that is
+set and not promoted to a local name keeps its store, which the caller performs after the kernel.
+So a read that follows the store would have the value from before the call: `read_after_store` finds
+it.
+"""
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import getattr_static
+from types import MemberDescriptorType, SimpleNamespace
+from typing import NamedTuple
 
+from ..frontend.ast_walk import child_blocks
 from ..types.value_types import ArgType, Key, ObjectType
 
-__all__ = ["AccessPath", "access_path", "access_path_type"]
+__all__ = [
+    "AccessPath", "access_path", "access_path_type", "is_settable", "read_after_store",
+]
 
 AccessPath = tuple[str, tuple[Key, ...]]
 """A name, and the attributes and subscripts after it: ``("self", ("grid", 0))``."""
+
+_PLAIN_SETTERS: tuple[object, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
+"""The methods that set an attribute of a plain object; both do the same."""
+
+_UNCHANGED = (
+    ast.stmt, ast.Name, ast.Constant, ast.Tuple, ast.List, ast.expr_context, ast.operator,
+)
+"""The nodes that mean the same after user code has run."""
 
 
 def access_path(e: ast.expr) -> AccessPath | None:
@@ -49,3 +69,77 @@ def access_path_type(e: ast.expr, types: Mapping[str, ArgType]) -> ArgType | Non
     for key in keys:
         ty = ty.part(key) if isinstance(ty, ObjectType) else None
     return ty if keys else None
+
+
+class _Stored(NamedTuple):
+    """The names of the attributes that are set so far, and whether that ran user code."""
+
+    names: frozenset[str] = frozenset()
+    ran_user_code: bool = False
+
+
+def is_settable(kind: type, attr: str) -> bool:
+    """Whether setting `attr` of an instance of `kind` runs no user code."""
+    plain = kind.__setattr__ in _PLAIN_SETTERS and not issubclass(kind, tuple)
+    descriptor = type(getattr_static(kind, attr, None))
+    return plain and (descriptor is MemberDescriptorType or not hasattr(descriptor, "__set__"))
+
+
+def read_after_store(
+    tree: ast.FunctionDef, objects: Mapping[str, ObjectType]
+) -> ast.AST | None:
+    """The first read in `tree` of an attribute after a statement that sets one of that name: the
+    local name of the read would have the value from before the call. None if there is none.
+
+        p.a = s
+        return q.a * 2        # `q.a`: p and q may be one object
+
+    For stores that stay in the tree, of attributes that are not promoted; lowering leaves them to
+    the caller, if they are the last statements. After one that runs user code, all that is no name
+    counts as such a read. ``objects``: the types of the parameters that are objects.
+    """
+    later = _first_read_after_store(tree.body, objects, _Stored())
+    return later if isinstance(later, ast.AST) else None
+
+
+def _first_read_after_store(
+    block: Sequence[ast.stmt], objects: Mapping[str, ObjectType], stored: _Stored
+) -> ast.AST | _Stored:
+    """The first node in `block` of which `read_after_store` speaks, if attributes were
+    `stored` before it; where there is none, what is stored after it.
+    """
+    for s in block:
+        nodes = list(_own_nodes(s))
+        target = s.target if isinstance(s, ast.AugAssign) else None
+        targets = [n for n in nodes if isinstance(n, ast.Attribute) and not _is_load(n)]
+        for n in nodes:
+            is_read = isinstance(n, ast.Attribute) and (_is_load(n) or n is target)
+            is_new = stored.ran_user_code and not (isinstance(n, _UNCHANGED) or n in targets)
+            if is_new or (is_read and isinstance(n, ast.Attribute) and n.attr in stored.names):
+                return n
+        for n in targets:
+            ty = objects.get(n.value.id) if isinstance(n.value, ast.Name) else None
+            runs = ty is None or not is_settable(ty.kind, n.attr)
+            stored = _Stored(stored.names | {n.attr}, stored.ran_user_code or runs)
+        before = stored
+        parts = [s, *getattr(s, "handlers", ()), *getattr(s, "cases", ())]
+        for inner in (block for part in parts for block in child_blocks(part)):
+            found = _first_read_after_store(inner, objects, before)
+            if isinstance(found, ast.AST):
+                return found
+            if not (inner and isinstance(inner[-1], ast.Return)):
+                names = stored.names | found.names
+                stored = _Stored(names, stored.ran_user_code or found.ran_user_code)
+    return stored
+
+
+def _is_load(n: ast.Attribute) -> bool:
+    return isinstance(n.ctx, ast.Load)
+
+
+def _own_nodes(s: ast.AST) -> Iterator[ast.AST]:
+    """`s`, and the nodes in it that are in no statement inside of it."""
+    yield s
+    for n in ast.iter_child_nodes(s):
+        if not isinstance(n, ast.stmt):
+            yield from _own_nodes(n)

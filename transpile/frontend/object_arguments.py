@@ -20,10 +20,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import getattr_static
-from types import MemberDescriptorType, SimpleNamespace
+from types import MemberDescriptorType
 from typing import Protocol, TypeVar
 
-from ..analysis.access_paths import AccessPath, access_path, access_path_type
+from ..analysis.access_paths import (
+    AccessPath,
+    access_path,
+    access_path_type,
+    is_settable,
+    read_after_store,
+)
 from ..types.type_env import Env
 from ..types.value_types import ArgType, ArrayType, Key, ListType, ObjectType, Opaque, ScalarType
 from .ast_names import (
@@ -34,8 +40,9 @@ from .ast_names import (
     names_used,
 )
 from .ast_walk import copy_tree
-from .core_nodes import ReplayIf, copy_location
+from .core_nodes import ReplayIf, copy_location, source_text
 from .defining_modules import is_native, is_numpy_function, is_python_class
+from .refusal import refuse
 
 __all__ = [
     "AttributeStores", "MemberReplacer", "promotable_attributes", "replace_object_reads",
@@ -43,9 +50,6 @@ __all__ = [
 ]
 
 _MISSING = object()
-
-_PLAIN_SETTERS: tuple[object, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
-"""The methods that set an attribute of a plain object; both do the same."""
 
 AttributeStores = Mapping[tuple[str, str], str]
 """(parameter, attribute) -> the local name that has the attribute's value at the end."""
@@ -71,7 +75,7 @@ def promotable_attributes(
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Store()) if (
-                name in objects and _is_settable(objects[name].kind, attr)
+                name in objects and is_settable(objects[name].kind, attr)
             ):
                 stores.add((name, attr))
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
@@ -101,13 +105,6 @@ def promotable_attributes(
     if not distinct or _in_comprehensions(tree, stores):
         return frozenset()
     return frozenset(stores)
-
-
-def _is_settable(kind: type, attr: str) -> bool:
-    """Whether setting `attr` of an instance of `kind` runs no user code."""
-    plain = kind.__setattr__ in _PLAIN_SETTERS and not issubclass(kind, tuple)
-    descriptor = type(getattr_static(kind, attr, None))
-    return plain and (descriptor is MemberDescriptorType or not hasattr(descriptor, "__set__"))
 
 
 def _has_class_value(kind: type, attr: str) -> bool:
@@ -213,7 +210,8 @@ def replace_object_reads(
     unpacked, iterated over, or an argument of a builtin or a NumPy function. An argument that the
     function rebinds is left alone, since its members change with it.
 
-    Attributes that the function sets (`promotable_attributes`) are bound to local names, too. The
+    Attributes that the function sets (`promotable_attributes`) are bound to local names, too. Where
+    that is not possible, raises Refused for a read after a store (`read_after_store`). The
     second result maps each of them to its local name, for `store_at_exits`.
 
     The third result does the same for code that is inlined later, for calls in comprehensions
@@ -231,6 +229,9 @@ def replace_object_reads(
     new = copy_tree(tree)
     replacer = _ReplaceMembers(objects, env, names_used(tree))
     replacer.promoted = promotable_attributes(tree, objects)
+    if not replacer.promoted and (read := read_after_store(tree, objects)) is not None:
+        message = f"`{source_text(read)}` may be changed by an attribute that is set before"
+        refuse("LOWER_UNSUPPORTED", message, read)
     new.body = [replacer.visit(s) for s in _without_aliases(new, objects)]
     passed_on = set() if replacer.promoted else _passed_on(new, objects, env)
     for name in sorted(passed_on):

@@ -30,6 +30,7 @@ from loopir.nodes import Call, Const, Expr
 from ...frontend.ast_walk import is_none, subscript_items
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_unknown_length
+from ...types.int_limits import INT64
 from ...types.typed_values import Num, bool_op, cast, constant
 from ...types.value_types import PARTS
 from ..scalars.tagged_unions import lower_real
@@ -162,7 +163,7 @@ def _slice_bounds(
     1. The start and the stop: those that are left out are the ends of the axis, in the direction of
        the step; the others count from the end if negative, and are clipped (`_clip_bound`).
     2. The length is the distance from start to stop, at least 0, divided by ``abs(step)`` and
-       rounded up.
+       rounded up. Where the distance may exceed 64 bits, both ends are clipped low before.
 
     The first subscript has no meaning where the length is 0. Both are linear forms where possible,
     so that accesses to the view can be proved in bounds.
@@ -178,6 +179,12 @@ def _slice_bounds(
     if high is not None:
         stop = _clip_bound(b, _slice_integer(b, high, node), size, not ascending, ascending)
     distance = stop - start if ascending else start - stop
+    if min_value(b, distance) < INT64[0]:  # it would overflow: the lesser end is clipped low, too
+        if ascending:
+            stop = _bind_form(b, _maximum(b, stop, LinearForm()), "stop")
+        else:
+            start = _bind_form(b, _maximum(b, start, LinearForm({}, -1)), "start")
+        distance = stop - start if ascending else start - stop
     length = _bind_form(b, _maximum(b, distance, LinearForm()), "size")
     stride = LinearForm({}, abs(step)) if isinstance(step, int) else _linear(b, step)
     if stride != LinearForm({}, 1):
@@ -410,12 +417,12 @@ def _lower_slice(
 
 def _lower_slice_step(ctx: Lowering, n: Num, node: ast.AST) -> int | Num:
     """The step of a slice: a constant other than 0, or a Num that is required to be >= 1 (else the
-    call is replayed). A Num is clamped to the length of the longest possible axis, which selects
+    call is replayed). Both are clamped to the length of the longest possible axis, which selects
     the same elements and cannot overflow.
     """
     b, linear = ctx.b, _slice_integer(ctx.b, n, node)
     if not linear.terms and linear.constant:
-        return linear.constant
+        return max(-LENGTH[1], min(LENGTH[1], linear.constant))
     require(b, Call("ge", (linear.expr(), index_const(1)), "bool"), "GUARD_INT_RANGE", node)
     at_least_one = Call("max", (linear.expr(), index_const(1)), "i64")
     step = b.bind(Call("min", (at_least_one, index_const(LENGTH[1])), "i64"), "step")

@@ -24,7 +24,7 @@ from loopir.nodes import Call, Const, Expr
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ARGUMENT, INT64
-from ...types.typed_values import Num, cast
+from ...types.typed_values import Num, bool_op, cast
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
@@ -32,6 +32,11 @@ from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
 __all__ = ["RangeDomain", "length_of_range", "lower_range"]
+
+
+_LARGEST_DISTANCE = 1 << 62
+_LARGEST_STEP = 1 << 61
+"""A distance up to the one and a constant step up to the other have a sum of less than 64 bits."""
 
 
 @record(frozen=True, slots=True)
@@ -53,14 +58,15 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
 
         range(2, n)  →  trips max(n - 2, 0), linear form n - 2, element 2 + k in iteration k
 
-    `lower_loops.lower_loop` calls it for a ``for``, `length_of_range` for ``len(range(...))``. Two
-    things are required, by guards or checks, unless they are proved:
+    `lower_loops.lower_loop` calls it for a ``for``, `length_of_range` for ``len(range(...))``.
+    These are required, by guards or checks, unless they are proved:
 
+    - the distance from start to stop does not exceed 64 bits (`_require_distance`);
     - a step that only the call knows is not 0, since Python raises there;
     - the trip count does not exceed the length of any array in memory (`LENGTH`): analyses assume
       it, and int64 arithmetic on it cannot overflow then.
 
-    Raises Refused for arguments that are no ints, and for the constant step 0.
+    Raises Refused for arguments that are no ints, and for the constant step 0 or one beyond 2**61.
     """
     args = [_lower_range_argument(ctx, a) for a in call.args]
     if not 1 <= len(args) <= 3:
@@ -69,8 +75,11 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     step = args[2] if len(args) == 3 else LinearForm({}, 1)
     if not step.terms and step.constant == 0:
         refuse("LOWER_UNSUPPORTED", "the step of the range is zero", call)
+    if not step.terms and abs(step.constant) > _LARGEST_STEP:
+        refuse("LOWER_UNSUPPORTED", "the step of the range is too large", call)
     b = ctx.b
     is_constant_step = not step.terms
+    _require_distance(ctx, start, stop, step, call)
     if is_constant_step:
         trips, trip_form = _constant_step_trips(ctx, start, stop, step.constant)
     else:
@@ -96,6 +105,29 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
         return integer_num(b, element, element_bounds)
 
     return RangeDomain(trips, trip_form, element_at)
+
+
+def _require_distance(
+    ctx: Lowering, start: LinearForm, stop: LinearForm, step: LinearForm, call: ast.Call
+) -> None:
+    """Requires that ``stop - start``, from which the trip count is computed, needs no more than 64
+    bits; for other steps than 1 and -1, to whose multiples it is rounded, no more than 63.
+
+        range(p[i], p[i + 1])    p: int64    →    check not sub_over(p[i + 1], p[i])
+
+    Nothing is emitted where the intervals of start and stop prove it.
+    """
+    b, distance = ctx.b, stop - start
+    lo, hi = min_value(b, distance), max_value(b, distance)
+    if lo < INT64[0] or hi > INT64[1]:
+        overflow = Call("sub_over", (b.bind(stop.expr()), b.bind(start.expr())), "bool")
+        require(b, bool_op("not", overflow), "GUARD_INT_RANGE", call)
+    is_by_one = not step.terms and abs(step.constant) == 1
+    if not is_by_one and (lo < -_LARGEST_DISTANCE or hi > _LARGEST_DISTANCE):
+        at, limit = b.bind(distance.expr()), index_const(_LARGEST_DISTANCE)
+        lowest = index_const(-_LARGEST_DISTANCE)
+        fits = bool_op("and", Call("ge", (at, lowest), "bool"), Call("le", (at, limit), "bool"))
+        require(b, fits, "GUARD_INT_RANGE", call)
 
 
 def _nonnegative_trips(ctx: Lowering, trips: Expr, trip_form: LinearForm) -> Expr:

@@ -369,3 +369,43 @@ def test_a_helper_that_sets_attributes_in_a_comprehension_is_pythons() -> None:
     for _ in range(3):
         assert repr(fused(ours)) == repr(f(theirs))
         assert ours.n == theirs.n
+
+
+def set_then_read(m, other, x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    m.t = s
+    return other.t * 2
+
+
+def set_from_what_is_set(m, other, x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    m.t = s
+    other.n = other.t
+
+
+def set_on_one_path(m, other, x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    if s > 2:
+        m.t = s
+        return s
+    return other.t + s
+
+
+@pytest.mark.parametrize("function", [set_then_read, set_from_what_is_set, set_on_one_path])
+@pytest.mark.parametrize("cls", [Model, Watched])
+def test_a_read_after_a_store_that_stays(function, cls) -> None:
+    """Of two objects of one class, which may be one, and of a class that sets in its own way."""
+    fused = fuse(function, on_reject="silent")
+    for items in ([1.0, 2.0], [0.5]):
+        one, two, three = cls(), cls(), cls()
+        expected = function(one, one, np.array(items)), function(two, three, np.array(items))
+        ours = [cls() for _ in range(3)]
+        got = fused(ours[0], ours[0], np.array(items)), fused(*ours[1:], np.array(items))
+        assert got == expected
+        assert [(m.t, m.n) for m in ours] == [(m.t, m.n) for m in (one, two, three)]

@@ -26,3 +26,21 @@ def test_new_axes(array: Any, subscript: str, tmp_path: Path) -> None:
         assert np.array_equal(value, expected)
     if array.ndim:
         assert compiled.stats.compiled
+
+
+FAR = (2**63 - 1, -(2**63), 2**62, -(2**62), 3, -3, 2**63 - 1, 2**63 - 1, -(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("step", ["1", "2", "-1", "-3", "2**63 - 1", "-2**63", "k[0]"])
+def test_bounds_that_are_far_apart(step: str, tmp_path: Path) -> None:
+    """The distance from the start to the stop may need more than 64 bits."""
+    text = (
+        "def f(x, k):\n    s = 0.0\n    for i in range(len(k) - 1):\n"
+        f"        v = x[k[i]:k[i + 1]:{step}]\n        s += len(v)\n"
+        "        for j in range(len(v)):\n            s += v[j]\n    return s\n"
+    )
+    plain = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent")
+    for bounds in (np.array(FAR), list(FAR)):
+        x = np.arange(10.0)
+        assert compiled(x, bounds) == plain(x, bounds)

@@ -61,3 +61,36 @@ def test_ranges_of_uint64(function: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("TRANSPILE_FALLBACK", "python")
     for args in PYTHONS.get(function, ()):
         assert_same(outcome(fused, args), outcome(function, args), str(args))
+
+
+def first_of_each(k: Any, step: Any) -> Any:
+    total = 0
+    for i in range(len(k) - 1):
+        n = 0
+        for _ in range(k[i], k[i + 1], step[i]):
+            n += 1
+            if n == 5:
+                break
+        m = 0
+        for _ in range(k[i], k[i + 1]):
+            m += 1
+            if m == 3:
+                break
+        for _ in range(k[i], k[i + 1], -3):
+            m += 4
+            if m > 9:
+                break
+        total = 31 * total + n + m
+    return total
+
+
+@pytest.mark.parametrize("step", [1, -1, 2**62, -(2**63), 2**63 - 1, 7])
+def test_ends_that_are_far_apart(step: int) -> None:
+    """The distance from the start to the stop may need more than 64 bits."""
+    far, near = 2**63 - 1, -(2**63)
+    compiled = fuse(first_of_each, on_reject="silent")
+    for ends in ([far, near], [near, far], [far, far], [near, near], [3, 9], [0, near]):
+        for as_list in (True, False):
+            k, steps = ends, [step, step]
+            args = (k, steps) if as_list else (np.array(k), np.array(steps))
+            assert_same(outcome(compiled, args), outcome(first_of_each, args), f"{args}")
