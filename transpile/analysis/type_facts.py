@@ -153,13 +153,14 @@ class Fact(NamedTuple):
 
     @property
     def array(self) -> ArrayType | None:
-        """The type of a value that is an array of one dtype on every path, else None. If its memory
-        layout differs from path to path, the type has the one that assumes least.
+        """The type of a value that is an array of one dtype on every path, else None. If the axis
+        of unit stride differs from path to path, the type has none.
         """
         arrays = [t for t in self.types if isinstance(t, ArrayType)]
         if not self.rank or len({t.dtype for t in arrays}) != 1 or len(arrays) < len(self.types):
             return None
-        return min(arrays, key=lambda t: (t.unit is not None, t.unit))
+        first = min(arrays, key=lambda t: (t.aligned, t.unit is not None, t.unit))
+        return first if len({t.unit for t in arrays}) == 1 else replace(first, unit=None)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -277,7 +278,9 @@ def join_facts(a: Fact, b: Fact) -> Fact:
     rank = a.rank if a.rank == b.rank else None
     shape = a.shape if a.shape == b.shape else None
     owner = a.owner if a.owner == b.owner else None
-    memory_order = a.memory_order if a.memory_order == b.memory_order else None
+    memory_order = a.memory_order
+    if a.memory_order != b.memory_order:  # one of them may follow from ``kinds``
+        memory_order = a.order if a.order == b.order else UNKNOWN_ORDER
     record = a.record if a.record == b.record else None
     items = a.items if a.items == b.items else None
     list_type = a.list_type if a.list_type == b.list_type else None

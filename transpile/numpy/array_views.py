@@ -32,6 +32,7 @@ from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import unique_nodes
 from ..host_nodes import to_ast
+from ..types.effects import stores_to_out
 from ..types.value_types import ELEMENTS, ScalarType
 
 __all__ = [
@@ -210,13 +211,15 @@ def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> 
     """Conditions that the Python scalar `e`, whose view is `view`, does not fit in the integer
     `dtype`. NumPy tests this once, before it visits elements, even if there are none.
 
-    Empty where `e` is an array or NumPy scalar, or `dtype` is not an integer.
+    Empty where `e` is an array, a NumPy scalar or a constant that fits, or `dtype` is no integer.
     """
     element, fact = ELEMENTS[dtype].numpy, cx.fact(e)
     integral = fact.types and all(ELEMENTS[t.dtype].kind in "iub" for t in fact.types)
     if fact.rank != 0 or element.kind not in "iu" or (integral and not fact.is_int):
         return []
-    info, value = np.iinfo(element), view.at(())
+    info, value, constant = np.iinfo(element), view.at(()), integer_constant(e, None)
+    if constant is not None and int(info.min) <= constant <= int(info.max):
+        return []
     if not integral:
         low, high = (ast.Constant(float(n)) for n in (int(info.min) - 1, int(info.max) + 1))
         return [cx.expr("not LOW < E < HIGH", LOW=low, E=value, HIGH=high)]
@@ -256,9 +259,21 @@ def operands_by_index(
     the operand may warn, the operations of those views are marked as parts of one operation
     (`mark_operation_part`): if they raise a floating-point condition, a replay gives Python's
     warnings in Python's order.
+
+    An operand that stands in several positions (the same node) is computed once. Operands before
+    one that stores to an array (``out=``) are computed before it does.
     """
+    stores = [k for k, e in enumerate(operands) if _stores(e, cx)]
+    if stores:
+        atoms = (ast.Name, ast.Constant)
+        earlier = {k for k, e in enumerate(operands[: stores[-1]]) if not isinstance(e, atoms)}
+        materialized = earlier | {*materialized}
     views: list[View] = []
     for k, operand in enumerate(operands):
+        same = next((n for n, earlier in enumerate(operands[:k]) if earlier is operand), None)
+        if same is not None:
+            views.append(views[same])
+            continue
         lines_ahead = cx.before_count
         view = view_of(bind_fresh(operand, "a", cx) if k in materialized else operand, cx)
         assert view is not None
@@ -318,6 +333,11 @@ def _may_warn(e: ast.expr, cx: Context) -> bool:
         return weak and (not isinstance(n, ast.Call) or cx.builtin(n) in _CALLS_WITHOUT_WARNINGS)
 
     return not all(map(never_warns, ast.walk(e)))
+
+
+def _stores(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` has a call that stores its result to an array (`stores_to_out`)."""
+    return any(isinstance(n, ast.Call) and stores_to_out(n, cx.resolve) for n in ast.walk(e))
 
 
 def _marked_as_parts(view: View) -> View:

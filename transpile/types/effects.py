@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import logging
 import random
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..frontend.name_resolution import Scope
 from ..numpy.function_table import function_row, method_row
 from .value_types import ArgType, ArrayType, Opaque
 
-__all__ = ["PURE", "Effect", "effectful_calls", "effects"]
+__all__ = ["PURE", "Effect", "effectful_calls", "effects", "is_pure", "stores_to_out"]
 
 
 class Effect(Enum):
@@ -91,6 +92,35 @@ def effectful_calls(
             effect = _effect_of_call(call.func, scope, arguments)
             if effect is not None:
                 yield effect, call
+
+
+def is_pure(e: ast.expr, resolve: Callable[[ast.expr], object | None]) -> bool:
+    """Whether `e`, evaluated again, surely gives the same value and changes nothing: it binds no
+    name, and its calls are of functions and methods that are known to be pure. `resolve` gives the
+    global object that an expression is, or None.
+    """
+    def is_pure_call(call: ast.Call) -> bool:
+        func, function = call.func, resolve(call.func)
+        if stores_to_out(call, resolve):
+            return False
+        if function is not None:
+            is_iterator = package_of(function) == itertools.__name__
+            return is_iterator or _effect_of_function(function) is None
+        return isinstance(func, ast.Attribute) and _effect_by_name(func.attr) is None
+
+    others = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.GeneratorExp)
+    nodes = [*ast.walk(e)]
+    calls = (n for n in nodes if isinstance(n, ast.Call))
+    return all(map(is_pure_call, calls)) and not any(isinstance(n, others) for n in nodes)
+
+
+def stores_to_out(call: ast.Call, resolve: Callable[[ast.expr], object | None]) -> bool:
+    """Whether `call` has an argument ``out``, an array to which NumPy stores the result: by
+    keyword, or, of a ufunc, behind its operands.
+    """
+    ufunc = resolve(call.func)
+    has_keyword = any(k.arg == "out" for k in call.keywords)
+    return has_keyword or (isinstance(ufunc, np.ufunc) and len(call.args) > ufunc.nin)
 
 
 def _effects_of_node(node: ast.AST) -> Iterator[Effect]:

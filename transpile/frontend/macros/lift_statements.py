@@ -202,16 +202,21 @@ class _Lifter:
 
             f(i) + g(x)    where g(x) becomes statements    →    t = f(i); …; t + _g
 
-        The function of a call (``func``) stays: by it macros and lowering find what is called.
+        The function of a call (``func``) stays: by it macros and lowering find what is called. But
+        what is computed as the object of a method is bound: ``(x + 1).clip(g(x))``.
         """
         last_lifted = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
         for k, (slot, part) in enumerate(zip(slots, parts, strict=True)):
             before += part.before
             value = part.value
-            if k < last_lifted and slot.field != "func":
+            if k < last_lifted:
                 rebound = self._bound([s for p in parts[k + 1 :] for s in p.before])
-                value = self._bind(value, before, rebound)
+                if slot.field != "func":
+                    value = self._bind(value, before, rebound)
+                elif isinstance(value, ast.Attribute) and _is_computed(value.value):
+                    value = _shallow_copy(value)
+                    value.value = self._bind(value.value, before, rebound)
             slot.set(value)
         return before
 
@@ -310,6 +315,11 @@ class _Lifter:
             B=orelse.value,
         )
         return LiftedExpression(test.before + lines, ast.Name(name, ast.Load()))
+
+
+def _is_computed(e: ast.expr) -> bool:
+    """Whether `e` is the result of an operation or call, and no part of another value."""
+    return isinstance(e, (ast.BinOp, ast.Call, ast.Compare, ast.UnaryOp))
 
 
 class _Slot(NamedTuple):

@@ -27,6 +27,8 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...numpy.function_table import ARRAY_OF_ITEMS
+from ...random_numbers import array_draw_of
+from ...types.effects import is_pure
 from ...types.value_types import ScalarType
 from ..array_nests import allocate_array, dtype_expr, product_of
 from ..call_arguments import numpy_function_name
@@ -115,13 +117,17 @@ def _clause_loop(
     cx: Context,
 ) -> ComprehensionLoop | None:
     """The loop of one clause; None where its iterable is not understood or varies in the loops
-    `outer`. If `names` is a dict, targets are not bound but entered there, each with the expression
-    that replaces it.
+    `outer`, before which it is evaluated: it reads their variables, or draws random numbers.
+
+    If `names` is a dict, targets are not bound but entered there, each with the expression that
+    replaces it.
     """
     stream = _row_stream(clause.iter, outer, cx) or stream_of(clause.iter, cx, ())
     if stream is None:
         return None
     if not all(_is_independent(part, outer) for part in (stream.length, *stream.setup)):
+        return None
+    if outer and not is_pure(clause.iter, cx.resolve):
         return None
     index = cx.fresh("i")
     bindings = paired_targets(clause.target, stream.at(ast.Name(index, ast.Load())))
@@ -465,12 +471,18 @@ def _stack_rows(
     name: str, node: ast.Call, nest: ComprehensionNest, as_columns: bool, cx: Context
 ) -> list[ast.stmt] | None:
     """Statements that bind `name` to an array with one row, or column (`as_columns`), for each
-    iteration of a single loop. The first row is evaluated once before the loop, for its length;
-    rows of another length raise. None where a row is not surely a vector.
+    iteration of a single loop. The first row is evaluated once more before the loop, for its
+    length; rows of another length raise. None where a row is not surely a vector, or where its
+    evaluation has effects; but rows of random numbers have a length that is known without them.
     """
     (row,) = nest.items
     row_type = cx.fact(row).array
     if row_type is None or row_type.rank != 1 or len(nest.loops) > 1:
+        return None
+    draw = array_draw_of(row, cx.facts.type_of, cx.resolve) if isinstance(row, ast.Call) else None
+    is_drawn = draw is not None and cx.facts.is_invariant(draw.lengths[0]) and _is_independent(
+        draw.lengths[0], nest.loops)
+    if not is_drawn and not is_pure(row, cx.resolve):
         return None
     (loop,), setup = nest.loops, cx.take_before()
     size = cx.expr("N", N=cx.fresh("size"))
@@ -484,6 +496,8 @@ def _stack_rows(
     first = cx.code(
         text, BINDS=binds, ROW=cx.fresh("row"), FIRST=rename_names(row, first_iteration), SIZE=size
     )
+    if is_drawn and draw is not None:
+        first = cx.code("SIZE = N", SIZE=size, N=draw.lengths[0])
     shape = [size, loop.length] if as_columns else [loop.length, size]
     text = """
         for I in range(N):

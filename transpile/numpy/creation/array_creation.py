@@ -22,7 +22,7 @@ from ...frontend.macros.macro_index import BOUND, METHOD, fires_on
 from ...frontend.macros.replay_guards import guarded
 from ...random_numbers import array_draw_of
 from ..array_nests import allocate_array, loop_nest
-from ..array_views import element_at, named_array_view, scalar_view
+from ..array_views import element_at, named_array_view, scalar_overflow_checks, scalar_view
 from ..function_table import ALLOCATING, function_row, functions_where
 from .allocation_forms import is_allocation_form
 
@@ -141,13 +141,16 @@ def _refill_loop(
     lines = [allocate_array(name, shape, fact.array.dtype, cx)]
     if is_empty:
         return lines
-    element = scalar_view(fill_value[0], cx).at(())
+    fill = scalar_view(fill_value[0], cx)
 
     def body(at: Any) -> list[ast.stmt]:
         place = element_at(ast.Name(name, ast.Load()), at, cx)
-        return cx.code("PLACE = E", PLACE=place, E=element)
+        return cx.code("PLACE = E", PLACE=place, E=fill.at(()))
 
-    return lines + loop_nest(shape, body, cx)
+    (original,) = cx.code("NAME = E", NAME=name, E=call)
+    # NumPy converts the fill value even if there are no elements.
+    overflows = scalar_overflow_checks(fill_value[0], fill, fact.array.dtype, cx)
+    return guarded(overflows, original, lines + loop_nest(shape, body, cx), cx)
 
 
 def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.expr, ...] | None:

@@ -10,13 +10,14 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import same_tree
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, numpy_callees
-from ...frontend.macros.replay_guards import guarded
+from ...frontend.macros.replay_guards import guarded, unique_nodes
 from ..array_nests import allocate_array, loop_nest
-from ..array_views import View, element_at, is_viewable, operands_by_index
+from ..array_views import View, element_at, is_unit_length, is_viewable, operands_by_index
 from ..call_arguments import numpy_function_name
 from ..function_table import FUNCTIONS
 
@@ -129,6 +130,13 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
         return None  # NumPy chooses the order of axes by the strides of the parts
     first, in_f = aligned[0], ty.rank > 1 and ty.unit == 0
     checks = [c for part in aligned for c in part.checks]
+    orders = {part.order for part in parts}
+    if ty.rank == 2 and (in_f or orders != {"C"}):
+        # For NumPy, a part with a length of 1 has no order; the sample of its type has one.
+        lengths = [n for part in aligned for n in part.shape]
+        if UNKNOWN_ORDER in orders or any(map(is_unit_length, lengths)):
+            return None
+        checks += [cx.expr("N == 1", N=n) for n in unique_nodes(lengths)]
     for part in aligned[1:]:
         for k, (n, m) in enumerate(zip(first.shape, part.shape, strict=True)):
             if k != join.axis and not same_tree(n, m):

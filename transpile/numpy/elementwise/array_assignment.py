@@ -185,7 +185,7 @@ def _assign_new_array(
         return guarded(view.checks, s, _gathered_layout(name, view, ty, cx), cx)
     order = view.order
     if order == "C+F":  # NumPy decides by the strides, as it did for the sample that gave the type
-        order = {0: "F", ty.rank - 1: "C"}.get(ty.unit or 0, UNKNOWN_ORDER)
+        order = "F" if ty.unit == 0 else "C" if ty.unit == ty.rank - 1 else UNKNOWN_ORDER
     if ty.rank > 1 and order == UNKNOWN_ORDER:
         return None
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
@@ -495,7 +495,8 @@ def converts_elementwise(target: Fact, op: ast.operator | None, value: Fact, cx:
 @fires_on(ast.Assign, targets=ast.Name, when=assigns_array_in_loop)
 def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``x = a + b`` in a loop → ``x[:] = a + b``, without an allocation in each iteration. Needs
-    that no other name refers to the array `x`, and that dtype and shape are known to stay the same.
+    that no other name refers to the array `x`, and that dtype, shape and memory order are known to
+    stay the same.
 
         u = np.ones(n)
         for _ in range(3):
@@ -523,6 +524,8 @@ def reuse_array_storage(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
                 return None
             if not old.shape or old.shape != new.shape or not all(old.shape):
                 return None
+            if old.order != new.order or old.order == UNKNOWN_ORDER:
+                return None  # as of ``u = u.T + 1``
             if not cx.facts.is_sole_reference(name):
                 return None
             if is_elementwise(value, cx):

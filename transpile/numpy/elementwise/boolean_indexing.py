@@ -30,6 +30,7 @@ from ...frontend.macros.firing_conditions import (
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
+from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
 from ..array_views import element_at, length_mismatches, may_read_array, view_of
@@ -167,10 +168,14 @@ def _unmasked_value(
 ) -> ast.expr | None:
     """The value of a store to ``x[mask]`` as an array that is read where `x` is stored, or a
     scalar: ``y[mask] * 2`` → ``y * 2``. `x` has `rank` axes, of which `mask` selects among the
-    first `axes`. None for values that are stored in their order, one to each selected element.
+    first `axes`. None for values that are stored in their order, one to each selected element, and
+    where `mask` may be another one when it is evaluated again, as ``rng.random(n) < p``.
     """
     value_rank = cx.fact(value).rank or 0
-    unmasked = None if _may_broadcast(value, mask, cx) else _without_mask(value, mask, cx)
+    same_mask = value_rank == 0 or is_pure(mask, cx.resolve)
+    unmasked = None
+    if same_mask and not _may_broadcast(value, mask, cx):
+        unmasked = _without_mask(value, mask, cx)
     if unmasked is None:
         # a plain store, by which each selected row becomes `value`
         return value if op is None and 0 < value_rank <= rank - axes else None
@@ -287,7 +292,8 @@ def _compress_loop(s: ast.stmt, name: str, masked: _Masked, cx: Context) -> list
     array = masked.array
     if selects and is_elementwise(array, cx):
         array = bind_fresh(array, "a", cx)
-    mask, source = view_of(masked.mask, cx), view_of(array, cx) if selects else None
+    source = view_of(array, cx) if selects else None  # before the mask, as in Python
+    mask = view_of(masked.mask, cx)
     ty = cx.fact(array).array
     if mask is None or (selects and (source is None or ty is None)):
         return None

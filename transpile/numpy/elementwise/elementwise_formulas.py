@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ...frontend.ast_walk import same_tree
 from ...frontend.core_nodes import location_node
@@ -26,6 +26,7 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
+from ...frontend.macros.replay_guards import unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ScalarType, is_weak
 from ..array_nests import dtype_expr
 from ..array_views import (
@@ -34,6 +35,7 @@ from ..array_views import (
     is_viewable,
     operands_by_index,
     operands_to_materialize,
+    scalar_overflow_checks,
 )
 from ..call_arguments import BoundArguments, bind_arguments, constant_flag
 from ..function_table import FUNCTIONS, expansion_rule, signatures
@@ -461,7 +463,8 @@ def _with_dtype(e: ast.Call, cx: Context) -> ElementFormula | None:
 
 def formula_view(e: ast.expr, cx: Context) -> View | None:
     """The view of `e` by its formula; None where it has none, or is only a copy. An operand that
-    the formula uses several times is computed before the statement.
+    the formula uses several times is computed before the statement. A Python int that does not fit
+    in the dtype of the result is checked: NumPy raises, even if there are no elements.
     """
     formula, result = formula_of(e, cx), cx.fact(e).array
     if formula is None or formula.text is None or result is None:
@@ -476,7 +479,13 @@ def formula_view(e: ast.expr, cx: Context) -> View | None:
         holes = dict(zip(_HOLES, elements, strict=False))
         return expression_from(text, location_node(e, cx.at), {"NP": cx.numpy, "T": dtype, **holes})
 
-    return broadcast_views(views, combine, cx)
+    view = broadcast_views(views, combine, cx)
+    overflows = [
+        check
+        for operand, of_operand in zip(operands, views, strict=True)
+        for check in scalar_overflow_checks(operand, of_operand, result.dtype, cx)
+    ]
+    return replace(view, checks=tuple(unique_nodes((*overflows, *view.checks))))
 
 
 def _is_computed(e: ast.expr) -> bool:

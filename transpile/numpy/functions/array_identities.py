@@ -19,6 +19,7 @@ from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
+from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, constant_flag
@@ -275,7 +276,12 @@ def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     are_arrays = x is not None and cx.fact(x).array and cx.fact(mask).array
     if x is None or not are_arrays or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
         return None
-    return None if bound.get("axis") is not None else cx.expr("X[M]", X=x, M=truth_mask(mask, cx))
+    if bound.get("axis") is not None:
+        return None
+    mask = truth_mask(mask, cx)
+    if not is_pure(x, cx.resolve):  # Python evaluates the mask first
+        mask = bind_operand(mask, cx, "m")
+    return cx.expr("X[M]", X=x, M=mask)
 
 
 def nonzero_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:

@@ -15,6 +15,7 @@ import ast
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.replay_guards import guarded
+from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS
 from ..array_nests import allocate_array, product_of
 from ..call_arguments import BoundArguments
@@ -108,8 +109,11 @@ def interp_rule(
         e is None or (_is_real_number(e, cx) and cx.fact(e).rank == 0) for e in ends
     ):
         return None
+    keys = bound["x"]
+    if not is_pure(keys, cx.resolve):  # Python evaluates them first
+        keys = bind_operand(keys, cx, "s")
     x, y = (bind_operand(_as_doubles(e, cx), cx) for e in points)
-    search = search_for(x, bound["x"], True, cx)
+    search = search_for(x, keys, True, cx)
     if search is None or search.dtype != "f64":
         return None
     parts: dict[str, Part] = {n.upper(): cx.fresh(n) for n in ("r", "slope", "at")}

@@ -175,13 +175,17 @@ def search_for(array: ast.expr, keys: ast.expr, right: bool, cx: Context) -> Sea
     """The search for `keys` in `array`; None where `array` is not surely a vector, `keys` has no
     view, or the common dtype is not known or not real.
     """
-    ty, key_view, dtype = cx.fact(array).array, view_of(keys, cx), common_dtype(cx, array, keys)
-    if ty is None or ty.rank != 1 or key_view is None or dtype is None:
+    ty, dtype = cx.fact(array).array, common_dtype(cx, array, keys)
+    if ty is None or ty.rank != 1 or dtype is None:
+        return None
+    array = bind_operand(array, cx)
+    key_view = view_of(keys, cx)
+    if key_view is None:
         return None
     names: dict[str, Part] = {
         n.upper(): cx.fresh(n) for n in ("lo", "hi", "mid", "m", "half", "near", "key", "last")
     }
-    return Search(bind_operand(array, cx), key_view, dtype, right, names, cx, ty.dtype == dtype)
+    return Search(array, key_view, dtype, right, names, cx, ty.dtype == dtype)
 
 
 def common_dtype(cx: Context, *operands: ast.expr) -> str | None:

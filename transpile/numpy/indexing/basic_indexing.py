@@ -102,7 +102,9 @@ def unit_slice_out_of_bounds(item: ast.expr, length: ast.expr, cx: Context) -> a
     return None
 
 
-_SWAP = str.maketrans("CF", "FC")
+_REVERSED = {"C": "F", "F": "C"}
+"""By the memory order of an array: that of its transpose. Not of "C+F", of which NumPy decides."""
+
 _Axis = Callable[[ast.expr], ast.expr]
 """From a subscript of an axis of the view to a subscript of the axis of its array."""
 
@@ -195,7 +197,7 @@ def _permuted_view(array: ast.expr, order: Sequence[int | None] | None, cx: Cont
         return source.at([index[axes.index(k)] for k in range(rank)])
 
     same, reverse = tuple(range(rank)), tuple(range(rank))[::-1]
-    orders = {same: source.order, reverse: source.order.translate(_SWAP)}
+    orders = {same: source.order, reverse: _REVERSED.get(source.order, UNKNOWN_ORDER)}
     memory_order = orders.get(tuple(axes), UNKNOWN_ORDER) if rank > 1 else "C"
     return View(tuple(source.shape[k] for k in axes), at, source.checks, memory_order)
 

@@ -101,3 +101,83 @@ def test_a_list_is_made_an_array() -> None:
         wanted, got = (f(x, np.arange(3.0)) for f in (transposed, fused))
         for a, b in zip(wanted, got, strict=True):
             assert (type(a), a.dtype, a.tolist()) == (type(b), b.dtype, b.tolist())
+
+
+def transposed_again(X, Y, n):
+    u = X * 1.0
+    for _ in range(n):
+        u = u.T + 1.0
+    return u
+
+
+def of_both_orders(X, Y, n):
+    return (X * Y).T + 1.0
+
+
+def joined_rows(X, Y, n):
+    return np.concatenate((X.T[:n], Y.T[:n]))
+
+
+def joined_columns(X, Y, n):
+    return np.hstack((X.T, X[0][:, None]))
+
+
+@pytest.mark.parametrize(
+    "f", [transposed_again, of_both_orders, joined_rows, joined_columns], ids=lambda f: f.__name__
+)
+def test_memory_order(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    X = np.arange(9.0).reshape(3, 3)
+    for x, y in ((X, X), (np.asfortranarray(X), X), (X[:1, :1], X[:1, :1])):
+        for n in (0, 1, 2, 3):
+            wanted, got = f(x, y, n), fused(x, y, n)
+            assert (got.flags.c_contiguous, got.flags.f_contiguous) == (
+                wanted.flags.c_contiguous, wanted.flags.f_contiguous)
+            assert np.array_equal(got, wanted)
+
+
+def computed_before(x, s):
+    return (x + 1.0) * np.add(x, s, out=x)
+
+
+def cleared(x):
+    x[:] = 0.0
+    return 2.0
+
+
+def receiver_before(x, s):
+    return (x * s).clip(0.0, cleared(x))
+
+
+@pytest.mark.parametrize("f", [computed_before, receiver_before], ids=lambda f: f.__name__)
+def test_operands_before_a_store(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    for n in (1, 5, 300):
+        x, y = np.arange(n) + 0.5, np.arange(n) + 0.5
+        assert np.array_equal(fused(x, 0.25), f(y, 0.25))
+        assert np.array_equal(x, y)
+
+
+def skipping_nan(x, s):
+    return np.fmax(x, s)
+
+
+def at_least(x, s):
+    return np.clip(x, s, None)
+
+
+def filled_as(x, s):
+    return np.full_like(x, s)
+
+
+def filled(x, s):
+    return np.full((2, len(x)), s, np.uint8)
+
+
+@pytest.mark.parametrize("f", [skipping_nan, at_least, filled_as, filled], ids=lambda f: f.__name__)
+def test_scalars_that_do_not_fit(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    for x in (np.array([1, 5], "i1"), np.empty(0, "i1")):
+        assert np.array_equal(fused(x, 3), f(x, 3))
+        with pytest.raises(OverflowError):
+            fused(x, 300)

@@ -78,3 +78,40 @@ def test_of_the_global_generator(tmp_path: Path) -> None:
         wanted = plain(n), np.random.random()
         np.random.seed(7)
         assert np.allclose((fused(n), np.random.random()), wanted, rtol=1e-14)
+
+
+EVALUATED_AGAIN = (
+    "x[g.random(n) < 0.5] = y[g.random(n) < 0.5]",
+    "x = np.square(g.random(n) + 1j * g.random(n))",
+    "x = np.vstack([g.random(3) for v in y])",
+    "x = np.array([g.random(n) * v for v in y])",
+    "x = np.array([[v for v in g.random(3)] for i in range(n)])",
+    "x = [[v for v in g.random(3)] for i in range(n)]",
+    "x = g.random(5)[g.random(5) < 0.5]",
+    "x = np.compress(g.random(5) < 0.5, g.random(5))",
+    "x = np.searchsorted(g.random(5), g.random(n))",
+    "x = np.interp(g.random(n), y, g.random(n))",
+    "x = g.random(n).clip(0.2, g.random())",
+)
+"""Statements that draw twice, or in another order, if an operand is evaluated again, or later."""
+
+
+@pytest.mark.parametrize("line", EVALUATED_AGAIN)
+@pytest.mark.parametrize("kind", ["argument", "global"])
+def test_order_of_draws(kind: str, line: str, tmp_path: Path) -> None:
+    text = line.replace("g.", "np.random.") if kind == "global" else line
+    seed = "np.random.seed(3)" if kind == "global" else "pass"
+    plain = written(tmp_path, f"""
+import numpy as np
+def f(g, x, y, n):
+    {seed}
+    {text}
+    return x, np.random.random()
+""").f
+    fused = fuse(plain, on_reject="silent")
+    for n in (5, 1):
+        args = (np.random.RandomState(3), np.arange(n) + 0.5, np.arange(n) * 2.0, n)
+        np.random.seed(1)
+        wanted = outcome(plain, args)
+        np.random.seed(1)
+        assert_same(outcome(fused, args), wanted, line, ulps=4)
