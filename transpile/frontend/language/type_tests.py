@@ -216,7 +216,10 @@ def _static_truth(node: ast.expr, cx: Context) -> bool | None:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
             return _static_identity(op, left, right, cx)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            a, b = static_value(left, cx), static_value(right, cx)
+            a = static_value(left, cx)
+            b = static_value(right, cx)
+            if isinstance(op, (ast.In, ast.NotIn)):
+                b = b or _static_collection(right, cx)
             return None if a is None or b is None else _compare(op, a.value, b.value)
         case ast.Call(func=func, args=[operand, classes], keywords=[]):
             class_or_tuple = static_value(classes, cx)
@@ -264,7 +267,7 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
     match e:
         case ast.Constant(value=int() as value):
             return ExactSample(value, type(value))
-        case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts):
+        case ast.Tuple(elts=elts):
             parts = [static_value(x, cx) for x in elts]
             return None if None in parts else ExactSample(tuple(p.value for p in parts if p), tuple)
         case ast.Attribute(attr="ndim", value=of) | ast.Call(
@@ -301,6 +304,22 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
                 return ExactSample(np.issubdtype(*sides), bool)  # type: ignore[arg-type]  # they are
     constant = cx.fact(e).constant
     return ExactSample(constant.value, constant.kind) if constant else None
+
+
+def _static_collection(e: ast.expr, cx: Context) -> ExactSample | None:
+    """The items of the display of a list or set `e`, if the signature decides them, as what ``in``
+    finds them in: a set compares hashes first, and those of a dtype and its class differ.
+    """
+    if not isinstance(e, (ast.List, ast.Set)):
+        return None
+    items = static_value(ast.Tuple(e.elts, ast.Load()), cx)
+    if items is None or isinstance(e, ast.List):
+        return items
+    assert isinstance(items.value, tuple)
+    try:
+        return ExactSample(frozenset(items.value), frozenset)
+    except TypeError:
+        return None  # an item has no hash
 
 
 def _static_or_outer(e: ast.expr, cx: Context) -> object | None:

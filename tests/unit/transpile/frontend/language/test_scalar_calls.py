@@ -1,6 +1,7 @@
 """Functions of one number on every kind of number: type, value, error, warnings as in Python."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from random_cases import ran
 from staged import Replayed, interpreted, through
 from written import written
 
+from transpile import fuse
 from transpile.diagnostics import Refused
 from transpile.options import Options
 from transpile.pipeline import compile_stages
@@ -106,3 +108,12 @@ def test_as_python(
             assert got.warned == wanted.warned, where
             assert same(got.value, wanted.value, 4), f"{where}: {got.value}, not {wanted.value}"
     assert compiled > len(EXPRESSIONS) // 9
+
+
+def test_binomials_of_many_are_found_at_once() -> None:
+    def chosen(n: int, k: int) -> int:
+        return math.comb(n, k)
+
+    fused = fuse(chosen, on_reject="raise")
+    for n, k in ((5, 10**12), (10**9, 10**9 - 1), (0, 0), (0, 1), (61, 30), (10, 7), (3, 4)):
+        assert fused(n, k) == chosen(n, k)

@@ -185,3 +185,36 @@ def test_a_dtype_is_no_class() -> None:
         fused = fuse(f, on_reject="silent")
         for x in (np.zeros(3), np.zeros(2, "i4")):
             assert outcome(fused, x, np.arange(3.0)) == outcome(f, x, np.arange(3.0))
+
+
+def in_a_set_of_classes(x):
+    return 1 if x.dtype in {np.float64, np.float32} else 2
+
+
+def in_a_list_of_classes(x):
+    return 1 if x.dtype in [np.float64, np.float32] else 2
+
+
+def list_and_tuple(x):
+    return 1 if [x.ndim] == (1,) else 2
+
+
+def sets_in_another_order(x):
+    return 1 if {x.ndim, 2} == {2, x.ndim} else 2
+
+
+def subset(x):
+    return 1 if {x.ndim, 3} >= {3} else 2
+
+
+def of_a_list_of_classes(x):
+    return 1 if isinstance(x, [np.ndarray]) else 2
+
+
+@pytest.mark.parametrize("f", [
+    in_a_set_of_classes, in_a_list_of_classes, list_and_tuple, sets_in_another_order, subset,
+    of_a_list_of_classes,
+], ids=lambda f: f.__name__)
+def test_displays_are_no_tuples(f: Callable[..., Any]) -> None:
+    x = np.arange(3.0)
+    assert outcome(fuse(f, on_reject="silent"), x) == outcome(f, x)
