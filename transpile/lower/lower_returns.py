@@ -59,7 +59,7 @@ from .lists.list_results import (
     list_result,
     result_slot,
 )
-from .scalars.scalar_arithmetic import as_numpy_if_loops_ran
+from .scalars.scalar_operands import as_numpy_if_loops_ran
 from .scalars.tagged_unions import lower_real, union_cases
 from .state.generated_names import ALLOCATED_RESULT
 from .state.guards_and_checks import require
@@ -425,7 +425,7 @@ def _scalar_result(ctx: Lowering, n: Num, node: ast.expr) -> ResultSpec:
         return refuse("LOWER_TYPE", f"`{source_text(node)}` is a 0-d array", node)
     f64_holds_both = n.dtype == "f64" and n.strong not in (None, "i64", "u64", "bool")
     if n.either and (not n.exact or (n.strong != n.dtype and not f64_holds_both)):
-        n = as_numpy_if_loops_ran(ctx, n, node)
+        n = as_numpy_if_loops_ran(ctx.b, n, node)
         if n.either and (cases := union_cases(ctx.b, n)) is not None:
             return _union_result(ctx, cases, node)
     slot = result_slot(ctx, n.dtype, n)

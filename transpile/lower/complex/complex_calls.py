@@ -233,6 +233,6 @@ def _construct_complex(
             parts = [x, y]
         case _:
             return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
-    exprs = (round_to_float(ctx.b, p.ir, dtype, node) for p in parts)
+    exprs = (round_to_float(ctx.b, p, dtype, node) for p in parts)
     re, im = (Num(e, weak=dtype) if weak else Num(e, strong=dtype) for e in exprs)
     return ComplexPair(re, im)

@@ -33,7 +33,7 @@ from ..arrays.host_expressions import (
     known_before_kernel,
     new_array,
 )
-from ..scalars.scalar_arithmetic import as_numpy_if_loops_ran
+from ..scalars.scalar_operands import as_numpy_if_loops_ran
 from ..scalars.tagged_unions import bind_scalar, require_one_type
 from ..state.generated_names import counter_name
 from ..state.guards_and_checks import require
@@ -179,7 +179,7 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     lists that need no counter can have one. Raises Refused where the items have different types.
     """
     if n.either and ctx.b.known_at_entry(n.weak_now):
-        n = as_numpy_if_loops_ran(ctx, n, stmt)
+        n = as_numpy_if_loops_ran(ctx.b, n, stmt)
     if built.target and not n.boxed:
         built.dtype = built.target
         return convert_to_item(ctx, n, built.target, stmt)

@@ -32,6 +32,7 @@ from ...frontend.core_nodes import search_end
 from ...types.int_limits import INT64, SAFE_RANGE
 from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast, fits_dtype
 from ..arrays.capacity_bounds import upper_bound
+from ..scalars.scalar_operands import int_as_float
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import LoopCarried, LoopFrame, Unbound, UnionCase, UnionValue, Value
@@ -71,7 +72,10 @@ def make_accumulators(
                 m = x[i]             mpy = step(m_py)
     """
     zero = Const(DTYPES[carry.var.dtype].numpy.type(0).item(), carry.var.dtype)
-    start = cast(init.ir, zero.dtype) if _can_convert(init, zero.dtype) else zero
+    start: Expr = zero
+    if _can_convert(init, zero.dtype):
+        to_float = DTYPES[zero.dtype].kind == "f"
+        start = int_as_float(init, zero.dtype) if to_float else cast(init.ir, zero.dtype)
     is_bound = end.is_bound if isinstance(end, Unbound) else TRUE
     end = end.value or end if isinstance(end, Unbound) else end
     step = carry.var if isinstance(end, Unbound) else cast(end.ir, carry.var.dtype)

@@ -34,8 +34,8 @@ from ..state.symbol_values import Scalar
 from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
-from .scalar_arithmetic import as_numpy_if_loops_ran
 from .scalar_operands import (
+    as_numpy_if_loops_ran,
     convert_operand,
     scalar_result_type,
     to_compute_dtype,
@@ -282,7 +282,7 @@ def lower_math_call(
         if op.name == "trunc":
             refuse_zero_dim_arrays(args, node)
         elif x.strong in ("i64", "u64"):  # math.floor converts a NumPy integer to float first
-            x = Num(cast(as_numpy_if_loops_ran(ctx, x, node).ir, "f64"), strong="f64")
+            x = Num(cast(as_numpy_if_loops_ran(ctx.b, x, node).ir, "f64"), strong="f64")
         return to_python_int(ctx, x, op.name, _TO_INT[op.name], node)
     operands = [cast(n.ir, "f64") for n in args]
     if op.result == "m":

@@ -74,6 +74,7 @@ from .scalar_arithmetic import binary_operation
 from .scalar_operands import (
     as_array_item,
     convert_operand,
+    exact_number,
     round_to_float,
     scalar_result_type,
     truth_value,
@@ -160,8 +161,12 @@ def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
 def _call_on_numbers(
     ctx: Lowering, function: Any, node: ast.Call, *arguments: Num | ComplexPair
 ) -> Scalar:
-    """``function(*arguments)`` for numbers. Raises Refused where there is no rule for `function`.
+    """``function(*arguments)`` for numbers, whose values are required to be exact (`exact_number`).
+    Raises Refused where there is no rule for `function`.
     """
+    arguments = tuple(
+        exact_number(ctx.b, n, node) if isinstance(n, Num) else n for n in arguments
+    )
     real_arguments = [n for n in arguments if isinstance(n, Num)]
     if len(real_arguments) < len(arguments) or function in COMPLEX_CONSTRUCTORS:
         return lower_complex_call(ctx, function, list(arguments), node)
@@ -193,7 +198,7 @@ def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype:
     (x,) = require_argument_count(args, 1, node)
     name = dtype_name(np.dtype(dtype))
     assert name is not None
-    return Num(round_to_float(ctx.b, x.ir, name, node), strong=name)
+    return Num(round_to_float(ctx.b, x, name, node), strong=name)
 
 
 def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:

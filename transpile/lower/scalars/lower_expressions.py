@@ -45,12 +45,16 @@ from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
 from .dual_semantics import in_both_semantics
 from .scalar_arithmetic import (
     BINARY,
-    as_numpy_if_loops_ran,
     bitwise_invert,
     require_exact_as_float,
     unary_plus,
 )
-from .scalar_operands import scalar_result_type, to_operand_dtype, with_result_type
+from .scalar_operands import (
+    as_numpy_if_loops_ran,
+    scalar_result_type,
+    to_operand_dtype,
+    with_result_type,
+)
 from .tagged_unions import (
     bind_scalar,
     for_each_case,
@@ -181,7 +185,7 @@ def compare_numbers(
         value = in_both_semantics(ctx.b, (x, y), lambda p, q: compare_numbers(ctx, op, p, q, node))
         if value is not None:
             return value
-        x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
+        x, y = as_numpy_if_loops_ran(ctx.b, x, node), as_numpy_if_loops_ran(ctx.b, y, node)
         _require_same_comparison(ctx, x, y, node)
     ty = scalar_result_type(function, (x, y), node)
     dtype = _comparison_dtype(ctx, x, y, node)

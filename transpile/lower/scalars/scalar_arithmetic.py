@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.integers.implied_conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
@@ -48,6 +47,7 @@ from .integer_arithmetic import (
 )
 from .power_operator import power_operation
 from .scalar_operands import (
+    as_numpy_if_loops_ran,
     convert_operand,
     result_depends_on_case,
     scalar_result_type,
@@ -55,7 +55,7 @@ from .scalar_operands import (
 )
 
 __all__ = [
-    "BINARY", "as_numpy_if_loops_ran", "binary_operation", "bitwise_invert", "negate_real",
+    "BINARY", "binary_operation", "bitwise_invert", "negate_real",
     "require_exact_as_float", "unary_plus",
 ]
 
@@ -140,7 +140,7 @@ def binary_operation(
         )
         if value is not None:
             return value
-        x, y = as_numpy_if_loops_ran(ctx, x, node), as_numpy_if_loops_ran(ctx, y, node)
+        x, y = as_numpy_if_loops_ran(ctx.b, x, node), as_numpy_if_loops_ran(ctx.b, y, node)
     if _scalars_call_ufunc(x, y):  # NumPy's own scalars do so, and then warn as for arrays
         spelled = WarningName(ufunc_name, of_scalars=False)
     if name == "pow":
@@ -174,17 +174,6 @@ def _scalars_call_ufunc(x: Num, y: Num) -> bool:
         common is not None and not common.weak and common.dtype not in (x.strong, y.strong)
     )
     return numpy_dtype == "bool" or converts_both
-
-
-def as_numpy_if_loops_ran(ctx: Lowering, n: Num, node: ast.AST) -> Num:
-    """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration; the loop is then
-    required to have one. Any other `n` is returned as it is.
-    """
-    if not n.either or ctx.b.numbers.zero_trip.isdisjoint(conjuncts(n.weak_now)):
-        return n
-    assert n.strong is not None
-    require(ctx.b, bool_op("not", n.weak_now), "GUARD_EMPTY", node)
-    return Num(cast(n.ir, n.strong), strong=n.strong, boxed=n.boxed)
 
 
 def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from loopir.algebra.constant_folding import index_const
+from loopir.analysis.integers.implied_conditions import conjuncts
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
@@ -36,9 +37,9 @@ from ..state.guards_and_checks import add_guard, require
 from ..state.ir_builder import IRBuilder, SilentException
 
 __all__ = [
-    "as_array_item", "convert_operand", "dual_result_types", "result_depends_on_case",
-    "scalar_result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
-    "with_result_type",
+    "as_array_item", "as_numpy_if_loops_ran", "convert_operand", "dual_result_types",
+    "exact_number", "int_as_float", "result_depends_on_case", "scalar_result_type",
+    "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value", "with_result_type",
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
@@ -96,13 +97,60 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     return cast(e, dtype)
 
 
-def round_to_float(b: IRBuilder, e: Expr, dtype: str, node: ast.AST) -> Expr:
-    """`e` converted to the float `dtype`, with a source of the warning that NumPy gives where a
+def as_numpy_if_loops_ran(b: IRBuilder, n: Num, node: ast.AST) -> Num:
+    """`n` as a NumPy scalar, if it is Python's only where a loop had no iteration; the loop is then
+    required to have one. Any other `n` is returned as it is.
+    """
+    if not n.either or b.numbers.zero_trip.isdisjoint(conjuncts(n.weak_now)):
+        return n
+    assert n.strong is not None
+    require(b, bool_op("not", n.weak_now), "GUARD_EMPTY", node)
+    return Num(cast(n.ir, n.strong), strong=n.strong, boxed=n.boxed)
+
+
+def exact_number(b: IRBuilder, n: Num, node: ast.AST) -> Num:
+    """`n` as a number whose carrier has its value. One that was rounded, since it is Python's int
+    where a loop had no iteration (`Num.exact`), is required to be NumPy's; other rounded ones are
+    refused.
+
+        s = k; for v in x: s += v         x of float32, k an int    →    float(s): x is not empty
+    """
+    if n.exact:
+        return n
+    n = as_numpy_if_loops_ran(b, n, node)
+    if not n.exact:
+        refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+    return n
+
+
+_EXACT_F64 = 1 << 53
+"""All ints up to this magnitude are float64s."""
+
+
+def int_as_float(n: Num, dtype: str) -> Expr:
+    """`n` converted to the float `dtype`. A Python int becomes a float64 first, as in NumPy, which
+    may round twice; NumPy's integers are rounded once.
+
+        np.float32(2**60 + 2**36 + 1)    →    f32(f64(k)) = 2**60, but f32(k) = 2**60 + 2**37
+    """
+    rounded_once = cast(n.ir, dtype)
+    is_exact = n.range[0] >= -_EXACT_F64 and n.range[1] <= _EXACT_F64
+    if n.weak != "i64" or n.dtype != "i64" or dtype != "f32" or is_exact:
+        return rounded_once
+    rounded_twice = cast(cast(n.ir, "f64"), dtype)
+    if n.strong is None:
+        return rounded_twice
+    return Call("select", (n.weak_now, rounded_twice, rounded_once), dtype)
+
+
+def round_to_float(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
+    """`n` converted to the float `dtype`, with a source of the warning that NumPy gives where a
     finite number becomes infinite.
     """
-    if _may_overflow_to_inf(e.dtype, dtype) and not fits_dtype(e, dtype):
-        return with_warnings(b, "mul", (e,), cast(e, dtype), "cast", node, ("over",))
-    return cast(e, dtype)
+    converted = int_as_float(n, dtype)
+    if _may_overflow_to_inf(n.dtype, dtype) and not fits_dtype(n.ir, dtype):
+        return with_warnings(b, "mul", (n.ir,), converted, "cast", node, ("over",))
+    return converted
 
 
 def _may_overflow_to_inf(source: str, dtype: str) -> bool:
@@ -130,7 +178,7 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """
     if n.dtype != "f64" or dtype not in _ROUNDS_TO_INF or not b.known_at_entry(n.ir):
         if DTYPES[dtype].kind == "f":
-            return round_to_float(b, n.ir, dtype, node)
+            return round_to_float(b, n, dtype, node)
         if DTYPES[n.dtype].kind == "f":
             b.warnings.silent.append(SilentException("invalid"))
         return cast(n.ir, dtype)
@@ -170,6 +218,7 @@ def as_array_item(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     A float is converted to an integer array's dtype by ``int(n)``. Requires that the integer fits,
     since NumPy raises otherwise; NumPy's integers wrap around in unsigned arrays.
     """
+    n = exact_number(b, n, node)
     to, kind = DTYPES[dtype], DTYPES[n.dtype].kind
     if n.dtype == dtype:
         return n.ir

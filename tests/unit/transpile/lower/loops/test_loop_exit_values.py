@@ -192,3 +192,29 @@ def test_the_type_of_a_name_that_only_some_iterations_bind() -> None:
             for dtype in ("f4", "f8"):
                 args = (np.array(items, dtype),)
                 assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
+
+
+def test_what_is_made_of_an_int_that_a_loop_may_have_replaced() -> None:
+    """Python's int is not exact as a float32, nor this one as a float64."""
+
+    def made(x: Any, k: Any, out: Any, ints: Any) -> Any:
+        s = k
+        for v in x:
+            s = s + v
+        out[0] = s
+        ints[0] = s
+        return float(s), round(s), math.sin(s), np.float64(s), complex(s, 1), math.trunc(s)
+
+    def as_int(x: Any, k: Any, out: Any, ints: Any) -> Any:
+        s = k
+        for v in x:
+            s = s + v
+        return int(s), math.floor(s)
+
+    for function in (made, as_int):
+        compiled = fuse(function, target="scalar", on_reject="silent")
+        for dtype in ("f4", "f8"):
+            for k in (2**24 + 1, 2**53 + 1):
+                for items in ([], [2.0]):
+                    args = (np.array(items, dtype), k, np.zeros(1), np.zeros(1, int))
+                    assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
