@@ -55,7 +55,7 @@ from .numpy_allocators import (
 )
 from .storage_coalescing import reusable_storage, storage_of_sibling_branch
 
-__all__ = ["lower_allocation", "lower_reshape", "lower_resize"]
+__all__ = ["clamp_length", "lower_allocation", "lower_reshape", "lower_resize"]
 
 
 def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
@@ -148,7 +148,7 @@ def _shape_within_capacity(
             continue
         if is_unknown_capacity(capacity):
             report_short_capacity(ctx, Call("le", (n.ir, Dim(array, axis)), "bool"), call)
-        clamped = _clamp_length(ctx, n, Dim(array, axis), call)
+        clamped = clamp_length(ctx, n, Dim(array, axis), call)
         clamped_shape[axis] = clamped
         b.numbers.upper_bounds[clamped.ir] = capacity
         if not b.path.frames and not b.path.branches:
@@ -157,7 +157,7 @@ def _shape_within_capacity(
     return tuple(clamped_shape)
 
 
-def _clamp_length(ctx: Lowering, n: Num, capacity: Expr, node: ast.AST) -> Num:
+def clamp_length(ctx: Lowering, n: Num, capacity: Expr, node: ast.AST) -> Num:
     """The length `n`, clamped to ``0 … capacity``, and required to lie there. The kernel continues
     after a failed check, so the check alone does not keep accesses inside the array.
     """
@@ -183,7 +183,7 @@ def lower_resize(ctx: Lowering, name: str, lengths: ast.expr, node: ast.stmt) ->
     capacity = array.shape[0].ir
     margin = linear_form(b, capacity) - linear_form(b, shape[0].ir)
     if not (is_nonnegative(b, margin) and is_nonnegative(b, linear_form(b, shape[0].ir))):
-        shape = _clamp_length(ctx, shape[0], capacity, node), *shape[1:]
+        shape = clamp_length(ctx, shape[0], capacity, node), *shape[1:]
     if (bound := capacity_bound(b, capacity)) is not None:
         b.numbers.upper_bounds[shape[0].ir] = bound
     b.env[name] = replace(array, shape=shape)

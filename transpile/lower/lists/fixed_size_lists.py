@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES, INDEX
-from loopir.nodes import Call, Const, Expr, Interval, Loop, Stmt, Store, Var
+from loopir.nodes import Call, Const, Dim, Expr, Interval, Loop, Stmt, Store, Var
 
 from ...analysis.liveness import names_read
 from ...frontend.ast_walk import walk_nodes
@@ -27,7 +27,8 @@ from ...host_nodes import HostConst
 from ...result_spec import ListResult, ObjectResult, ResultSpec
 from ...types.typed_values import TRUE, Num, cast, constant, converts_exactly
 from ...types.value_types import ArrayType
-from ..arrays.capacity_bounds import capacity_bound
+from ..arrays.array_allocation import clamp_length
+from ..arrays.capacity_bounds import capacity_bound, is_speculative
 from ..arrays.host_expressions import host_expression, known_before_kernel, new_array
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
@@ -209,7 +210,7 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
     ):
         return False
     b, (counts, item) = ctx.b, repetition
-    lengths = [_lower_list_length(ctx, n, name) for n in counts]
+    lengths = [_bind_list_length(ctx, _lower_list_length(ctx, n, name)) for n in counts]
     number = bind_num(b, lower_real(ctx, item), "item")
     require_item_type(ctx, number, number.dtype, value)
     if number.strong is not None and number.dtype not in ("f64", "i64", "bool"):
@@ -223,12 +224,12 @@ def bind_repeated_list(ctx: Lowering, name: str, value: ast.expr) -> bool:
         number = Num(ir, weak=INT_OR_FLOAT.dtype)
     elif item_type is not None and item_type.python_dtype is not None:
         number, flag = _as_numpy_item(number, item_type, value), TRUE
-    array, flags = _fill_list_array(ctx, name, number, lengths, value), None
+    array, shape = _fill_list_array(ctx, name, number, lengths, value)
+    flags = None
     if item_type is not None:
-        flags = _fill_list_array(ctx, f"{name}_py", Num(flag), lengths, value)
+        flags, shape = _fill_list_array(ctx, f"{name}_py", Num(flag), shape, value)
     ctx.fixed.named[array] = name
-    shape = tuple(_bind_list_length(ctx, n) for n in lengths)
-    if any(known_before_kernel(n, b) is None for n in lengths):
+    if any(known_before_kernel(n.ir, b) is None for n in shape):
         b.buffers.overallocated.add(array)
     kinds = (list,) * len(shape)
     weak, unit = item_type is None or item_type.weak, len(shape) - 1
@@ -255,24 +256,32 @@ def _bind_list_length(ctx: Lowering, length: Expr) -> Num:
 
 
 def _fill_list_array(
-    ctx: Lowering, hint: str, one: Num, lengths: Sequence[Expr], node: ast.expr
-) -> str:
-    """A new array with the capacity for `lengths`, and a loop nest, emitted here, that stores the
-    number `one` in each element. Raises Refused where a capacity is not known before the kernel.
+    ctx: Lowering, hint: str, one: Num, lengths: Sequence[Num], node: ast.expr
+) -> tuple[str, tuple[Num, ...]]:
+    """A new array with the capacity for `lengths`, and its shape; a loop nest, emitted here, stores
+    the number `one` in each element. The shape is `lengths`, except where the capacity is computed
+    from elements that the kernel may have changed since (`is_speculative`): there the length is
+    checked, and clamped to the capacity. Raises Refused where a capacity is not known before the
+    kernel.
     """
     name, b = fresh_array_name(ctx, hint), ctx.b
-    capacities = [capacity_bound(b, n) for n in lengths]
+    capacities = [capacity_bound(b, n.ir) for n in lengths]
     if None in capacities:
         refuse("LOWER_UNSUPPORTED", f"the length of `{hint}` is not known before it", node)
-    host_lengths = [host_expression(n) for n in capacities if n is not None]
+    known = [n for n in capacities if n is not None]
     ty = ArrayType(one.dtype, len(lengths), len(lengths) - 1)
+    host_lengths = [host_expression(n) for n in known]
     b.allocate(name, new_array(host_lengths, DTYPES[one.dtype].numpy), ty)
-    index = tuple(Var(b.name("i"), INDEX) for _ in lengths)
+    shape = tuple(
+        clamp_length(ctx, n, Dim(name, axis), node) if is_speculative(capacity) else n
+        for axis, (n, capacity) in enumerate(zip(lengths, known, strict=True))
+    )
+    index = tuple(Var(b.name("i"), INDEX) for _ in shape)
     nest: Stmt = Store(name, index, one.ir)
-    for var, length in zip(reversed(index), reversed(lengths), strict=True):
-        nest = Loop(var.name, Interval(index_const(0), length), (nest,))
+    for var, length in zip(reversed(index), reversed(shape), strict=True):
+        nest = Loop(var.name, Interval(index_const(0), length.ir), (nest,))
     b.emit(nest)
-    return name
+    return name, shape
 
 
 def _match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:

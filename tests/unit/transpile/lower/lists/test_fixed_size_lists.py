@@ -1,0 +1,92 @@
+"""Lists of fixed length: none is longer than the array that was allocated for it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import assert_same, outcome
+
+from transpile import fuse
+
+
+def in_a_loop(counts: Any, x: Any) -> Any:
+    s = 0.0
+    for i in range(len(counts) - 1):
+        m = int(counts[i])
+        items = [0.0] * m
+        for k in range(m):
+            items[(k * 7) % m] += x[k]
+        for k in range(m):
+            s += items[k] * items[m - 1 - k]
+        counts[i + 1] = counts[i] * 5 + i
+    return s
+
+
+def in_a_branch(counts: Any, x: Any) -> Any:
+    counts[0] = len(x)
+    s = 0.0
+    if x[0] >= 0.0:
+        m = int(counts[0])
+        items = [1.5] * m
+        for k in range(m):
+            items[(k * 7) % m] += x[k]
+        for v in items:
+            s += v
+    return s
+
+
+def of_rows(counts: Any, x: Any) -> Any:
+    counts[0] = counts[1] * 20
+    s = 0.0
+    if x[0] >= 0.0:
+        m = int(counts[0])
+        rows = [[0.0] * m for _ in range(3)]
+        for k in range(m):
+            rows[k % 3][k] = x[k]
+        for k in range(m):
+            s += rows[0][k] - rows[1][k] + rows[2][m - 1 - k] * 0.5
+    return s
+
+
+def of_ints_and_floats(counts: Any, x: Any) -> Any:
+    s = 0
+    for i in range(3):
+        m = int(counts[i]) + 1
+        items = [0] * m
+        items[m - 1] = 2.5
+        for v in items:
+            s += v
+        counts[i + 1] = counts[i] * 30
+    return s
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("function", [in_a_loop, in_a_branch, of_rows, of_ints_and_floats])
+def test_the_kernel_changes_what_lengths_are_computed_of(function: Any) -> None:
+    """The array is allocated before the kernel, for the greatest count at that time."""
+    fused = fuse(function, on_reject="raise")
+    for counts in ([2, 3, 1, 4], [9, 60, 1, 1], [1, 2, 0, 0]):
+        for _ in range(2):
+            mine, theirs = np.array(counts), np.array(counts)
+            x = np.arange(3000.0)
+            wanted = outcome(function, (theirs, x))
+            assert_same(outcome(fused, (mine, x)), wanted, f"{function.__name__} {counts}")
+    assert fused.stats.compiled + sum(fused.stats.replays.values()) == 6
+
+
+def test_lengths_of_elements_that_do_not_change_are_compiled() -> None:
+    def longest(counts: Any) -> Any:
+        best = 0
+        for i in range(len(counts)):
+            items = [0] * int(counts[i])
+            for k in range(len(items)):
+                items[k] = k * i
+            best = max(best, len(items) and items[-1])
+        return best
+
+    fused = fuse(longest, on_reject="raise")
+    for counts in ([2, 3, 1], [5, 0, 7, 7], [0], []):
+        given = np.array(counts, np.int64)
+        assert fused(given) == longest(given)
+    assert fused.stats.replays == {}
