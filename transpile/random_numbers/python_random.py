@@ -115,18 +115,24 @@ def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     return mu + z * sigma
 
 
-def expovariate(words: Any, at: Any, lambd: Any = 1.0) -> Any:
-    """As ``random.Random.expovariate``."""
+def expovariate(words: Any, at: Any, lambd: Any = None) -> Any:
+    """As ``random.Random.expovariate``. Without `lambd`, which has a default from Python 3.12 on,
+    it raises.
+    """
+    if lambd is None:
+        raise TypeError("no argument")
     return -math.log(1.0 - next_double(words, at)) / lambd
 
 
 def randrange(words: Any, at: Any, start: Any, stop: Any = None, step: Any = 1) -> int:
     """As ``random.Random.randrange``."""
+    by = integer_argument(step)
     if stop is None:
         first, end = 0, integer_argument(start)
+        if by != 1:
+            raise TypeError("a step, and no stop")
     else:
         first, end = integer_argument(start), integer_argument(stop)
-    by = integer_argument(step)
     if by == 0:
         raise ValueError("zero step")
     count = (end - first + by - (1 if by > 0 else -1)) // by

@@ -54,6 +54,10 @@ _ACCUMULATE_LOOP = """
 """
 
 
+_CHANGED_BY_ZERO = ("gcd", "hypot")
+"""The ufuncs whose identity 0, with which NumPy begins a reduction, makes an element positive."""
+
+
 def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
     """The rule of ``ufunc.reduce``, or of ``ufunc.accumulate`` (`accumulates`): a loop over the
     axis, from the second element, inside a nest over the other axes.
@@ -80,14 +84,18 @@ def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
         other_lengths = [*x.shape[:axis], *x.shape[axis + 1 :]]
         k = ast.Name(cx.fresh("k"), ast.Load())
         template = _ACCUMULATE_LOOP if accumulates else _REDUCE_LOOP
-        text = template.replace("FUNCTION", bound.name.split(".")[0])
+        function = bound.name.split(".")[0]
+        text = template.replace("FUNCTION", function)
+        from_zero = not accumulates and function in _CHANGED_BY_ZERO
 
         def fold(acc: str, others: Sequence[ast.expr]) -> list[ast.stmt]:
             """The loop over the axis, at subscripts `others` of the other axes."""
             first, each = ([*others[:axis], i, *others[axis:]] for i in (ast.Constant(0), k))
             result: ast.expr = ast.Name(name, ast.Load())
             parts: dict[str, Part] = {"ACC": acc, "K": k, "N": x.shape[axis], "NP": cx.numpy}
-            parts |= {"FIRST": x.at(first), "E": x.at(each)}
+            text_of_first = "NP.FUNCTION(0, E)".replace("FUNCTION", function) if from_zero else "E"
+            begin = cx.expr(text_of_first, E=x.at(first), NP=cx.numpy)
+            parts |= {"FIRST": begin, "E": x.at(each)}
             parts |= {"BEGIN": element_at(result, first, cx), "PLACE": element_at(result, each, cx)}
             return cx.code(text, **parts)
 

@@ -181,3 +181,23 @@ def test_scalars_that_do_not_fit(f: Callable[..., Any]) -> None:
         assert np.array_equal(fused(x, 3), f(x, 3))
         with pytest.raises(OverflowError):
             fused(x, 300)
+
+
+def distance(x):
+    return np.hypot.reduce(x)
+
+
+def common_divisor(x):
+    return np.gcd.reduce(x)
+
+
+def distances(x):
+    return np.hypot.accumulate(x)
+
+
+@pytest.mark.parametrize("f", [distance, common_divisor, distances], ids=lambda f: f.__name__)
+def test_reductions_from_zero(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    for x in (np.array([-4]), np.array([-4, 6]), np.array([[-4, -6]])):
+        x = x if f is common_divisor else x.astype(float)
+        assert np.array_equal(fused(x), f(x))

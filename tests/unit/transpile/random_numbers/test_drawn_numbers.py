@@ -379,3 +379,26 @@ def test_threads_draw_nothing_twice(family: str, monkeypatch: pytest.MonkeyPatch
 
 def listed(rng, n):
     return [rng.random() for _ in range(n)]
+
+
+def with_a_step_only(r):
+    return r.randrange(10, step=2)
+
+
+def without_an_argument(r):
+    return r.expovariate()
+
+
+@pytest.mark.parametrize(
+    "f", [with_a_step_only, without_an_argument], ids=lambda f: f.__name__
+)
+def test_missing_arguments(f: Callable[..., Any]) -> None:
+    fused, r = fuse(f, on_reject="silent"), random.Random(3)
+    try:
+        wanted = f(random.Random(3))
+    except TypeError:
+        with pytest.raises(TypeError):
+            fused(r)
+        assert told(r) == told(random.Random(3))
+    else:
+        assert fused(r) == wanted
