@@ -76,7 +76,8 @@ def bind_arguments(
     - an argument is starred, so that its number is not known;
     - an argument is for a parameter that `signatures` does not list: the macro does not know it;
     - the first parameter has no argument, or a parameter has two: NumPy raises;
-    - NumPy has no keyword of that name (`_keywords`): it raises.
+    - NumPy has no keyword of that name (`_keywords`): it raises;
+    - None is given where it does not stand for the default (`_NONE_IS_NO_DEFAULT`).
     """
     if not isinstance(node, ast.Call):
         return None
@@ -111,7 +112,18 @@ def bind_arguments(
         arguments[k.arg] = _explicit_none(k.value, cx)
     if len(args) > len(positions) or not arguments.keys() >= {*positions[:1]}:
         return None
+    if any(is_none(e) for n, e in arguments.items() if n in _NONE_IS_NO_DEFAULT):
+        return None
     return BoundArguments(name.removeprefix("."), arguments)
+
+
+_NONE_IS_NO_DEFAULT = frozenset((
+    "atol", "copy", "ddof", "decimals", "dx", "endpoint", "equal_nan", "increasing", "indexing",
+    "k", "minlength", "nan", "rtol", "side",
+))
+"""Parameters whose default is another value than None: ``np.array(x, copy=None)`` copies only if it
+must, ``np.nan_to_num(x, copy=None)`` never does, and most of the others raise.
+"""
 
 
 def _explicit_none(e: ast.expr, cx: Context) -> ast.expr:

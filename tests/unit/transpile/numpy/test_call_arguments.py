@@ -115,3 +115,14 @@ def test_keywords_that_numpy_does_not_take(tmp_path: Path) -> None:
     calls = [*KEYWORDS, *(OF_METHODS if _keywords(".compress") else ())]
     for call, ours, wanted in outcomes(calls, tmp_path):
         assert_same(ours, wanted, call)
+
+
+@pytest.mark.parametrize("call", [
+    "np.array(x, copy=None)", "x.astype(x.dtype, copy=None)", "np.nan_to_num(x, copy=None)",
+    "np.array(x, copy=n)", "np.meshgrid(x, x, indexing=None)[0]", "np.isclose(x, x, atol=n)",
+])
+def test_none_that_is_not_the_default(call: str, tmp_path: Path) -> None:
+    text = f"import numpy as np\ndef f(x, n=None):\n    y = {call}\n    y[0] = 8\n    return x, y\n"
+    plain = written(tmp_path, text).f
+    args = (np.array([1.0, np.nan]),)
+    assert_same(outcome(fuse(plain, on_reject="silent"), args), outcome(plain, args), call)
