@@ -282,7 +282,11 @@ def lower_math_call(
         if op.name == "trunc":
             refuse_zero_dim_arrays(args, node)
         elif x.strong in ("i64", "u64"):  # math.floor converts a NumPy integer to float first
-            x = Num(cast(as_numpy_if_loops_ran(ctx.b, x, node).ir, "f64"), strong="f64")
+            x = as_numpy_if_loops_ran(ctx.b, x, node)
+            if x.either:  # of which Python's int is not converted: `for_each_case` does it for both
+                message = "the value is a NumPy or a Python number depending on the data"
+                refuse("LOWER_JOIN", message, node)
+            x = Num(cast(x.ir, "f64"), strong="f64")
         return to_python_int(ctx, x, op.name, _TO_INT[op.name], node)
     operands = [cast(n.ir, "f64") for n in args]
     if op.result == "m":

@@ -7,8 +7,9 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
-from agree import outcome
+from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
@@ -54,3 +55,17 @@ def test_what_is_too_large_is_python_s(tmp_path: Path) -> None:
     for v in (1e300, math.inf, math.nan, -5e13, 4e13, 1.7e308):
         assert repr(outcome(fused, ([v],)).value) == repr(outcome(f, ([v],)).value)
     assert (fused.stats.compiled, sum(fused.stats.replays.values())) == (1, 5)
+
+
+def rounded(x, k, c):
+    s = k if c else x[0]
+    return math.floor(s), math.ceil(s)
+
+
+def test_floor_of_an_int_that_is_numpys_on_another_path() -> None:
+    """NumPy's is rounded to a float first, Python's is not."""
+    compiled = fuse(rounded, on_reject="silent", target="scalar")
+    for k in (2**53 + 1, 7):
+        for c in (False, True):
+            args = (np.array([2**53 + 1, 5]), k, c)
+            assert_same(outcome(compiled, args), outcome(rounded, args), f"{args}")
