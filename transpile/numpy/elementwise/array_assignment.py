@@ -34,6 +34,7 @@ from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
+from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, is_weak
 from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
 from ..array_views import (
@@ -42,6 +43,7 @@ from ..array_views import (
     is_unit_length,
     length_mismatches,
     materialized_view,
+    may_read_array,
     scalar_overflow_checks,
     scalar_view,
     view_of,
@@ -260,6 +262,8 @@ def store_elements(
     ty = target_fact.array
     if ty is None or not _is_stored_elementwise(s, target, value, op, where, cx):
         return None
+    value = _drawn_before(value, target, cx, is_first=op is None)
+    where = where and _drawn_before(where, target, cx, is_first=False)
     read = target
     if isinstance(target, ast.Subscript):
         read = ast.Subscript(target.value, target.slice, ast.Load())
@@ -337,6 +341,18 @@ def _views_of_store(
     if list(map(tree_key, new_elements.shape)) != list(map(tree_key, stored.shape)):
         return None  # NumPy raises, unless a length turns out to be 1
     return _StoreViews(stored, values, new_elements, selected, mismatches)
+
+
+def _drawn_before(e: ast.expr, target: ast.expr, cx: Context, is_first: bool) -> ast.expr:
+    """The array `e`, a value or mask to be stored to `target`, computed before the statement if it
+    has effects, such as draws of random numbers, and the loops would evaluate it again for a copy
+    (`_stored_operand`), or after the subscript of `target`, which it precedes (`is_first`).
+    """
+    if not cx.fact(e).rank or is_pure(e, cx.resolve):
+        return e
+    array = target.value if isinstance(target, ast.Subscript) else target
+    is_late = is_first and not is_pure(target, cx.resolve)
+    return bind_fresh(e, "a", cx) if is_late or may_read_array(e, cx.fact(array).owner, cx) else e
 
 
 def _is_stored_elementwise(

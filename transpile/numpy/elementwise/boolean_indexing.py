@@ -153,12 +153,14 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         return None
 
     def make() -> list[ast.stmt] | None:
-        mask = masked.mask
+        mask, stored = masked.mask, unmasked
+        if op is None and cx.fact(stored).rank and not is_pure(stored, cx.resolve):
+            stored = bind_fresh(stored, "a", cx)  # Python evaluates it before the mask
         if rank > axes:  # the mask selects rows: M[:, None] has the rank of the array
             mask = bind_operand(mask, cx, "m")
             new_axes = ", ".join([":"] * axes + ["None"] * (rank - axes))
             mask = cx.expr(f"M[{new_axes}]", M=mask)
-        return store_elements(s, masked.array, unmasked, cx, op=op, where=mask, exact_axes=axes)
+        return store_elements(s, masked.array, stored, cx, op=op, where=mask, exact_axes=axes)
 
     return cx.with_before(make)
 

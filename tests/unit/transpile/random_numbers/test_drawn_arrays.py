@@ -82,6 +82,10 @@ def test_of_the_global_generator(tmp_path: Path) -> None:
 
 EVALUATED_AGAIN = (
     "x[g.random(n) < 0.5] = y[g.random(n) < 0.5]",
+    "x[1:] = x[:-1] * g.random(n - 1)",
+    "x[1:] += x[:-1] * g.random(n - 1)",
+    "x[g.randint(0, n, 3)] = g.random(3)",
+    "x = np.ones((n, 3)); x[g.random(n) < 0.5] = g.random(3)",
     "x = np.square(g.random(n) + 1j * g.random(n))",
     "x = np.vstack([g.random(3) for v in y])",
     "x = np.array([g.random(n) * v for v in y])",
