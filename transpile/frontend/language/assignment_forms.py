@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...analysis.flow_facts import names_changed_by
 from ...analysis.tuple_types import items_of_tuple
 from ..ast_names import bound_names, mentions_none_of, names_used
 from ..ast_walk import contains_walrus, is_suspending, subscript_items, walk_nodes
@@ -52,7 +53,7 @@ def chained_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     if not isinstance(node, ast.Assign) or len(node.targets) < 2:
         return None
-    value, before = _once(node.value, bound_names(*node.targets), cx)
+    value, before = _once(node.value, _changed_by(node.targets, cx), cx)
     lines = (line for t in node.targets for line in cx.code("TARGET = E", TARGET=t, E=value))
     return [*before, *lines]
 
@@ -130,7 +131,7 @@ def _assign_pairs(
         if isinstance(t, (ast.Tuple, ast.List)) and items and len(t.elts) == len(items):
             targets = [*targets[:k], *t.elts, *targets[k + 1 :]]
             return _assign_pairs(targets, [*values[:k], *items, *values[k + 1 :]], cx)
-    changed = bound_names(*targets)
+    changed = _changed_by(targets, cx)
     distinct_names = all(isinstance(t, ast.Name) for t in targets) and len(changed) == len(targets)
     before: list[ast.stmt] = []
     if not (distinct_names and all(mentions_none_of(v, changed) for v in values)):
@@ -139,6 +140,11 @@ def _assign_pairs(
         values = [v for v, _ in values_once]
     pairs = zip(targets, values, strict=True)
     return before + [line for t, v in pairs for line in cx.code("TARGET = E", TARGET=t, E=v)]
+
+
+def _changed_by(targets: Sequence[ast.expr], cx: Context) -> set[str]:
+    """The names that an assignment to `targets` may bind, also by calls in their subscripts."""
+    return bound_names(*targets) | names_changed_by(cx.facts, targets)
 
 
 def _once(

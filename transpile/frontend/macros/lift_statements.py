@@ -76,7 +76,8 @@ class _Lifter:
     def statement(self, s: ast.stmt) -> list[ast.stmt] | None:
         """See `lift_statement`. By the kind of statement:
 
-        - an assignment: its value, then the subscripts of its targets
+        - an assignment: its value, then the subscripts of its target; of several targets only the
+          value, until they are split
         - ``a = a or E``: see `_update_by_bool`
         - ``x += E``: its value, if that binds nothing that the target reads; Python reads the
           target first
@@ -89,8 +90,10 @@ class _Lifter:
                 _begins_with(value, name)
             ):
                 return self._update_by_bool(name, value) or self._fields(s, ["value"])
-            case ast.Assign():
+            case ast.Assign(targets=[ast.Name() | ast.Subscript() | ast.Attribute()]):
                 return self._fields(s, ["value", "targets"])
+            case ast.Assign():  # a target is evaluated when those before it have been stored to
+                return self._fields(s, ["value"])
             case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
                 return self._fields(s, ["value"])
             case ast.AugAssign(target=target, value=value) if names_used(target) & (

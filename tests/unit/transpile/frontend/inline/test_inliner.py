@@ -691,3 +691,40 @@ def along(x, axis):
 
 def test_an_axis_that_a_local_function_binds_again() -> None:
     same_or_python(along, np.arange(6.0).reshape(2, 3), 0)
+
+
+def counted_up(a):
+    a[3] += 1.0
+    return int(a[3]) % 3
+
+
+def test_targets_are_evaluated_one_after_the_other() -> None:
+    def several(x):
+        x[counted_up(x)], x[counted_up(x)] = counted_up(x), x[0]
+        return x
+
+    def chained(x):
+        x[counted_up(x)] = x[counted_up(x)] = 50.0
+        return x
+
+    def walruses(x, i):
+        x[(i := i + 1)], x[(i := i + 1)] = x[i], x[i - 1]
+        return x, i
+
+    def of_a_local_function(x, i):
+        def step():
+            nonlocal i
+            i += 1
+            return i
+
+        x[step()], x[step()], j = step(), x[i - 3], step()
+        x[i - 4] = x[step() - 4] = i
+        return x, i, j
+
+    x = np.arange(8.0)
+    for function, args in (
+        (several, (x,)), (chained, (x,)), (walruses, (x, 1)), (of_a_local_function, (x, 0)),
+    ):
+        expected = outcome(function, [a.copy() if a is x else a for a in args])
+        given = [a.copy() if a is x else a for a in args]
+        assert_same(outcome(fuse(function), given), expected, function.__name__)
