@@ -82,6 +82,8 @@ def test_of_the_global_generator(tmp_path: Path) -> None:
 
 EVALUATED_AGAIN = (
     "x[g.random(n) < 0.5] = y[g.random(n) < 0.5]",
+    "x[int(g.random() * n)] = x[int(g.random() * n)] = 77.0",
+    "x[int(g.random() * n)], x[int(g.random() * n)] = 77.0, 78.0",
     "x[1:] = x[:-1] * g.random(n - 1)",
     "x[1:] += x[:-1] * g.random(n - 1)",
     "x[g.randint(0, n, 3)] = g.random(3)",
