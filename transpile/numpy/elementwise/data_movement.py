@@ -72,8 +72,11 @@ def take_rule(bound: BoundArguments, cx: Context, source: View | None) -> View |
         k = cx.expr(wrapped, K=places.at(index[axis : axis + indices_rank]), N=n)
         return source.at([*index[:axis], k, *index[axis + indices_rank :]])
 
+    other_lengths = [*source.shape[:axis], *source.shape[axis + 1 :]]
     shape = (*source.shape[:axis], *places.shape, *source.shape[axis + 1 :])
-    return View(shape, element, (*source.checks, *places.checks))
+    # NumPy checks the indices even if the result has no elements, for which no loop runs.
+    may_be_empty = [cx.expr("N < 1", N=n) for n in other_lengths if not is_unit_length(n)]
+    return View(shape, element, (*source.checks, *places.checks, *may_be_empty))
 
 
 def take_along_axis_rule(bound: BoundArguments, cx: Context, source: View | None) -> View | None:

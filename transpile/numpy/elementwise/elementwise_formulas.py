@@ -113,13 +113,16 @@ def isin_formula(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
 
 def polyval_formula(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """The formula of ``np.polyval([c, …], x)``: Horner's scheme from the highest power, starting
-    with 0 as NumPy does. Needs constant coefficients; else None.
+    with 0 as NumPy does. Needs constant coefficients, none of which is -0.0, to which NumPy may
+    have added the int 0; else None.
     """
     coefficients, x = _constant_items(bound["p"]), bound.get("x")
     if x is None:
         return None
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(x).types}
     if not coefficients or not kinds <= set("iuf") or dtype not in ("i64", "f32", "f64"):
+        return None
+    if any(c == 0 and math.copysign(1, c) < 0 for c in coefficients):
         return None
     text = "T(0)"
     for c in coefficients:

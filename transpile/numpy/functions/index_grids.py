@@ -12,7 +12,7 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part, add_ints
 from ...frontend.macros.replay_guards import guarded
-from ...types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import element_at, view_of
 from ..call_arguments import BoundArguments, constant_flag
@@ -208,7 +208,10 @@ def vander_rule(
     parts["PLACE"] = cx.expr("K" if increasing else "N - 1 - K", **parts)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lengths = [cx.expr("X.shape[0]", **parts), cx.expr("N", **parts)]
-    lines = [allocate_array(name, lengths, result.dtype, cx), *cx.code(_POWER_LOOP, **parts)]
+    loop = _POWER_LOOP
+    if result.dtype in PARTS:  # 1 times a complex number may have another zero, or NaN
+        loop = loop.replace("ACC = NP", "ACC = V if K == 0 else NP")
+    lines = [allocate_array(name, lengths, result.dtype, cx), *cx.code(loop, **parts)]
     return guarded([cx.expr("N < 0", **parts)], original, lines, cx)
 
 

@@ -201,3 +201,27 @@ def test_reductions_from_zero(f: Callable[..., Any]) -> None:
     for x in (np.array([-4]), np.array([-4, 6]), np.array([[-4, -6]])):
         x = x if f is common_divisor else x.astype(float)
         assert np.array_equal(fused(x), f(x))
+
+
+def powers(z, k):
+    return np.vander(z, 3)
+
+
+def rows_taken(z, k):
+    return np.take(np.ones((3, len(z) - len(z))), k, axis=0)
+
+
+def minus_zero(z, k):
+    return np.polyval([-0.0], k)
+
+
+@pytest.mark.parametrize("f", [powers, rows_taken, minus_zero], ids=lambda f: f.__name__)
+def test_zeros_and_empty_rows(f: Callable[..., Any]) -> None:
+    fused = fuse(f, on_reject="silent")
+    z = np.array([1 + 2j, complex(-0.0, -0.0), 3 - 1j])
+    for k in (np.array([-1, 2]), np.array([-7, 7])):
+        if f is rows_taken and k[1] == 7:
+            with pytest.raises(IndexError):
+                fused(z, k)
+        else:
+            assert fused(z, k).tobytes() == f(z, k).tobytes()
