@@ -60,6 +60,7 @@ transpile.ops  transpile.core_functions  transpile.knobs  transpile.diagnostics
 transpile.thread_limits
 transpile.options
 transpile.numpy.__init__  transpile.containers.__init__
+transpile.numpy.function_row
 transpile.numpy.function_table  transpile.containers.method_table
 transpile.frontend
 transpile.host_nodes

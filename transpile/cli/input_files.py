@@ -87,7 +87,7 @@ def _walk(directory: str) -> Iterator[str]:
 
 def _is_searched(folder: Path) -> bool:
     hidden = folder.name.startswith(".") or folder.name in ("__pycache__", "node_modules")
-    return not hidden and not (folder / "pyvenv.cfg").exists()
+    return not hidden and not os.path.exists(folder / "pyvenv.cfg")  # no error if unreadable
 
 
 def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> list[Cell]:

@@ -12,7 +12,8 @@ from loopir.dtypes import DTYPES
 from loopir.op_table import OPS
 
 from ..expand import MACROS
-from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, Row, signatures
+from ..numpy.function_row import Row
+from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, signatures
 from ..numpy.functions.call_identities import IDENTITIES
 from ..random_numbers import METHODS, state_templates
 from ..random_numbers.ziggurat import ZIGGURAT_TABLES

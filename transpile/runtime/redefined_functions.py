@@ -55,6 +55,9 @@ _DISPATCH_TIME, _FORWARDING_TIME = 10_000, 60
 row of the inline cache.
 """
 
+_REMEMBERED = 3
+"""Of how many calls of Python, for each size, the times are kept."""
+
 _SINGLE_CALLS, _FEWEST_IN_ROW = 4, 32
 """How many calls the dispatcher times one by one before it puts a row; and the smallest number of
 calls that a row is put for, since to make one takes as long as to dispatch some calls.
@@ -76,9 +79,15 @@ class _SetupTimes:
     is_refused: bool = False  # the signature is refused as a whole: Python serves all calls
     compiled: dict[int, int] = field(default_factory=dict)
     """The shortest time of a compiled call, by the bit length of its size."""
-    python: dict[int, int] = field(default_factory=dict)
-    """The time of a call of Python, by the bit length of its size: a mean in which the last call
-    counts half, the one before a quarter, …, so that one that took long is noticed at once."""
+    python: dict[int, list[int]] = field(default_factory=dict)
+    """The times of the last `_REMEMBERED` calls of Python, by the bit length of their size."""
+
+    def expected_python(self, size: int) -> int | None:
+        """The time of a call of this size as Python: the median of the last ones, so that a single
+        one, which other work may have slowed, does not count. None: nothing is known of such calls.
+        """
+        times = self.python.get(size.bit_length())
+        return sorted(times)[(len(times) - 1) // 2] if times else None
 
     def may_be_python(self, size: int, spent: int) -> bool:
         """Whether Python is to serve a call of this size, of a function that has no variant yet.
@@ -90,7 +99,7 @@ class _SetupTimes:
         bits = size.bit_length()
         if size > self.exact_up_to:
             return False
-        if (expected := self.python.get(bits)) is not None:
+        if (expected := self.expected_python(size)) is not None:
             return spent + expected <= self.setup
         limit = min(_SHORT_CALL, self.setup // _SHORT_PART)
         return self.compiled.get(bits, limit) < limit and spent <= self.setup
@@ -102,8 +111,8 @@ class _SetupTimes:
 
     def note_python(self, size: int, nanoseconds: int) -> None:
         """Note the time of a call of Python."""
-        bits = size.bit_length()
-        self.python[bits] = (self.python.get(bits, nanoseconds) + nanoseconds) // 2
+        times = self.python.setdefault(size.bit_length(), [])
+        times[:] = [*times[1 - _REMEMBERED :], nanoseconds]
 
 
 class _Redefinitions:
@@ -208,7 +217,8 @@ class DelayedSetup:
         original: as many as take as long as is left until the setup. The call after them sets up
         the kernel. None: there were too few calls so far, or too few are left to be worth a row.
         """
-        expected = times.python[(size + captured).bit_length()]
+        expected = times.expected_python(size + captured)
+        assert expected is not None  # as a time was noted
         count = (times.setup - spec.before_setup) // (expected + _FORWARDING_TIME)
         if spec.replays[RUN_REDEFINED] < _SINGLE_CALLS or count < _FEWEST_IN_ROW:
             return None

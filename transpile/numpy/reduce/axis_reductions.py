@@ -24,7 +24,8 @@ from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
 from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
 from ..array_views import View, element_at, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
-from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, Fold, is_array_method
+from ..function_row import Fold
+from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, is_array_method
 from ..numpy_errors import note_missing_axis
 
 __all__ = [

@@ -23,7 +23,8 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
 from ..array_views import element_at, is_unit_length, view_of
-from ..function_table import FUNCTIONS, Fold, is_array_method
+from ..function_row import Fold
+from ..function_table import FUNCTIONS, is_array_method
 from ..numpy_errors import note_missing_axis
 from .axis_reductions import ON_BOOLS
 
