@@ -3,8 +3,8 @@
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
 always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
 named: ``pytest tests/unit/…/test_x.py`` takes all of these, but for tests that are marked. With
-``--more`` a run takes instead the next cases of these tests, five times as many, and draws twice as
-many other random programs: what `.ci/run` adds to a plain run, as far as they go in the time that
+``--more`` a run takes instead the next cases of these tests, five times as many (nine times of those
+without a mark), and draws twice as many other random programs: what `.ci/run` adds to a plain run, as far as they go in the time that
 ``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``. A case named
 on the command line, ``test_x.py::test_y[case]``, is always run.
 
@@ -42,7 +42,7 @@ STARTED = time.monotonic()
 os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 """Machine code serves all calls that it can, however short: the tests are about its answers."""
 
-UNIT_SHARE = 12
+UNIT_SHARE = 20
 """Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
 A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
 """
@@ -140,8 +140,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Item]]:
     """The cases of tests marked ``share(k)`` that a plain run takes, and those of ``--more``.
 
-    Of each test one in k, and one at least; then five times as many others, or all others with
-    ``rest=True``. A plain run takes the cases that are marked ``plain`` in any case, and with
+    Of each test one in k, and one at least; then five times as many others (nine times for tests
+    that are not marked), or all others with ``rest=True``. A plain run takes the cases that are marked ``plain`` in any case, and with
     ``each="name"`` one for each value of the parameter of that name.
     """
     tests: dict[str, list[pytest.Item]] = {}
@@ -161,7 +161,7 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
             count = max(count, marked)
         plain.update(cases[:count])
         takes_rest = share and share.kwargs.get("rest")
-        more.update(cases[count : None if takes_rest else 6 * count])
+        more.update(cases[count : None if takes_rest else (6 if share else 10) * count])
     return plain, more
 
 

@@ -165,5 +165,5 @@ def test_random_functions(
     def judge(program: bytes, data: bytes) -> None:
         run.judge(function_text(program), data)
 
-    at_length(request, start, 16, (300, 40), judge, run.told)
+    at_length(request, start, 10, (300, 40), judge, run.told)
     assert run.compiled >= COMPILED_SHARE * run.functions, run.told()

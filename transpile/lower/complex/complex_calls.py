@@ -27,7 +27,6 @@ from ..scalars.tagged_unions import lower_number
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
-from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
 from .complex_arithmetic import (
     apply_operator,
@@ -89,12 +88,13 @@ def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node:
 
 
 def lower_conjugate_method(ctx: Lowering, node: ast.Call) -> Num | ComplexPair | None:
-    """``x.conjugate()`` or ``x.conj()`` of a number; None for other calls. A NumPy real number is
-    its own conjugate. Raises Refused for a Python one.
+    """The call `node` of a method of a local object, if it is ``x.conjugate()`` or ``x.conj()`` of
+    a number; None for other calls. A NumPy real number is its own conjugate. Raises Refused for a
+    Python one.
     """
     match node:
-        case ast.Call(func=ast.Attribute(value=value, attr=name), args=[], keywords=[]) if (
-            name in ("conj", "conjugate") and resolve_guarded(ctx, node.func) is None
+        case ast.Call(
+            func=ast.Attribute(value=value, attr="conj" | "conjugate" as name), args=[], keywords=[]
         ):
             x = lower_number(ctx, value)
             if isinstance(x, ComplexPair):

@@ -123,11 +123,11 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
 
     Raises Refused for a function without a rule, too.
     """
-    if (method := lower_conjugate_method(ctx, node)) is not None:
-        return method
     function = resolve_guarded(ctx, node.func)
     refuse_library_call(ctx, node, function)
     if function is None and isinstance(node.func, ast.Attribute):
+        if (conjugate := lower_conjugate_method(ctx, node)) is not None:
+            return conjugate
         refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         is_known = function in ctx.rules.calls or is_declared_callee(function)
