@@ -3,10 +3,11 @@
 A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
 always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
 named: ``pytest tests/unit/…/test_x.py`` takes all of these, but for tests that are marked. With
-``--more`` a run takes instead the next cases of these tests, five times as many (nine times of those
-without a mark), and draws twice as many other random programs: what `.ci/run` adds to a plain run, as far as they go in the time that
-``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``. A case named
-on the command line, ``test_x.py::test_y[case]``, is always run.
+``--more`` a run takes instead the next cases of these tests, five times as many (nine times of
+those without a mark), and draws twice as many other random programs: what `.ci/run` adds to a plain
+run, as far as they go in the time that ``--seconds`` gives. ``--long`` takes everything, also tests
+that are marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always
+run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
 hand; it shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that
@@ -141,8 +142,9 @@ def divided(shared: list[pytest.Item]) -> tuple[set[pytest.Item], set[pytest.Ite
     """The cases of tests marked ``share(k)`` that a plain run takes, and those of ``--more``.
 
     Of each test one in k, and one at least; then five times as many others (nine times for tests
-    that are not marked), or all others with ``rest=True``. A plain run takes the cases that are marked ``plain`` in any case, and with
-    ``each="name"`` one for each value of the parameter of that name.
+    that are not marked), or all others with ``rest=True``. A plain run takes the cases that are
+    marked ``plain`` in any case, and with ``each="name"`` one for each value of the parameter of
+    that name.
     """
     tests: dict[str, list[pytest.Item]] = {}
     for item in shared:
