@@ -30,13 +30,13 @@ def of_sizes() -> Iterator[list[Case]]:
         yield [*everyday("everyday_sizes")]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda k: f"{CALLS[k][0]}-{k}")
 def test_it_answers_as_python(number: int, by_number: list[Case]) -> None:
     _assert_answers_as_python(by_number[number])
 
 
-@pytest.mark.share(120)
+@pytest.mark.share(240)
 @pytest.mark.parametrize(
     "number", range(len(CALLS_OF_SIZES)), ids=lambda k: f"{CALLS_OF_SIZES[k][0]}-{k}"
 )

@@ -107,7 +107,7 @@ def test_compiled(program: Program, target: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif("neon" not in RUNNABLE, reason="needs an ARM compiler and an emulator")
 @pytest.mark.skipif("neon" in NATIVE, reason="runs without emulation")
-@pytest.mark.share(204)
+@pytest.mark.share(400)
 @each_program
 def test_emulated(program: Program) -> None:
     for n in program.sizes:

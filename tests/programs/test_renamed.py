@@ -79,7 +79,7 @@ def _compiled(function: Callable[..., Any], args: tuple[Any, ...]) -> Compilatio
     return compile_stages(function, types, Options())
 
 
-@pytest.mark.share(122)
+@pytest.mark.share(240)
 @pytest.mark.parametrize("program", CASES.values())
 def test_renamed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(

@@ -120,7 +120,7 @@ def check(function: Any, report: Report, made: set[str]) -> None:
         )
 
 
-@pytest.mark.share(76)
+@pytest.mark.share(150)
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.label) for p in FIRST.values()])
 def test_programs(program: Any) -> None:
     f = fuse(program.function, on_reject="silent")
@@ -130,7 +130,7 @@ def test_programs(program: Any) -> None:
     check(program.function, report, made_names(program.function, types))
 
 
-@pytest.mark.share(28)
+@pytest.mark.share(60)
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda t: f"{t.line}: {t.function.__name__}")
 def test_traps(trap: Trap) -> None:
     f = fuse(trap.function, on_reject="silent")
@@ -256,7 +256,7 @@ NEWCOMERS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("function", "args"), NEWCOMERS, ids=lambda v: getattr(v, "__name__", ""))
 def test_what_newcomers_write(function: Any, args: tuple[Any, ...]) -> None:
     f = fuse(function)

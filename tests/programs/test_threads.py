@@ -43,7 +43,7 @@ def assert_one_result(f: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -
                 assert_same(outcome(parallel, fresh()), wanted, f"{threads} threads")
 
 
-@pytest.mark.share(300)
+@pytest.mark.share(600)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
 def test_programs(program: Program) -> None:
     serial = fuse(program.function, on_reject="silent", threads=1)
@@ -143,7 +143,7 @@ def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
             yield (odd,)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
 @pytest.mark.parametrize("fold", FOLDS)
 def test_folds(fold: Callable[..., Any], dtype: str) -> None:

@@ -340,13 +340,15 @@ def _clamped_subscript(
     and a pass may move the load before a check of ``inside``. Subscript 0 is safe only if the axis
     is not empty. For an axis that may be empty, the first of these applies:
 
-    - its length is not known at kernel entry: `element_access` loads the element in a branch, since
-      `BufferState.empty_axis_conditions` has the condition;
+    - its length is not known at kernel entry, or it is 0, as that of ``np.zeros(0)`` is:
+      `element_access` loads the element in a branch, since `BufferState.empty_axis_conditions` has
+      the condition;
     - the code may never run, and stays scalar (`may_never_run`): `element_access` uses a branch;
     - else a guard is added: ``len(x) >= 1``.
     """
     maybe_empty = length.linear is None or min_value(b, length.linear) < 1
-    if maybe_empty and not b.known_at_entry(length.ir):
+    is_empty = length.linear is not None and max_value(b, length.linear) < 1
+    if is_empty or (maybe_empty and not b.known_at_entry(length.ir)):
         b.buffers.empty_axis_conditions.add(in_bounds)
     elif maybe_empty and not may_never_run(b):
         add_guard(b, Call("ge", (length.ir, index_const(1)), "bool"), "GUARD_BOUNDS", node)

@@ -68,7 +68,7 @@ def test_error(target: str, op: str) -> None:
         assert error <= OPS[op].ulps, f"{op} {dtype} at {where}"
 
 
-@pytest.mark.share(8, each="op")
+@pytest.mark.share(40)
 @pytest.mark.parametrize("op", [op for op in MATH_FUNCTIONS if op not in BINARY_MATH_FUNCTIONS])
 @each_target
 def test_error_beside_round_numbers(target: str, op: str) -> None:

@@ -45,7 +45,7 @@ def test_every_macro_declares_where_it_fires() -> None:
     assert all(macro_index.declarations_of(macro) for macro in MACROS)
 
 
-@pytest.mark.share(26)
+@pytest.mark.share(52)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_a_macro_that_is_no_candidate_does_not_fire(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

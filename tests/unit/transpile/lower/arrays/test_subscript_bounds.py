@@ -53,3 +53,27 @@ def test_windows(body: str, loop: str, tmp_path: Path) -> None:
         for w in (1, 3, 8):
             g(np.ones(20), w)
         assert g.stats.compiled == 3, g.stats
+
+
+@pytest.mark.parametrize("made", [
+    "r = np.zeros(n) if n else np.zeros(0)", "r = np.empty(0) if n == 0 else np.zeros(n)",
+    "r = np.zeros(n)\n    if n == 0: r = np.zeros(0)",
+])
+def test_an_empty_array_on_the_other_path(made: str, tmp_path: Path) -> None:
+    """That it has no element is no reason to replay a call in which it is not used."""
+    text = f"""import numpy as np
+
+def f(n, k, w):
+    {made}
+    for i in range(len(k)):
+        r[k[i]] += w[i]
+    return r
+"""
+    f = written(tmp_path, text).f
+    fused = fuse(f, on_reject="raise")
+    for n, count in ((40, 33), (1, 1), (0, 0), (5, 0)):
+        given = n, np.arange(count), np.ones(count)
+        assert_same(outcome(fused, given), outcome(f, given), f"{made} of {n}")
+    assert fused.stats.replays == {}
+    given = 0, np.arange(3), np.ones(3)
+    assert_same(outcome(fused, given), outcome(f, given), f"{made}, out of bounds")

@@ -47,7 +47,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch, source: str) -> int:
     return count
 
 
-@pytest.mark.share(2, each="body")
+@pytest.mark.share(6)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_nest_is_lowered_in_polynomial_time(
