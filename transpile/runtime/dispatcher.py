@@ -15,7 +15,8 @@ signature is refused or their guards fail, come back to the dispatcher after a n
 doubles each time. For example::
 
     f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
-    f(x, y) ...      # slow: timed trials, then fast: a row sends such calls to the faster way
+    f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
+    f(x, y)          # fast: a row sends calls of these types and this size to the faster one
     f(x32, y32)      # slow: another signature, float32, with its own specialization
     f(x[1:], x[:-1]) # a guard fails in the kernel (they overlap): `_on_miss`, Python replays it
 """
@@ -116,8 +117,10 @@ class Dispatcher(WrappedFunction):
         type(self).__call__ = staticmethod(call)  # type: ignore[method-assign]  # its own class
 
     def _send_all_calls_here(self) -> bool:
-        """Forget all rows: install the stub that takes each call to `_select_callee`. Returns
-        False if nothing was installed, as ``TRANSPILE_SELECT=python`` forbids compiled code."""
+        """Forget all rows: install the stub that takes each call to `_select_callee` (with
+        ``verify`` to `_select_verified_callee`). Returns True; False if nothing was installed, as
+        ``TRANSPILE_SELECT=python`` lets the original serve all calls.
+        """
         if self._installed is None:
             if selects_python():
                 return False
@@ -213,7 +216,9 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
         nanoseconds: int,
     ) -> None:
-        """Tell the selection of `variant` the time of a trial, which may decide about the next."""
+        """Tell the selection of `variant` the time of a trial. Where that decides, the next calls
+        go to the faster one.
+        """
         if self._delayed_setup:
             self._delayed_setup.note_time(spec, served, size, nanoseconds)
         nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
@@ -229,15 +234,6 @@ class Dispatcher(WrappedFunction):
         """Whether Python may serve calls that compiled code could serve, if it is faster."""
         return self._may_bypass() and selects_by_time()
 
-    def _may_select_original(self, spec: Specialization) -> bool:
-        """Whether `OutlinedSelection` may decide between the outlined function and the original:
-        both give the same bits, and this function is no region of one that makes this decision for
-        all its regions together (`RegionRole.is_selected_with_caller`).
-        """
-        if spec.outlined is None or spec.variants or self.role.is_selected_with_caller:
-            return False
-        return spec.outlined.has_python_bits and self._selects_by_time()
-
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
@@ -248,7 +244,8 @@ class Dispatcher(WrappedFunction):
         - else the outlined function if there is one, or the original (`_callee_of_refused`).
         """
         spec.outlined = self._without_slow_regions(spec)
-        selection = spec.selection_of_outlined() if self._may_select_original(spec) else None
+        may_select = self._selects_by_time() and spec.may_select_original(self.role)
+        selection = spec.selection_of_outlined() if may_select else None
         if selection is None:
             return self._callee_of_refused(spec, values), None
         assert self._installed is not None
@@ -305,8 +302,9 @@ class Dispatcher(WrappedFunction):
         self._put_rows(keys, [CacheRow(callee, keys, counters=counters)])
 
     def _may_bypass(self) -> bool:
-        """Whether rows may send calls to Python past the dispatcher: not if that must raise, or
-        calls are to be verified."""
+        """Whether rows may send calls to Python past the dispatcher: not if each call that runs as
+        Python must raise, or calls are to be verified.
+        """
         may_replay = not fallback_is_error() and self.options.on_reject != "raise"
         return may_replay and not self.options.verify
 
@@ -348,11 +346,13 @@ class Dispatcher(WrappedFunction):
     def _python_after_failed_guard(
         self, spec: Specialization, code: str, values: Arguments
     ) -> Callable[..., Any]:
-        """The original, which replays a call whose guard failed. A kernel that fails again and
-        again only costs time. So when `Backoff` has counted many failures in a row, over all
-        signatures, a row sends the next calls with these types to the original at once. There is no
-        such row where each call must reach the dispatcher (`_may_bypass`). Under
-        ``TRANSPILE_SELECT=compiled`` only regions have one."""
+        """The original, which replays a call whose guard failed.
+
+        A kernel that fails again and again only costs time. So when `Backoff` has counted many
+        failures in a row, over all signatures, a row sends the next calls with these types to the
+        original at once. There is no such row where each call must reach the dispatcher
+        (`_may_bypass`). Under ``TRANSPILE_SELECT=compiled`` only regions have one.
+        """
         original = self._replaying_function(spec, code)
         observed = spec.observed(original, code)
         compiled = sum(s.compiled for s in self._specializations.values())
@@ -382,8 +382,9 @@ class Dispatcher(WrappedFunction):
         self, spec: Specialization, failed: Variant, code: str, values: Arguments
     ) -> Callable[..., Any]:
         """The function to call after a floating-point condition, where the status alone does not
-        tell what Python would show (`code`). The first time the original; later a variant whose
-        kernel records which operation raised, if that helps."""
+        tell what Python would show (`code`: GUARD_FLOAT_STATUS or GUARD_ERRSTATE). The first time
+        the original; later a variant whose kernel records which operation raised, if that helps.
+        """
         from .kernel_call.float_errors import recording_helps
 
         variant = None
@@ -395,7 +396,9 @@ class Dispatcher(WrappedFunction):
         return variant.call
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
-        """A variant that records which operation raised; None if compiling it has failed."""
+        """A variant that records which operation raised; None if compiling it has failed. Raises
+        a fault after which the next call tries again (`Faults.should_retry`).
+        """
         with self._lock.held:
             self._lock.note_owner()
             if not failed.recording_tried:
@@ -566,19 +569,12 @@ class Dispatcher(WrappedFunction):
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
         """The outlined function of a refused signature (None: there is none), after its regions
         were adapted to what their calls have shown (`OutlinedFunction.as_measured`): those that
-        are refused, or are slower than Python, become Python for good.
-
-        Slow regions are kept where calls are selected by size between the outlined function and the
-        original, since later calls may have longer loops: by `OutlinedSelection`, unless it
-        `never_tries_original`, or by that of the caller (`is_selected_with_caller`).
+        are refused, or are slower than Python (`may_drop_regions`), become Python for good.
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None:
             return None
-        if self._may_select_original(spec):
-            may_drop = spec.selection is not None and spec.selection.never_tries_original
-        else:
-            may_drop = not self.role.is_selected_with_caller
+        may_drop = spec.may_drop_regions(self.role, by_time=self._selects_by_time())
         wanted = outlined.as_measured(may_drop=may_drop)
         if wanted is outlined:
             return outlined

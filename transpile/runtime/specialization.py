@@ -37,7 +37,14 @@ from ..types.value_types import (
 from .call_selection import PYTHON_FASTER
 from .kernel_call.stub_functions import Arguments, observing_stub
 from .outlined_selection import OutlinedSelection
-from .region_records import ForwardedCalls, OutlinedFunction, OutlinedRegion, Stats, total_stats
+from .region_records import (
+    ForwardedCalls,
+    OutlinedFunction,
+    OutlinedRegion,
+    RegionRole,
+    Stats,
+    total_stats,
+)
 
 if TYPE_CHECKING:
     from ..diagnostics import Rejection
@@ -270,6 +277,27 @@ class Specialization:
         and `function`, the original, depends: not if it reads items of its ``**options``.
         """
         return not self._reads_further_keywords(function)
+
+    def may_select_original(self, role: RegionRole) -> bool:
+        """Whether `OutlinedSelection` may decide between the outlined function and the original:
+        both give the same bits, and this function, whose ``role`` is given, is no region of one
+        that makes this decision for all its regions together.
+        """
+        if self.outlined is None or self.variants or role.is_selected_with_caller:
+            return False
+        return self.outlined.has_python_bits
+
+    def may_drop_regions(self, role: RegionRole, *, by_time: bool) -> bool:
+        """Whether regions that are slower than Python may become Python for good. ``by_time``:
+        whether Python may serve calls that compiled code could serve, if it is faster.
+
+        Slow regions are kept where calls are selected by size between the outlined function and the
+        original, since later calls may have longer loops: by `OutlinedSelection`, unless it
+        `never_tries_original`, or by that of the caller (`is_selected_with_caller`).
+        """
+        if by_time and self.may_select_original(role):
+            return self.selection is not None and self.selection.never_tries_original
+        return not role.is_selected_with_caller
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined

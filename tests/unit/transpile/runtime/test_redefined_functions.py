@@ -186,14 +186,29 @@ def test_other_signatures_and_options_are_set_up(monkeypatch: pytest.MonkeyPatch
     assert len(found) == 4
 
 
-def test_an_exception_of_each_call() -> None:
-    """The user's exception comes through, and the kernel is set up in the end."""
-    for k in range(2):
-        scaling(k)([1.0])
-    function: Any = scaling("a")
-    for _ in range(3):
-        with pytest.raises(TypeError):
-            function([1.0])
+def test_an_exception_of_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's exception comes through; that no time is told of such calls does not keep the
+    kernel from being set up.
+    """
+
+    def dividing() -> Any:
+        @fuse
+        def divided(xs: Any, k: int) -> Any:
+            return [v // k for v in xs]
+
+        return divided
+
+    for _ in range(5):
+        assert dividing()([1, 1], 1) == [1, 1]
+    found = setups(monkeypatch)
+    function = dividing()
+    calls, start = 0, time.monotonic()
+    while not found and time.monotonic() - start < 60:
+        with pytest.raises(ZeroDivisionError):
+            function([1, 1], 0)  # of the same size, by its number of bits
+        calls += 1
+    assert found == [function]
+    assert calls > 1
 
 
 def test_expected_times() -> None:
