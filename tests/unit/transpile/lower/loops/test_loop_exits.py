@@ -89,7 +89,7 @@ def agrees_with_handlers(number: int) -> bool:
 def test_random_programs_with_handlers(start: int) -> None:
     """A walk over statements that leaves out handlers, cases or the ``else`` of a loop is found."""
     done = [agrees_with_handlers(6 * start + k) for k in range(6)]
-    assert any(done)
+    assert sum(done) >= 2, "few are compiled"
 
 
 @pytest.mark.long

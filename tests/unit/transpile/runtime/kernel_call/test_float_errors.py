@@ -539,6 +539,9 @@ def test_underflow_of_python_s_floats_shows_no_warning() -> None:
             assert function(x, 1e-200, 1e-200) == 0.0
         assert caught == []
     assert (x == 0.5**4).all()
+    assert fused.stats.replays == {"GUARD_FLOAT_STATUS": 3}  # the kernel ran, and was replayed
+    assert fused(x, 2.0, 3.0) == 6.0 * len(x)
+    assert fused.stats.compiled == 1
 
 
 def hashed(x: np.ndarray) -> Any:
