@@ -12,6 +12,7 @@ the scalar code of one lane of such a nest, to which this analysis and those of 
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..dtypes import INDEX
@@ -38,26 +39,30 @@ class Uniformity:
     Variables of inner loops always count as uniform: the caller must have tested their ranges, as
     `can_run_in_lockstep` does.
 
+    ``live_out``: names that vary although they are computed from uniform ones only: what a
+    ``while`` leaves to the code after it, where lanes leave it at different times (temporal
+    divergence).
+
     ``names``: the varying names, without the loop variable; ``values``: varying integer names with
     their values, which replace them in subscripts, so that a subscript reads only the loop variable
     and uniform names. `varies` asks for expressions, `lane_axis_and_stride` for accesses.
     `analysis.access.LoopSubscripts` gives the same for an innermost loop.
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, live_out: Iterable[str] = ()) -> None:
         self.var = loop.var
         nodes = [n for s in loop.body for n in walk_statements(s)]
-        self.names = self._varying_names(nodes)
+        self.names = self._varying_names(nodes, frozenset(live_out))
         self.values = self._values(loop, nodes)
 
-    def _varying_names(self, nodes: list[Node]) -> frozenset[str]:
-        """Those names bound by the statements `nodes` that vary: the least set that has each name
-        whose values, or the condition of the branch that yields it, read the loop variable or a
-        name of the set.
+    def _varying_names(self, nodes: list[Node], live_out: frozenset[str]) -> frozenset[str]:
+        """Those names bound by the statements `nodes` that vary: the least set that has `live_out`
+        and each name whose values, or the condition of the branch that yields it, read the loop
+        variable or a name of the set.
         """
         reads = [(name, names_read(*values, n.cond if isinstance(n, If) else None))
                  for n in nodes for name, values in own_bindings(n)]
-        varying, grown = frozenset[str](), frozenset({self.var})
+        varying, grown = frozenset[str](), live_out | {self.var}
         while grown != varying:
             varying = grown
             grown = varying.union(name for name, read in reads if not varying.isdisjoint(read))

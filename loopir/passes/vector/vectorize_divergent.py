@@ -245,7 +245,8 @@ _TRUE = Const(True, "bool")
 class DivergentWidener(Widener):
     """A Widener that also widens a ``while``: a lane that has left keeps its values (selects).
 
-    `vectors` has the varying names, and the accumulators of the ``while`` that are read after it.
+    `vectors` has the varying names, with the accumulators of the ``while`` that are read after it
+    (`_divergent_values`).
     """
 
     def __init__(
@@ -459,11 +460,11 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     if count is not None and count < MIN_TRIPS:
         return False
     # else no lanes diverge, and `vectorize_outer` takes the loop
-    varying = Uniformity(loop)
     inner = next(s for s in loop.body if isinstance(s, While))
     assert isinstance(inner.cond, Var)
-    if inner.cond.name not in varying.names:
+    if inner.cond.name not in Uniformity(loop).names:
         return False
+    varying = _divergent_values(loop)
     # lanes are a constant stride apart in memory, and no two store to one element. A stride of
     # None: not affine, or along several axes; (0, 0): all lanes touch one element
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
@@ -476,6 +477,22 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 
+def _divergent_values(loop: Loop) -> Uniformity:
+    """Which values vary between the lanes of `loop`, which leave its ``while`` at different times.
+    An accumulator that is read after the ``while`` varies, also if active lanes agree on it.
+
+        while loop(go, k=0, v=x[i], go=x[i] > 1.0):     k is the number of iterations so far
+            k, v = step(k + 1), step(v * 0.5)
+            go = step(v > 1.0)
+        y[i] = w[k]                                     k varies: w[k] is no uniform load
+    """
+    position = next(k for k, s in enumerate(loop.body) if isinstance(s, While))
+    inner = loop.body[position]
+    assert isinstance(inner, While)
+    read_after = names_read(*loop.body[position + 1 :])
+    return Uniformity(loop, live_out=[a.name for a in inner.accs if a.name in read_after])
+
+
 def _stores_after_checks(body: Iterable[Stmt]) -> bool:
     """Whether no store precedes a check: a failing check must leave memory as it was."""
     kinds = [type(n) for s in body for n in walk(s) if isinstance(n, Store | Check)]
@@ -484,11 +501,6 @@ def _stores_after_checks(body: Iterable[Stmt]) -> bool:
 
 def _as_divergent_vector_loop(loop: Loop, fresh: FreshNames) -> VecLoop:
     """`loop`, which is legal, as a vector loop."""
-    varying = Uniformity(loop)
-    position = next(k for k, s in enumerate(loop.body) if isinstance(s, While))
-    inner = loop.body[position]
-    assert isinstance(inner, While)
-    read_after = names_read(*loop.body[position + 1 :])
-    vectors = {a.name for a in inner.accs if a.name in read_after} | varying.names
-    widener = DivergentWidener(loop, vectors, varying, fresh)
+    varying = _divergent_values(loop)
+    widener = DivergentWidener(loop, varying.names, varying, fresh)
     return VecLoop(loop.var, loop.range, WIDTH, widener.block(loop.body), span=loop.span)

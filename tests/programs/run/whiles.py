@@ -212,3 +212,15 @@ def scaled_by_an_entry_that_may_be_missing(x, w, at):
                 v = v * 0.5
         out[i] = v
     return out
+
+
+@program(sizes=FEW, f64=lambda n, rng: (whole(n, rng), np.arange(4.0)))
+def entries_by_number_of_halvings(x, w):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        v, k = x[i], 0
+        while v > 1.0 and k < len(w) - 1:
+            v = v * 0.5
+            k = k + 1
+        out[i] = w[k]
+    return out
