@@ -17,7 +17,7 @@ from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
 from ..codes.lowering_codes import HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
-from ..diagnostics import CODES, Rejection
+from ..diagnostics import CODES, Rejection, family_of
 from ..frontend.defining_modules import is_builtin, is_numpys, module_of
 from ..frontend.source import is_within
 
@@ -126,7 +126,7 @@ def _code(reason: str, error: Exception, is_raise_statement: bool) -> str:
     """
     if is_raise_statement:
         return "GUARD_RAISES"
-    if not reason.startswith("GUARD_"):
+    if family_of(reason) != "GUARD":
         return reason
     is_of_shapes = reason == "GUARD_SHAPE" and isinstance(error, ValueError)
     own = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "GUARD_RAISES")

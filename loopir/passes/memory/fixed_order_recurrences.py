@@ -154,8 +154,8 @@ def _without_recurrences(
         replace(a, step=substitute(a.step, values)) for a in flat.accs if a.name not in values
     )
     body = tuple(substitute(s, values) for s in flat.body)
-    without = replace(flat, body=body, accs=accs)
-    rest = _without_first_iterations(without, max(r.peeled for r in found))
+    uncarried = replace(flat, body=body, accs=accs)
+    rest = _without_first_iterations(uncarried, max(r.peeled for r in found))
     if not _is_vectorizable(rest, kernel, reassociate):
         return loop
     return _split(loop, rest, found, read_later, fresh)

@@ -551,10 +551,10 @@ def test_a_transposed_read() -> None:
     assert codes(fused(k)) == {"INDEXMAP_NOT_IDENTITY"}
 
 
-# -- gates, effects, guards
+# -- options, effects, guards
 
 
-def test_a_branch_is_admitted_by_its_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_branch_is_admitted_by_its_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for branch in (0, 1):  # in the first loop only, in the second only
         plain, branching = "t[i] = a[i]", "if a[i] > 0.0:\n        t[i] = b[i]"
         bodies = (branching, plain) if branch == 0 else (plain, branching)

@@ -53,7 +53,9 @@ def test_a_planted_bug_is_reduced(
     assert found.stage == bug.stage
 
 
-def test_the_printed_program_runs_with_any_numbers(tmp_path: Path) -> None:
+def test_the_printed_program_runs_with_any_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def first(x: np.ndarray, y: float, z: np.float32) -> float:
         return float(x[1]) + y + z
 
@@ -62,6 +64,7 @@ def test_the_printed_program_runs_with_any_numbers(tmp_path: Path) -> None:
     path = tmp_path / "smaller.py"
     path.write_text(show_reduced(FailingCall(first, Options(), args), finding))
     runpy.run_path(str(path))
+    assert capsys.readouterr().out.strip() == "nan"
 
 
 def test_what_is_right_stays(tmp_path: Path) -> None:

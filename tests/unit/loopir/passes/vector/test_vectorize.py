@@ -288,8 +288,8 @@ def test_strip_mine_loop_and_unroll_loop() -> None:
     x = np.random.default_rng(0).random(37)
     wanted = result(k, {"x": x, "y": np.zeros(37)})
     for size in (1, 8, 36, 37, 64):
-        tiled = strip_mine_loop(loop, size, {}, FreshNames(k))
-        whole = ir.Kernel(k.name, k.params, (tiled, *rest), k.guards)
+        strips = strip_mine_loop(loop, size, {}, FreshNames(k))
+        whole = ir.Kernel(k.name, k.params, (strips, *rest), k.guards)
         verify(whole, "scalar")
         assert same(result(whole, {"x": x, "y": np.zeros(37)}), wanted)
     for factor in (0, 1, 8, 36, 37):
