@@ -13,7 +13,7 @@ from inspect import getattr_static
 from types import MemberDescriptorType, SimpleNamespace
 from typing import NamedTuple
 
-from ..frontend.ast_walk import child_blocks
+from ..frontend.ast_walk import all_blocks
 from ..types.value_types import ArgType, Key, ObjectType
 
 __all__ = [
@@ -122,9 +122,9 @@ def _first_read_after_store(
             runs = ty is None or not is_settable(ty.kind, n.attr)
             stored = _Stored(stored.names | {n.attr}, stored.ran_user_code or runs)
         before = stored
-        parts = [s, *getattr(s, "handlers", ()), *getattr(s, "cases", ())]
-        for inner in (block for part in parts for block in child_blocks(part)):
-            found = _first_read_after_store(inner, objects, before)
+        for inner in all_blocks(s):  # of the branches one runs; of a ``try`` or loop several may
+            is_branch = isinstance(s, (ast.If, ast.Match))
+            found = _first_read_after_store(inner, objects, before if is_branch else stored)
             if isinstance(found, ast.AST):
                 return found
             if not (inner and isinstance(inner[-1], ast.Return)):

@@ -270,16 +270,18 @@ def _collect_in_statement(
             _collect_in_block([*body, *orelse], known, local, reads)
             known -= _deleted_names(body)
             for h in handlers:
+                if h.type is not None:
+                    _collect_in_expression(h.type, local - known, reads)
                 _collect_in_block(h.body, known | {h.name or ""}, local, reads)
             known -= _deleted_names([*orelse, *handlers])
             _collect_in_block(finalbody, known, local, reads)
         case ast.Match(subject=subject, cases=cases):
             _collect_in_expression(subject, local - known, reads)
             for case in cases:
-                in_case = _bound_in_case(case, known | surely_bound(subject))
+                matched = known | surely_bound(subject) | bound_names(case.pattern)
                 for e in (case.pattern, *([case.guard] if case.guard else [])):
-                    _collect_in_expression(e, local - in_case, reads)
-                _collect_in_block(case.body, in_case, local, reads)
+                    _collect_in_expression(e, local - matched, reads)
+                _collect_in_block(case.body, _bound_in_case(case, matched), local, reads)
         case ast.Return() | ast.Raise():
             _collect_in_expression(s, local - known, reads)
         case _:

@@ -293,7 +293,7 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
             name not in facts.scalarizable or items_of_tuple(facts, value) is None
         ):
             fact = facts.of(value)
-            owned = fact if fact.has_owner else fact._replace(owner=Owner(name))
+            owned = fact if fact.has_named_owner else fact._replace(owner=Owner(name))
             facts.known[name] = owned if fact.rank else fact
         case (ast.Name() | ast.Tuple()), _ if items_of_tuple(facts, value) is not None:
             set_each(facts, target, fact_or_items(facts, value))

@@ -41,7 +41,9 @@ _EXITS = (
 """Statements after which control may not reach the next one, and those that catch exceptions."""
 
 _OTHER_BLOCKS = (ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Match)
-"""Statements with blocks whose summary takes no name that is bound in them as certain."""
+"""Other statements with blocks. `_compute_simple` does not look into these one by one, and takes no
+name that they bind for certain.
+"""
 
 _SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BIND_OTHERWISE = (*_SCOPES, ast.NamedExpr, ast.Import, ast.ImportFrom)

@@ -108,7 +108,7 @@ class Fact(NamedTuple):
         return "F" if unit == 0 else UNKNOWN_ORDER
 
     @property
-    def has_owner(self) -> bool:
+    def has_named_owner(self) -> bool:
         """Whether it is an array that has a name, or a view of one."""
         return self.owner is not None and self.owner != NEW_ARRAY
 

@@ -28,6 +28,7 @@ from ..containers.method_table import is_mutating
 from ..frontend.ast_names import bound_names, local_names, name_bindings
 from ..frontend.ast_walk import child_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row
+from ..types.effects import stores_to_out
 
 __all__ = ["changed_names", "names_waited_for"]
 
@@ -222,14 +223,16 @@ def changed_names(
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store()):
                 yield _root(n)
-            case ast.Call(func=func) if not _is_pure(func, resolve) or any(
-                keyword.arg == "out" for keyword in n.keywords
+            case ast.Call(func=func) if (
+                not _changes_no_argument(func, resolve) or stores_to_out(n, resolve)
             ):
                 yield from _names_read(n)
 
 
-def _is_pure(func: ast.expr, resolve: Callable[[ast.expr], object]) -> bool:
-    """Whether a call of `func` surely changes nothing that it is given."""
+def _changes_no_argument(func: ast.expr, resolve: Callable[[ast.expr], object]) -> bool:
+    """Whether a call of `func` surely changes nothing that it is given, but for an array ``out``
+    (`stores_to_out`).
+    """
     callee = resolve(func)
     if callee is not None:
         is_known = any(callee is f for f in _PURE) or isinstance(callee, np.ufunc)

@@ -152,7 +152,7 @@ def _expected_lengths(e: ast.expr, rank: int, cx: Context) -> Sequence[ast.expr]
     match e:
         case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
             view = cx.fact(e)
-            owner = view.owner if view.owner and view.has_owner else Owner(name)
+            owner = view.owner if view.owner and view.has_named_owner else Owner(name)
             owner_name = cx.expr("X", X=owner.name)
             leading_axes = 0 if owner.members else (cx.fact(owner_name).rank or 0) - rank
             is_whole = owner == Owner(name) and not leading_axes and isinstance(e, ast.Name)

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator
 from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
-    "contains_walrus", "child_blocks", "child_nodes", "comprehension_results", "copy_tree",
-    "display_leaves", "fields_with_children", "is_name", "is_none", "is_suspending", "replace_node",
-    "same_tree", "subscript_items", "tree_key", "walk_nodes", "walk_statements",
+    "all_blocks", "child_blocks", "child_nodes", "comprehension_results", "contains_walrus",
+    "copy_tree", "display_leaves", "fields_with_children", "is_name", "is_none", "is_suspending",
+    "replace_node", "same_tree", "subscript_items", "tree_key", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -55,11 +55,20 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The blocks of statements that are fields of `node` itself. Those of a handler of a ``try`` or
-    a case of a ``match`` are none of them: such a part is a node with a block of its own.
+    a case of a ``match`` are none of them (`all_blocks`): such a part is a node with its own block.
     """
     for field in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, field, None), list):
             yield block
+
+
+def all_blocks(s: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of the statement `s` in the order of the source: as `child_blocks`, and those of
+    the handlers of a ``try`` and the cases of a ``match``.
+    """
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        if isinstance(block := getattr(s, field, None), list):
+            yield from [part.body for part in block] if field in ("handlers", "cases") else [block]
 
 
 def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 __all__ = [
-    "OUR_PACKAGES", "is_builtin", "is_installed", "is_native", "is_numpy_function",
-    "is_numpy_random", "is_numpys", "is_of_math", "is_python_class", "is_standard",
-    "is_statement_class", "module_of", "package_of",
+    "OUR_PACKAGES", "is_builtin", "is_defined_in", "is_installed", "is_native",
+    "is_numpy_function", "is_numpy_random", "is_numpys", "is_of_math", "is_python_class",
+    "is_standard", "is_statement_class", "module_of", "package_of",
 ]
 
 OUR_PACKAGES = ("transpile", "loopir", "targets")
@@ -61,9 +61,14 @@ def is_numpy_function(function: object) -> bool:
     return isinstance(function, np.ufunc) or is_numpys(function)
 
 
+def is_defined_in(value: object, package: str) -> bool:
+    """Whether the module that defines `value` (`module_of`) is `package`, or a module in it."""
+    return f"{module_of(value)}.".startswith(f"{package}.")
+
+
 def is_numpy_random(value: object) -> bool:
     """Whether `numpy.random` defines the function or class `value`: it draws random numbers."""
-    return module_of(value).startswith("numpy.random")
+    return is_defined_in(value, np.random.__name__)
 
 
 def is_builtin(value: object) -> bool:

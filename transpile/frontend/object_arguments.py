@@ -230,7 +230,7 @@ def replace_object_reads(
     replacer = _ReplaceMembers(objects, env, names_used(tree))
     replacer.promoted = promotable_attributes(tree, objects)
     if not replacer.promoted and (read := read_after_store(tree, objects)) is not None:
-        message = f"`{source_text(read)}` may be changed by an attribute that is set before"
+        message = f"`{source_text(read)}` may depend on an attribute that is set before it"
         refuse("LOWER_UNSUPPORTED", message, read)
     new.body = [replacer.visit(s) for s in _without_aliases(new, objects)]
     passed_on = set() if replacer.promoted else _passed_on(new, objects, env)

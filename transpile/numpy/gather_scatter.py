@@ -296,7 +296,9 @@ def _scatter_loop(
     """
     target = cx.fact(x)
     valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)
-    if target.array is None or not target.has_owner or not valid or len(items) > target.array.rank:
+    if target.array is None or not target.has_named_owner:
+        return None
+    if not valid or len(items) > target.array.rank:
         return None
     x = bind_operand(x, cx)
     if not any(cx.fact(i).rank for i in items) or not _result_fits(ufunc, x, value, cx):

@@ -26,7 +26,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ..frontend.core_nodes import copy_location
-from ..frontend.defining_modules import module_of
+from ..frontend.defining_modules import is_defined_in
 from ..host_nodes import HostAttribute, HostExpr, from_ast
 from ..types.generator_state import (
     COPIED_PARTS,
@@ -82,7 +82,7 @@ class Draw(NamedTuple):
 
 def is_draw_function(function: FunctionType) -> bool:
     """Whether `function` is a draw function or a helper of one, whose globals nobody rebinds."""
-    return module_of(function).startswith(__name__)
+    return is_defined_in(function, __name__)
 
 
 def draw_of(

@@ -167,7 +167,7 @@ def _effect_of_function(function: object) -> Effect | None:
     is_io_builtin = is_builtin(function) and _name_of(function) in _IO_BUILTINS
     if package_of(function) in _IO_MODULES or is_io_builtin:
         return Effect.IO
-    return None if _is_pure(function) else Effect.UNKNOWN
+    return None if _is_pure_function(function) else Effect.UNKNOWN
 
 
 def _name_of(function: object) -> str:
@@ -175,7 +175,7 @@ def _name_of(function: object) -> str:
     return str(getattr(function, "__name__", ""))
 
 
-def _is_pure(function: object) -> bool:
+def _is_pure_function(function: object) -> bool:
     """Whether `function` is known to be pure."""
     if isinstance(function, np.ufunc) or is_of_math(function):
         return True

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Iterator
 
 from ...frontend.ast_names import declared_outer, fresh_name, names_used
-from ...frontend.ast_walk import child_blocks, copy_tree, display_leaves, walk_nodes
+from ...frontend.ast_walk import all_blocks, copy_tree, display_leaves, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...types.type_env import Env
 
@@ -140,7 +140,7 @@ def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
         """
         nonlocal count
         for s in block:
-            inner = _blocks_in_order(s)
+            inner = [*all_blocks(s)]
             count += _count_name(s, name)
             count -= sum(_count_name(t, name) for body in inner for t in body)
             match s:
@@ -154,15 +154,6 @@ def _moved_to(name: str, tree: ast.FunctionDef, env: Env) -> list[ast.expr]:
 
     walk(tree.body, False)
     return [occurrence for uses, occurrence in moves if uses == count]
-
-
-def _blocks_in_order(s: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of `s`, in an order in which control may pass through them: of a ``try`` the
-    handlers follow the body, and ``finally`` is last.
-    """
-    if isinstance(s, ast.Try):
-        return [s.body, *(h.body for h in s.handlers), s.orelse, s.finalbody]
-    return [*child_blocks(s)]
 
 
 def _count_name(s: ast.stmt, name: str) -> int:

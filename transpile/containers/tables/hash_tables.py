@@ -19,6 +19,7 @@ Each function returns core Python statements over these lists. It is called by m
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...analysis.tuple_types import is_repeatable, items_of_tuple
@@ -122,14 +123,8 @@ def key_before_value(
 
         d[k] += (k := 3)   →   _key = k, and _key in place of k
     """
-    parts = key.elts if isinstance(key, ast.Tuple) else [key]
-    rebound, lines, new = bound_names(value), list[ast.stmt](), list[ast.expr]()
-    for part in parts:
-        if not mentions_none_of(part, rebound):
-            name = ast.Name(cx.fresh("key"), ast.Load())
-            lines, part = [*lines, *cx.code("KEY = E", KEY=name, E=part)], name
-        new.append(part)
-    return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0]
+    rebound = bound_names(value)
+    return _bind_parts(key, lambda part: not mentions_none_of(part, rebound), cx)
 
 
 def arguments_before_lookup(
@@ -143,16 +138,28 @@ def arguments_before_lookup(
     """
     if is_repeatable(value):
         return [], key, value
-    parts = key.elts if isinstance(key, ast.Tuple) else [key]
-    rebound, lines, new = bound_names(value), list[ast.stmt](), list[ast.expr]()
-    for part in parts:
-        if not (is_repeatable(part) and mentions_none_of(part, rebound)):
-            name = ast.Name(cx.fresh("key"), ast.Load())
-            lines, part = [*lines, *cx.code("KEY = E", KEY=name, E=part)], name
-        new.append(part)
+    rebound = bound_names(value)
+    lines, new_key = _bind_parts(
+        key, lambda part: not (is_repeatable(part) and mentions_none_of(part, rebound)), cx)
     other = ast.Name(cx.fresh("other"), ast.Load())
-    lines += cx.code("OTHER = E", OTHER=other, E=value)
-    return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0], other
+    return [*lines, *cx.code("OTHER = E", OTHER=other, E=value)], new_key, other
+
+
+def _bind_parts(
+    key: ast.expr, is_bound: Callable[[ast.expr], bool], cx: Context
+) -> tuple[list[ast.stmt], ast.expr]:
+    """Statements that bind those parts of `key` for which `is_bound` holds to fresh names, and the
+    key with these names. The parts are the items of a tuple, or `key` itself.
+    """
+    lines, new = list[ast.stmt](), list[ast.expr]()
+    for part in key.elts if isinstance(key, ast.Tuple) else [key]:
+        if is_bound(part):
+            name = ast.Name(cx.fresh("key"), ast.Load())
+            lines += cx.code("KEY = E", KEY=name, E=part)
+            new.append(name)
+        else:
+            new.append(part)
+    return lines, ast.Tuple(new, ast.Load()) if isinstance(key, ast.Tuple) else new[0]
 
 
 def _hash_of(parts: tuple[str, ...], cx: Context) -> tuple[list[ast.stmt], ast.expr]:

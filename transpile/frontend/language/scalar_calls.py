@@ -37,7 +37,7 @@ _MAX_ITEMS = 16
 _INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
     (math.factorial, "A < 0", "NAME = 1\nfor I in range(2, A + 1): NAME = NAME * I"),
     (math.comb, "A < 0 or B < 0",
-     "S = min(B, A - B)\nNAME = 1 if S >= 0 else 0\n"
+     "S = B if B < A - B else A - B\nNAME = 1 if S >= 0 else 0\n"
      "for I in range(S): NAME = NAME * (A - I) // (I + 1)"),
     (math.gcd, "",
      "NAME = A if A >= 0 else -A\nT = B if B >= 0 else -B\n"
@@ -110,7 +110,7 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         return cx.expr("A ** B", A=node.args[0], B=node.args[1])
     row = next(((test, text) for f, test, text in _INT_FUNCTIONS if f is function), None)
     ints = all(cx.fact(a).is_int for a in node.args)
-    if row is None or not ints or not cx.is_builtin("range", "int", "min"):
+    if row is None or not ints or not cx.is_builtin("range", "int"):
         return None
     test, text = row
     if text.count("B") and len(node.args) != 2:

@@ -307,8 +307,9 @@ def static_value(e: ast.expr, cx: Context) -> ExactSample | None:
 
 
 def _static_collection(e: ast.expr, cx: Context) -> ExactSample | None:
-    """The items of the display of a list or set `e`, if the signature decides them, as what ``in``
-    finds them in: a set compares hashes first, and those of a dtype and its class differ.
+    """The value in which ``in`` looks, if `e` is a display of a list or set and the signature
+    decides its items; None for any other expression. For a list it is a tuple; for a set a
+    frozenset, since sets compare hashes first: a dtype equals its class, but has another hash.
     """
     if not isinstance(e, (ast.List, ast.Set)):
         return None

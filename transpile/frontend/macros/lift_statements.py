@@ -206,7 +206,8 @@ class _Lifter:
             f(i) + g(x)    where g(x) becomes statements    →    t = f(i); …; t + _g
 
         The function of a call (``func``) stays: by it macros and lowering find what is called. But
-        what is computed as the object of a method is bound: ``(x + 1).clip(g(x))``.
+        the object of a method is bound where it is an array, a number, or the result of an
+        operation or call: ``(x + 1).clip(0, g(x))``, ``x[k].clip(0, g(x))``.
         """
         last_lifted = max((k for k, p in enumerate(parts) if p.before), default=-1)
         before: list[ast.stmt] = []
@@ -217,7 +218,9 @@ class _Lifter:
                 rebound = self._bound([s for p in parts[k + 1 :] for s in p.before])
                 if slot.field != "func":
                     value = self._bind(value, before, rebound)
-                elif isinstance(value, ast.Attribute) and _is_computed(value.value):
+                elif isinstance(value, ast.Attribute) and self._may_differ_later(
+                    value.value, rebound
+                ):
                     value = _shallow_copy(value)
                     value.value = self._bind(value.value, before, rebound)
             slot.set(value)
@@ -260,6 +263,18 @@ class _Lifter:
         name = self.cx.fresh("t")
         before += self.cx.code("NAME = E", NAME=name, E=e)
         return ast.Name(name, ast.Load())
+
+    def _may_differ_later(self, e: ast.expr, rebound: set[str]) -> bool:
+        """Whether `e`, the object of a method, may have another value after statements that bind
+        the names ``rebound`` and store to arrays: an array or a number, the result of an operation
+        or call, or what a name in ``rebound`` stands for. Not a list, a module or a random number
+        generator that has a name, or is a part of such: macros and lowering know it by that.
+        """
+        fact, root = self.cx.fact(e), e
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        is_kept = isinstance(root, ast.Name) and root.id not in rebound
+        return not is_kept or fact.array is not None or fact.rank == 0
 
     def _is_array(self, e: ast.expr) -> bool:
         """Whether `e` is an array, or an attribute or item of one that statements of macros have
@@ -318,11 +333,6 @@ class _Lifter:
             B=orelse.value,
         )
         return LiftedExpression(test.before + lines, ast.Name(name, ast.Load()))
-
-
-def _is_computed(e: ast.expr) -> bool:
-    """Whether `e` is the result of an operation or call, and no part of another value."""
-    return isinstance(e, (ast.BinOp, ast.Call, ast.Compare, ast.UnaryOp))
 
 
 class _Slot(NamedTuple):

@@ -86,7 +86,7 @@ def _store_items(
     statement is replayed for a row of another length. None where `target` is no view of an array.
     """
     fact = cx.fact(target)
-    if fact.array is None or not fact.has_owner or not cx.is_builtin("len"):
+    if fact.array is None or not fact.has_named_owner or not cx.is_builtin("len"):
         return None
     values = [
         e if isinstance(e, (ast.Constant, ast.Name)) else bind_fresh(e, "e", cx) for e in elts

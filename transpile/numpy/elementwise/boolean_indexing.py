@@ -552,7 +552,7 @@ def _mask_scatter_loop(
     Operands that may share memory with `x` are copied first. None where one has no view.
     """
     owner = cx.fact(x).owner
-    if not cx.fact(x).has_owner:
+    if not cx.fact(x).has_named_owner:
         return None
     x = bind_operand(x, cx)
     if may_read_array(value, owner, cx):

@@ -39,7 +39,7 @@ from ...analysis.liveness import (
     walk_names_read,
 )
 from ...frontend.ast_names import COMPREHENSIONS, bound_names
-from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
+from ...frontend.ast_walk import all_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location
 
 __all__ = ["StatementFacts", "OutlinedTree", "Region", "outline_regions"]
@@ -426,8 +426,7 @@ def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
             case ast.For(orelse=inside) | ast.While(orelse=inside):
                 pass
             case _:
-                parts = (s, *getattr(s, "handlers", ()), *getattr(s, "cases", ()))
-                inside = [n for part in parts for b in child_blocks(part) for n in b]
+                inside = [n for block in all_blocks(s) for n in block]
         if _leaves_loop(inside):
             return True
     return False

@@ -28,7 +28,7 @@ def test_owner_of_an_expression(text: str, owner: Owner | None) -> None:
     fact = new_facts(tree, env, env.resolve, lambda hint: f"_{hint}").of(
         ast.parse(text, mode="eval").body)
     assert fact.owner == owner
-    assert fact.has_owner == (owner == X)
+    assert fact.has_named_owner == (owner == X)
 
 
 @pytest.mark.parametrize(("owner", "other", "may"), [

@@ -74,6 +74,8 @@ EARLY = {
     "match c:\n case 1:\n  x = 1\n case 2:\n  x = 2\nreturn x": "x",
     "match c:\n case 1:\n  x = 1\n case x:\n  pass\nreturn x": "",
     "match c:\n case [x] if x > 1:\n  y = x\n case _:\n  y = 1\nreturn y": "",
+    "match c:\n case 1 if x > (x := 9):\n  y = x\n case _:\n  y = 1\nreturn y": "x",
+    "try:\n x = 1\nexcept T:\n x = 2\nT = x": "T",
     "x = 1\ndel x\nreturn x": "x",
 }
 

@@ -5,7 +5,7 @@ import ast
 
 import pytest
 
-from transpile.frontend.ast_walk import copy_tree, same_tree, tree_key
+from transpile.frontend.ast_walk import all_blocks, copy_tree, same_tree, tree_key
 from transpile.frontend.core_nodes import ReplayIf
 
 
@@ -37,3 +37,14 @@ def test_contexts_and_kinds_of_nodes_count() -> None:
     plain = ast.If(ast.Constant(True), [ast.Pass()], [])
     assert not same_tree(plain, ReplayIf(ast.Constant(True), [ast.Pass()], []))
     assert same_tree(ast.Constant(float("nan")), ast.Constant(float("nan")))
+
+
+@pytest.mark.parametrize("text", [
+    "if a:\n 1\nelse:\n 2", "for a in b:\n 1\nelse:\n 2", "match a:\n case 1:\n  1\n case _:\n  2",
+    "try:\n 1\nexcept A:\n 2\nexcept B:\n 3\nelse:\n 4\nfinally:\n 5", "with a:\n 1", "a = 0",
+])
+def test_blocks_are_in_the_order_of_the_source(text: str) -> None:
+    (s,) = ast.parse(text).body
+    numbers = [ast.unparse(line) for block in all_blocks(s) for line in block]
+    assert numbers == [str(k + 1) for k in range(len(numbers))]
+    assert len(numbers) == sum(isinstance(n, ast.Expr) for n in ast.walk(s))

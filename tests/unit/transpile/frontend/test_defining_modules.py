@@ -85,3 +85,7 @@ def test_a_module_whose_name_only_starts_like_numpys(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(f, "__module__", "numpydoc.validate")
     assert not is_numpys(f)
+    monkeypatch.setattr(f, "__module__", "numpy.randomised")
+    assert not is_numpy_random(f)
+    monkeypatch.setattr(f, "__module__", "numpy.random.mtrand")
+    assert is_numpy_random(f)

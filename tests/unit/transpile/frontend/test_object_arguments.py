@@ -409,3 +409,4 @@ def test_a_read_after_a_store_that_stays(function, cls) -> None:
         got = fused(ours[0], ours[0], np.array(items)), fused(*ours[1:], np.array(items))
         assert got == expected
         assert [(m.t, m.n) for m in ours] == [(m.t, m.n) for m in (one, two, three)]
+        assert fused.report(*ours[1:], np.array(items)).regions  # only the loop is compiled

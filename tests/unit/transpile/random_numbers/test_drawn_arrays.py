@@ -101,6 +101,17 @@ EVALUATED_AGAIN = (
 )
 """Statements that draw twice, or in another order, if an operand is evaluated again, or later."""
 
+LEFT_TO_PYTHON = {
+    ("argument", "x = [[v for v in g.random(3)] for i in range(n)]"),
+    ("global", "x[int(g.random() * n)] = x[int(g.random() * n)] = 77.0"),
+    ("global", "x[int(g.random() * n)], x[int(g.random() * n)] = 77.0, 78.0"),
+    *((kind, line) for kind in ("argument", "global") for line in (
+        "x = np.array([g.random(n) * v for v in y])",
+        "x = np.array([[v for v in g.random(3)] for i in range(n)])",
+    )),
+}
+"""Those that are not compiled."""
+
 
 @pytest.mark.parametrize("line", EVALUATED_AGAIN)
 @pytest.mark.parametrize("kind", ["argument", "global"])
@@ -121,3 +132,4 @@ def f(g, x, y, n):
         wanted = outcome(plain, args)
         np.random.seed(1)
         assert_same(outcome(fused, args), wanted, line, ulps=4)
+    assert fused.stats.compiled or (kind, line) in LEFT_TO_PYTHON

@@ -723,8 +723,7 @@ def test_targets_are_evaluated_one_after_the_other() -> None:
 
     x = np.arange(8.0)
     for function, args in (
-        (several, (x,)), (chained, (x,)), (walruses, (x, 1)), (of_a_local_function, (x, 0)),
+        (several, (x,)), (chained, (x,)), (walruses, (x, 1)), (of_a_local_function, (x, 3)),
     ):
-        expected = outcome(function, [a.copy() if a is x else a for a in args])
-        given = [a.copy() if a is x else a for a in args]
-        assert_same(outcome(fuse(function), given), expected, function.__name__)
+        fused = same(function, (x.copy(), *args[1:]))
+        assert fused.stats.compiled == 1, function.__name__

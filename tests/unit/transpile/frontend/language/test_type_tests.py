@@ -216,5 +216,6 @@ def of_a_list_of_classes(x):
     of_a_list_of_classes,
 ], ids=lambda f: f.__name__)
 def test_displays_are_no_tuples(f: Callable[..., Any]) -> None:
-    x = np.arange(3.0)
-    assert outcome(fuse(f, on_reject="silent"), x) == outcome(f, x)
+    x, fused = np.arange(3.0), fuse(f, on_reject="silent")
+    assert outcome(fused, x) == outcome(f, x)
+    assert fused.stats.compiled == (f in (in_a_set_of_classes, in_a_list_of_classes))

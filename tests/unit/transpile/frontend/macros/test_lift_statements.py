@@ -4,12 +4,16 @@ is evaluated before these.
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from worlds import World
+from written import written
 
+from transpile import fuse
 from transpile.frontend.macros.lift_statements import LiftedExpression, lift_statement
 from transpile.frontend.macros.macro_context import Context
 
@@ -60,3 +64,30 @@ def test_the_order_is_pythons(text: str) -> None:
     lifted = lift_statement(ast.parse(text).body[0], cx, rewritten)
     assert lifted is not None
     assert noted(lifted) == noted(ast.parse(text).body)
+
+
+METHODS = (
+    "(x + 1.0).clip(0.0, cleared(x))", "(x + 1.0)[:].clip(0.0, cleared(x))",
+    "(x + 1.0).T.clip(0.0, cleared(x))", "(x * 2.0 if k[0] else x + 1.0).clip(0.0, cleared(x))",
+    "x[k].clip(0.0, cleared(x))", "x[x > 1.0].clip(0.0, cleared(x))", "x[1].clip(0.0, cleared(x))",
+    "x[1:].clip(0.0, cleared(x))", "x.clip(0.0, cleared(x))",
+    "x.clip(0.0, (x := x * 0.0 + 2.0)[0])",
+)
+"""Calls of a method whose argument changes what its object is computed of, or binds its name."""
+
+
+@pytest.mark.parametrize("call", METHODS)
+def test_the_object_of_a_method_is_evaluated_first(call: str, tmp_path: Path) -> None:
+    f = written(tmp_path, f"""
+def cleared(x):
+    x[:] = 0.0
+    return 2.0
+
+def f(x, k):
+    return {call}
+""").f
+    fused = fuse(f, on_reject="raise")
+    for n in (3, 200):
+        args = [(np.arange(n) + 0.5, np.array([1, 0, 2])) for _ in range(2)]
+        assert_same(outcome(fused, args[0]), outcome(f, args[1]), call)
+    assert fused.stats.compiled == 2
