@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
-    "all_blocks", "child_blocks", "child_nodes", "comprehension_results", "contains_walrus",
-    "copy_tree", "display_leaves", "fields_with_children", "is_name", "is_none", "is_suspending",
-    "replace_node", "same_tree", "subscript_items", "tree_key", "walk_nodes", "walk_statements",
+    "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes", "comprehension_results",
+    "contains_walrus", "copy_tree", "display_leaves", "fields_with_children", "is_name", "is_none",
+    "is_suspending", "replace_node", "same_tree", "subscript_items", "tree_key", "walk_nodes",
+    "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -94,6 +95,17 @@ def child_nodes(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def breaks_of_loop(body: Iterable[ast.stmt]) -> Iterator[ast.Break]:
+    """The ``break`` statements in the `body` of a loop that leave this loop and not an inner one,
+    also those in handlers of a ``try``, cases of a ``match`` and the ``else`` of an inner loop.
+    """
+    for s in body:
+        if isinstance(s, ast.Break):
+            yield s
+        for block in [s.orelse] if isinstance(s, (ast.For, ast.While)) else all_blocks(s):
+            yield from breaks_of_loop(block)
 
 
 def comprehension_results(n: ast.AST) -> list[ast.AST]:

@@ -118,8 +118,8 @@ def bind_arguments(
 
 
 _NONE_IS_NO_DEFAULT = frozenset((
-    "atol", "copy", "ddof", "decimals", "dx", "endpoint", "equal_nan", "increasing", "indexing",
-    "k", "minlength", "nan", "rtol", "side",
+    "atol", "copy", "ddof", "decimals", "dx", "edge_order", "endpoint", "equal_nan", "increasing",
+    "indexing", "k", "minlength", "nan", "rtol", "side", "subok",
 ))
 """Parameters whose default is another value than None: ``np.array(x, copy=None)`` copies only if it
 must, ``np.nan_to_num(x, copy=None)`` never does, and most of the others raise.

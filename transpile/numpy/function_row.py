@@ -79,8 +79,8 @@ class Row(NamedTuple):
             computes them before the kernel starts; "": it does not allocate by a shape.
         joins: how it joins a list of arrays; None: it does not.
         library: which library computes it at run time, for reports; "": compiled code does.
-        warns: whether its floating-point warnings name this function, not the ufuncs to which its
-            formula expands.
+        warns: whether its floating-point warnings name this function, or a product of NumPy's own
+            (``linalg.norm``), not the ufuncs to which it expands.
     Expansions, by the module whose macro expands the call:
         reduction: `axis_reductions`; how a reduction over axes combines elements.
         derived: `axis_reductions.derived_reduction`; whether it is an expression of others, as var,

@@ -185,7 +185,7 @@ _FUNCTION_ROWS = (
     Row("isrealobj", typed=False, view=_view("x", "is_complex_rule")),
     Row("kron", arrays=2, loops=_grid("a b", "kron_rule")),
     Row("lexsort", typed=False, library="NumPy"),
-    Row("linalg.norm", rank="fold", arrays=1, lists=True),
+    Row("linalg.norm", rank="fold", arrays=1, lists=True, warns=True),
     Row("linspace", rank="one", sized=True, fill="numpy"),
     Row("logspace", sized=True, fill="numpy"),
     Row("matmul"),

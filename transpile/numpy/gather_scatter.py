@@ -205,9 +205,9 @@ def _slice_subscript(
 
 
 def stores_in_order(target: ast.Subscript, value: ast.expr, cx: Context) -> bool:
-    """Whether a loop over the index arrays of `target`, in C order, stores of `value` what NumPy
-    stores; if there is an `index_order_check`, where that is false at run time. The order matters
-    where an index occurs twice, since the last value stays::
+    """Whether a loop over the index arrays of `target`, in C order, leaves the elements of `value`
+    that NumPy leaves; if `index_order_check` has a condition, the caller must replay the statement
+    where that holds. The order matters where an index occurs twice, since the last value stays::
 
         x[k] = y       # k = [3, 3]: x[3] is y[1], in the loop and in NumPy
 

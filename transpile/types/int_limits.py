@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from loopir.analysis.integers.intervals import dtype_bounds
 
-__all__ = ["SAFE_RANGE", "ARGUMENT", "ENDLESS", "INT64"]
+__all__ = [
+    "ARGUMENT", "ENDLESS", "EXACT_F64", "EXACT_POWER_OF_TEN_F64", "INT64", "SAFE_RANGE",
+]
 
 INT64 = dtype_bounds("i64")
 """All values of the carrier of a Python int."""
@@ -36,3 +38,9 @@ SAFE_RANGE = (-(1 << 62), 1 << 62)
 (`loop_carried.trips_within_range`), so that an argument or a length can be added to it without a
 check. Where no such bound is known, it may be any int64, and each addition to it is checked.
 """
+
+EXACT_F64 = (-(1 << 53), 1 << 53)
+"""Every int in this range is a float64; beyond it most ints are rounded."""
+
+EXACT_POWER_OF_TEN_F64 = 22
+"""The greatest exponent whose power of ten is a float64; greater ones are rounded."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable
 
 from ..ast_names import bound_names
-from ..ast_walk import child_nodes, is_none
+from ..ast_walk import breaks_of_loop, is_none
 from ..integer_constants import integer_constant
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
@@ -62,7 +61,9 @@ def product_loops(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             function = cx.resolve(func)
         case _:
             return None
-    if not cx.is_builtin("range") or _has_break(node.body) or may_change_elements(node, cx):
+    if any(breaks_of_loop(node.body)) or may_change_elements(node, cx):
+        return None
+    if not cx.is_builtin("range"):
         return None
     if function is itertools.product:
         times = _constant_argument([], keywords, "repeat", 1)
@@ -115,17 +116,6 @@ def _constant_argument(
     return value if value is not None and value > 0 else None
 
 
-def _has_break(body: Iterable[ast.AST]) -> bool:
-    """Whether a ``break`` in the body of a loop leaves it, also one in a handler of a ``try`` or in
-    the ``else`` of an inner loop.
-    """
-    return any(
-        isinstance(n, ast.Break)
-        or _has_break(n.orelse if isinstance(n, (ast.For, ast.While)) else child_nodes(n))
-        for n in body
-    )
-
-
 @fires_on(ast.For, iter=ast.Call, calls=[itertools.compress])
 def compressed_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A loop over ``compress`` becomes one over the data and the selectors together, whose body
@@ -144,7 +134,7 @@ def compressed_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.For(iter=ast.Call(func=func, args=[data, selectors], keywords=[])) if (
             cx.resolve(func) is itertools.compress and cx.is_builtin("zip", "min", "len", "range")
-            and not _has_break(node.body)
+            and not any(breaks_of_loop(node.body))
         ):
             pass
         case _:
@@ -198,7 +188,7 @@ def loop_while(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """
     match node:
         case ast.For(iter=ast.Call(func=func, args=[test, x], keywords=[]), orelse=[]) if (
-            not _has_break(node.body)
+            not any(breaks_of_loop(node.body))
         ):
             function = cx.resolve(func)
         case _:

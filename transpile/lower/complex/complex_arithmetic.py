@@ -377,7 +377,7 @@ def _complex_power_operation(
     base, zero = as_complex_parts(ctx, x, ty, node), Const(0.0, PARTS[ty.dtype])
     power = complex_power(base, exponent, steps)
     certain = not (is_either or is_reassociated_fold(ctx, x))
-    steps.note_warnings("mul", ufunc or "scalar power", node, certain=certain)
+    steps.note_warnings("mul", ufunc or str(WarningName("power")), node, certain=certain)
     is_zero = ctx.b.bind(bool_op("not", is_nonzero(base)), "null")
     power = ComplexExpr(*(select_parts(is_zero, zero, e) for e in power))
     return with_complex_type(power, ty, either_parts, "mul", (x, x), node)
@@ -487,7 +487,7 @@ def compare_complex(
     """
     for n in (x, y):
         if isinstance(n, Num):
-            require_exact_as_float(ctx, n, n, node)
+            require_exact_as_float(ctx, n, node)
     ty, truth = (
         probe_result(operator.add, _as_python_complex(x), _as_python_complex(y)),
         probe_result(function, x, y),

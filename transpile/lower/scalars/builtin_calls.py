@@ -22,6 +22,7 @@ from loopir.op_table import Op
 from ...diagnostics import counted
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
+from ...types.int_limits import EXACT_POWER_OF_TEN_F64
 from ...types.typed_values import Num, bool_op, cast, constant
 from ..arrays.record_arrays import array_with_shape_of
 from ..lists.list_builders import length_of_list
@@ -37,6 +38,7 @@ from .lower_expressions import compare_numbers
 from .scalar_operands import (
     as_numpy_if_loops_ran,
     convert_operand,
+    refuse_either,
     scalar_result_type,
     to_compute_dtype,
     truth_value,
@@ -59,9 +61,6 @@ _TO_INT: dict[str, Callable[..., Any]] = {
 
 _INT64_LIMIT = 2.0**63
 """The least float that is too large for an int64."""
-
-_MAX_EXACT_POWER_OF_TEN = 22
-"""The largest power of ten that a double holds exactly."""
 
 
 def lower_len(ctx: Lowering, node: ast.Call) -> Num:
@@ -154,11 +153,11 @@ def _round_to_digits(ctx: Lowering, x: Num, digits: Num, node: ast.Call) -> Num:
     """
     count = digits.ir.value if isinstance(digits.ir, Const) and digits.weak == "i64" else None
     ty = scalar_result_type(round, (x, digits), node)
-    if type(count) is not int or not 0 <= count <= _MAX_EXACT_POWER_OF_TEN or x.either:
+    if type(count) is not int or not 0 <= count <= EXACT_POWER_OF_TEN_F64 or x.either:
         return refuse(
             "LOWER_UNSUPPORTED",
             f"`{source_text(node)}` is compiled for a constant number of digits from 0 to "
-            f"{_MAX_EXACT_POWER_OF_TEN}",
+            f"{EXACT_POWER_OF_TEN_F64}",
             node,
         )
     if x.weak == "f64":
@@ -284,8 +283,7 @@ def lower_math_call(
         elif x.strong in ("i64", "u64"):  # math.floor converts a NumPy integer to float first
             x = as_numpy_if_loops_ran(ctx.b, x, node)
             if x.either:  # of which Python's int is not converted: `for_each_case` does it for both
-                message = "the value is a NumPy or a Python number depending on the data"
-                refuse("LOWER_JOIN", message, node)
+                refuse_either(node)
             x = Num(cast(x.ir, "f64"), strong="f64")
         return to_python_int(ctx, x, op.name, _TO_INT[op.name], node)
     operands = [cast(n.ir, "f64") for n in args]

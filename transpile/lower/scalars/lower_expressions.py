@@ -51,6 +51,7 @@ from .scalar_arithmetic import (
 )
 from .scalar_operands import (
     as_numpy_if_loops_ran,
+    refuse_either,
     scalar_result_type,
     to_operand_dtype,
     with_result_type,
@@ -206,7 +207,7 @@ def _require_same_comparison(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> No
             if not (n.dtype == n.strong == "f64" and other.python_int):
                 message = "Python or NumPy compares, in different dtypes, depending on the data"
                 refuse("LOWER_JOIN", message, node)
-            require_exact_as_float(ctx, other, other, node)
+            require_exact_as_float(ctx, other, node)
 
 
 def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
@@ -232,8 +233,7 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     """
     for n, other in ((x, y), (y, x)):
         if not n.exact and other.dtype != n.dtype:
-            message = "the value is a NumPy or a Python number depending on the data"
-            refuse("LOWER_JOIN", message, node)
+            refuse_either(node)
         if (dtype := _dtype_beside_python_number(n, other)) is not None:  # rows 1 and 2
             return dtype
     if x.dtype == y.dtype:
@@ -244,8 +244,8 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
             refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
         return "i64"
     if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:  # a Python int and float
-        x_int, y_int = (n if n.weak == "i64" else constant(0) for n in (x, y))
-        require_exact_as_float(ctx, x_int, y_int, node)
+        require_exact_as_float(ctx, x, node)
+        require_exact_as_float(ctx, y, node)
     if kinds in ({"f", "i"}, {"f", "u"}):
         integer = x if DTYPES[x.dtype].kind != "f" else y
         is_exact_in_float64 = DTYPES[integer.dtype].bytes <= 4

@@ -23,6 +23,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
+from ...types.int_limits import EXACT_F64
 from ...types.typed_values import (
     ComplexPair,
     Num,
@@ -49,6 +50,7 @@ from .power_operator import power_operation
 from .scalar_operands import (
     as_numpy_if_loops_ran,
     convert_operand,
+    is_exact_as_float,
     result_depends_on_case,
     scalar_result_type,
     with_result_type,
@@ -90,9 +92,6 @@ name in NumPy's warnings. (``@``, of matrices, is expanded by a macro.)
 
 _ON_BOOLS = {"add": "or", "mul": "and", "bitand": "and", "bitor": "or", "bitxor": "xor"}
 """The operation on bools for operations of NumPy whose result is a bool."""
-
-_EXACT_F64 = 1 << 53
-"""All ints up to this magnitude are float64s."""
 
 _EXACT_SHIFT = 62
 """``1 << k`` is an int64 with room to spare for k below this."""
@@ -153,8 +152,9 @@ def binary_operation(
         if name not in _ON_BOOLS:
             refuse("LOWER_TYPE", f"`{name}` of two bools is not compiled", node)
         return with_result_type(Call(_ON_BOOLS[name], (x.ir, y.ir), "bool"), ty, x, y)
-    if name == "div":
-        require_exact_as_float(ctx, x, y, node)
+    if name == "div" and x.weak == y.weak == "i64":
+        require_exact_as_float(ctx, x, node)
+        require_exact_as_float(ctx, y, node)
     a, c = (
         convert_operand(ctx.b, x, ty.dtype, node),
         convert_operand(ctx.b, y, ty.dtype, node),
@@ -176,20 +176,14 @@ def _scalars_call_ufunc(x: Num, y: Num) -> bool:
     return numpy_dtype == "bool" or converts_both
 
 
-def require_exact_as_float(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> None:
-    """Requires that two Python ints are at most 2**53 in magnitude: Python divides and compares
-    ints exactly, which conversion to float64 does only up to there.
+def require_exact_as_float(ctx: Lowering, n: Num, node: ast.AST) -> None:
+    """Requires that `n`, if it is a Python int, is at most 2**53 in magnitude: Python divides and
+    compares ints exactly, which conversion to float64 does only up to there.
     """
-    if x.weak != "i64" or y.weak != "i64":
-        return
-    for n in (x, y):
-        if n.dtype == "i64" and (n.range[0] < -_EXACT_F64 or n.range[1] > _EXACT_F64):
-            is_exact = bool_op(
-                "and",
-                Call("le", (n.ir, index_const(_EXACT_F64)), "bool"),
-                Call("ge", (n.ir, index_const(-_EXACT_F64)), "bool"),
-            )
-            require(ctx.b, is_exact, "GUARD_INT_RANGE", node)
+    if n.weak == "i64" and n.dtype == "i64" and not is_exact_as_float(n):
+        low, high = map(index_const, EXACT_F64)
+        is_exact = bool_op("and", Call("le", (n.ir, high), "bool"), Call("ge", (n.ir, low), "bool"))
+        require(ctx.b, is_exact, "GUARD_INT_RANGE", node)
 
 
 def _may_be_reassociated(ctx: Lowering, spelled: WarningName, operands: tuple[Num, ...]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.int_limits import INT64
+from ...types.int_limits import EXACT_F64, INT64
 from ...types.typed_values import (
     FALSE,
     TRUE,
@@ -38,8 +38,9 @@ from ..state.ir_builder import IRBuilder, SilentException
 
 __all__ = [
     "as_array_item", "as_numpy_if_loops_ran", "convert_operand", "dual_result_types",
-    "exact_number", "int_as_float", "result_depends_on_case", "scalar_result_type",
-    "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value", "with_result_type",
+    "exact_number", "int_as_float", "is_exact_as_float", "refuse_either", "result_depends_on_case",
+    "scalar_result_type", "round_to_float", "to_compute_dtype", "to_operand_dtype", "truth_value",
+    "with_result_type",
 ]
 
 _ROUNDS_TO_INF = {"f16": 65520.0, "f32": 2.0**128 - 2.0**103}
@@ -81,7 +82,7 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     does not hold Python's value exactly (`Num.exact`).
     """
     if not n.exact and n.dtype != dtype:
-        refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+        refuse_either(node)
     to = DTYPES[dtype]
     is_int = n.weak == "i64" and to.kind in "iu" and dtype != "i64" and n.dtype != dtype
     if not is_int or (to.low <= n.range[0] and n.range[1] <= to.high):
@@ -119,12 +120,20 @@ def exact_number(b: IRBuilder, n: Num, node: ast.AST) -> Num:
         return n
     n = as_numpy_if_loops_ran(b, n, node)
     if not n.exact:
-        refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+        refuse_either(node)
     return n
 
 
-_EXACT_F64 = 1 << 53
-"""All ints up to this magnitude are float64s."""
+def refuse_either(node: ast.AST) -> NoReturn:
+    """Refuses an operation of which lowering would have to know whether its operand is Python's or
+    NumPy's. Where it can be lowered for each of the two types, `for_each_case` does so instead.
+    """
+    refuse("LOWER_JOIN", "the value is a NumPy or a Python number depending on the data", node)
+
+
+def is_exact_as_float(n: Num) -> bool:
+    """Whether the integer `n` surely is a float64."""
+    return EXACT_F64[0] <= n.range[0] and n.range[1] <= EXACT_F64[1]
 
 
 def int_as_float(n: Num, dtype: str) -> Expr:
@@ -134,8 +143,8 @@ def int_as_float(n: Num, dtype: str) -> Expr:
         np.float32(2**60 + 2**36 + 1)    →    f32(f64(k)) = 2**60, but f32(k) = 2**60 + 2**37
     """
     rounded_once = cast(n.ir, dtype)
-    is_exact = n.range[0] >= -_EXACT_F64 and n.range[1] <= _EXACT_F64
-    if n.weak != "i64" or n.dtype != "i64" or dtype != "f32" or is_exact:
+    # In float16 an int that is no float64 is infinite, however often it is rounded.
+    if n.weak != "i64" or n.dtype != "i64" or dtype != "f32" or is_exact_as_float(n):
         return rounded_once
     rounded_twice = cast(cast(n.ir, "f64"), dtype)
     if n.strong is None:

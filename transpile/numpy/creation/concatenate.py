@@ -126,11 +126,11 @@ def _join_loops(name: str, node: ast.expr, join: _Join, cx: Context) -> list[ast
         return None
     parts = operands_by_index(join.parts, cx)
     aligned = [_with_axis(part, join.axis) if join.new else part for part in parts]
-    if ty.rank > 2 and {part.order for part in parts} != {"C"}:
+    orders = {part.order for part in parts}
+    if ty.rank > 2 and orders != {"C"}:
         return None  # NumPy chooses the order of axes by the strides of the parts
     first, in_f = aligned[0], ty.rank > 1 and ty.unit == 0
     checks = [c for part in aligned for c in part.checks]
-    orders = {part.order for part in parts}
     if ty.rank == 2 and (in_f or orders != {"C"}):
         # For NumPy, a part with a length of 1 has no order; the sample of its type has one.
         lengths = [n for part in aligned for n in part.shape]

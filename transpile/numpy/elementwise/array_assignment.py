@@ -262,14 +262,15 @@ def store_elements(
     ty = target_fact.array
     if ty is None or not _is_stored_elementwise(s, target, value, op, where, cx):
         return None
-    value = _drawn_before(value, target, cx, is_first=op is None)
-    where = where and _drawn_before(where, target, cx, is_first=False)
+    value = _evaluated_before(value, target, cx, precedes_target=op is None)
+    where = where and _evaluated_before(where, target, cx, precedes_target=False)
     read = target
     if isinstance(target, ast.Subscript):
         read = ast.Subscript(target.value, target.slice, ast.Load())
     views = _views_of_store(read, target, value, where, exact_axes, cx)
     if views is None:
         return None
+    cx.mark_atomic()
     stored, values, new_elements, selected, mismatches = views
     augmented = augmented_element(read, op, value, cx) if op else None
     if op and augmented is None:
@@ -319,8 +320,7 @@ def _views_of_store(
     cx: Context,
 ) -> _StoreViews | None:
     """The views of a store, combined by broadcasting; `read` is `target` as a value, the others are
-    parameters of `store_elements`. None where one has no view, or would stretch the target. Loops
-    that are made from now on are atomic.
+    parameters of `store_elements`. None where one has no view, or would stretch the target.
     """
     stored = view_of(read, cx)
     values = None if stored is None else _stored_operand(value, stored, target, cx)
@@ -331,7 +331,6 @@ def _views_of_store(
         mask = _stored_operand(where, stored, target, cx)
     if mask is None:
         return None
-    cx.mark_atomic()
     full_rank = [v for v in (values, mask) if len(v.shape) == len(stored.shape)]
     exact_shape = stored.shape[:exact_axes]
     mismatches = [c for v in full_rank for c in length_mismatches(exact_shape, v.shape, cx)]
@@ -343,15 +342,18 @@ def _views_of_store(
     return _StoreViews(stored, values, new_elements, selected, mismatches)
 
 
-def _drawn_before(e: ast.expr, target: ast.expr, cx: Context, is_first: bool) -> ast.expr:
-    """The array `e`, a value or mask to be stored to `target`, computed before the statement if it
-    has effects, such as draws of random numbers, and the loops would evaluate it again for a copy
-    (`_stored_operand`), or after the subscript of `target`, which it precedes (`is_first`).
+def _evaluated_before(
+    e: ast.expr, target: ast.expr, cx: Context, *, precedes_target: bool
+) -> ast.expr:
+    """The value or mask `e` of a store to `target`: a fresh name, which is bound to it before the
+    statement, if `e` is an array with effects, such as draws of random numbers, and the loops would
+    evaluate it again for a copy (`_stored_operand`), or after the subscript of `target`, which has
+    effects, too, and which Python evaluates later (``precedes_target``). Else `e`.
     """
     if not cx.fact(e).rank or is_pure(e, cx.resolve):
         return e
     array = target.value if isinstance(target, ast.Subscript) else target
-    is_late = is_first and not is_pure(target, cx.resolve)
+    is_late = precedes_target and not is_pure(target, cx.resolve)
     return bind_fresh(e, "a", cx) if is_late or may_read_array(e, cx.fact(array).owner, cx) else e
 
 

@@ -27,6 +27,7 @@ from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import unique_nodes
+from ...types.int_limits import EXACT_POWER_OF_TEN_F64
 from ...types.value_types import ELEMENTS, PARTS, ScalarType, is_weak
 from ..array_nests import dtype_expr
 from ..array_views import (
@@ -232,22 +233,17 @@ def asarray_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
     return astype_rule(bound, cx, dtype) if other else None
 
 
-_MAX_DECIMALS = 22
-"""Up to this exponent a power of 10 is exact in float64. NumPy multiplies 10 with itself, so that
-its greater powers are rounded in another way than ``10.0 ** n``.
-"""
-
-
 def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """``np.round(a, decimals)``: scaled, rounded to nearest even, scaled back, as NumPy does it.
     Ints are copied. None for negative decimals of ints, for float16, and for more decimals than
-    `_MAX_DECIMALS`.
+    `EXACT_POWER_OF_TEN_F64`: NumPy multiplies 10 with itself, so that its greater powers are
+    rounded in another way than ``10.0 ** n``.
     """
     places = integer_constant(bound.get("decimals"), 0)
     kind = ELEMENTS[dtype].kind
     if places is None or not bound.only("a", "decimals") or kind not in "fiu" or dtype == "f16":
         return None
-    if abs(places) > _MAX_DECIMALS:
+    if abs(places) > EXACT_POWER_OF_TEN_F64:
         return None
     if kind != "f":
         return ElementFormula(None, [bound["a"]]) if places >= 0 else None

@@ -27,6 +27,7 @@ from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, bind_arguments, numpy_function_name
+from ..function_table import FUNCTIONS
 
 __all__ = ["IDENTITIES", "Identity", "call_identity"]
 
@@ -45,7 +46,7 @@ class Identity:
     parameters: tuple[str, ...]
     """Its parameters, in their order."""
     defaults: Mapping[str, Any]
-    """The defaults of those that have one."""
+    """The defaults of those that have a hole; of the others it is None."""
     result: str
     """The expression that replaces the call."""
     bindings: Mapping[str, str]
@@ -472,8 +473,8 @@ def call_identity(node: ast.AST, cx: Context) -> ast.expr | None:
     for row in _IDENTITIES_BY_NAME.get(callee, ()):
         bound = bind_arguments(node, cx, {row.function: " ".join(row.parameters)})
         if bound is not None and (parts := _match_identity(row, bound, cx)) is not None:
-            if row.function == "linalg.norm":
-                cx.mark_operation_parts()  # NumPy's norms are dot products
+            if FUNCTIONS[row.function].warns:
+                cx.mark_operation_parts()
             return _apply_identity(row, parts, node, cx)
     return None
 
@@ -489,8 +490,9 @@ def _match_identity(
     - the argument ``same_shape`` is not surely an array of the rank of A.
     """
     parts: dict[str, ast.expr] = {k.upper(): ast.Constant(v) for k, v in row.defaults.items()}
-    given = {k: e for k in bound.arguments if (e := bound.get(k)) is not None
-             and not (k in row.defaults and _is_same(_literal(e), row.defaults[k]))}
+    given = {
+        k: e for k, e in bound.arguments.items() if not _is_literal(e, row.defaults.get(k))
+    }
     explicit = {k.upper(): e for k, e in given.items()}
     array = cx.fact(explicit.get("A", ast.Constant(None)))
     if (
@@ -529,14 +531,14 @@ def _argument_matches(
     return _is_same(cx.resolve(e), value)
 
 
-def _literal(e: ast.expr) -> object:
-    """The value of a literal, also of a negative number; `_ANY` for other expressions."""
+def _is_literal(e: ast.expr, value: object) -> bool:
+    """Whether `e` is a literal, maybe of a negative number, with that `value`."""
     match e:
-        case ast.Constant(value=value):
-            return value
+        case ast.Constant(value=actual):
+            return _is_same(actual, value)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-            return -number
-    return _ANY
+            return _is_same(-number, value)
+    return False
 
 
 def _is_same(actual: object, value: object) -> bool:

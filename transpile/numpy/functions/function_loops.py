@@ -54,8 +54,10 @@ _ACCUMULATE_LOOP = """
 """
 
 
-_CHANGED_BY_ZERO = ("gcd", "hypot")
-"""The ufuncs whose identity 0, with which NumPy begins a reduction, makes an element positive."""
+_CHANGED_BY_IDENTITY = ("hypot",)
+"""The ufuncs whose identity 0, with which NumPy begins a reduction, changes an element: it becomes
+positive. The other ufuncs of the rows have none, or one that changes no element.
+"""
 
 
 def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
@@ -86,16 +88,16 @@ def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
         template = _ACCUMULATE_LOOP if accumulates else _REDUCE_LOOP
         function = bound.name.split(".")[0]
         text = template.replace("FUNCTION", function)
-        from_zero = not accumulates and function in _CHANGED_BY_ZERO
+        starts_from_zero = not accumulates and function in _CHANGED_BY_IDENTITY
+        first_text = f"NP.{function}(0, E)" if starts_from_zero else "E"
 
         def fold(acc: str, others: Sequence[ast.expr]) -> list[ast.stmt]:
             """The loop over the axis, at subscripts `others` of the other axes."""
             first, each = ([*others[:axis], i, *others[axis:]] for i in (ast.Constant(0), k))
             result: ast.expr = ast.Name(name, ast.Load())
             parts: dict[str, Part] = {"ACC": acc, "K": k, "N": x.shape[axis], "NP": cx.numpy}
-            text_of_first = "NP.FUNCTION(0, E)".replace("FUNCTION", function) if from_zero else "E"
-            begin = cx.expr(text_of_first, E=x.at(first), NP=cx.numpy)
-            parts |= {"FIRST": begin, "E": x.at(each)}
+            parts["FIRST"] = cx.expr(first_text, E=x.at(first), NP=cx.numpy)
+            parts["E"] = x.at(each)
             parts |= {"BEGIN": element_at(result, first, cx), "PLACE": element_at(result, each, cx)}
             return cx.code(text, **parts)
 

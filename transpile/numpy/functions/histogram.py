@@ -13,6 +13,7 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.replay_guards import guarded
+from ...types.int_limits import EXACT_F64
 from ...types.value_types import ELEMENTS
 from ..array_nests import dtype_expr, loop_nest
 from ..array_views import length_mismatches, view_of
@@ -88,10 +89,6 @@ _UNIFORM_BIN_LOOP = """
 """As NumPy does it: the bin is computed from the distance to the first edge, and corrected by one
 where rounding made it wrong. That is rare, so that a branch is cheaper than a select.
 """
-
-_MAX_EXACT_INT = float(1 << 53)
-"""Up to this magnitude all ints are exact in float64."""
-
 
 def histogram_rule(
     bound: BoundArguments, names: Sequence[str], node: ast.Call, cx: Context
@@ -189,14 +186,14 @@ def _spread_edges(
 ) -> list[ast.expr]:
     """Adds to `parts` the holes FIRST, LAST, WIDTH and B, the edges of N bins over the range.
     Returns the conditions under which NumPy raises or bins in another way: ends that are not finite
-    or in the wrong order, ints beyond `_MAX_EXACT_INT`, edges that are not ascending after
+    or in the wrong order, ints beyond `EXACT_F64`, edges that are not ascending after
     rounding.
     """
     for hole, e in zip(("LOW", "HIGH"), range_ends, strict=True):
         parts[hole] = bind_fresh(cx.expr("NP.float64(E)", E=e, NP=cx.numpy), "end", cx)
     checks = ["not NP.isfinite(LOW)", "not NP.isfinite(HIGH)", "LOW > HIGH"]
     if dtype in ("i64", "u64"):
-        checks += [f"LOW < -{_MAX_EXACT_INT}", f"HIGH > {_MAX_EXACT_INT}"]
+        checks += [f"LOW < {float(EXACT_F64[0])}", f"HIGH > {float(EXACT_F64[1])}"]
     tests = [cx.expr(text, **parts) for text in checks]
     for hole, text in (("FIRST", "LOW - 0.5 if LOW == HIGH else LOW"),
                        ("LAST", "HIGH + 0.5 if LOW == HIGH else HIGH"),

@@ -183,7 +183,7 @@ _POWER_LOOP = """
         ACC = T(1)
         for K in range(N):
             NAME[I, PLACE] = ACC
-            ACC = NP.multiply(ACC, V)
+            ACC = NEXT
 """
 
 
@@ -208,10 +208,11 @@ def vander_rule(
     parts["PLACE"] = cx.expr("K" if increasing else "N - 1 - K", **parts)
     (original,) = cx.code("NAME = E", NAME=name, E=node)
     lengths = [cx.expr("X.shape[0]", **parts), cx.expr("N", **parts)]
-    loop = _POWER_LOOP
+    product = "NP.multiply(ACC, V)"
     if result.dtype in PARTS:  # 1 times a complex number may have another zero, or NaN
-        loop = loop.replace("ACC = NP", "ACC = V if K == 0 else NP")
-    lines = [allocate_array(name, lengths, result.dtype, cx), *cx.code(loop, **parts)]
+        product = f"V if K == 0 else {product}"
+    parts["NEXT"] = cx.expr(product, **parts)
+    lines = [allocate_array(name, lengths, result.dtype, cx), *cx.code(_POWER_LOOP, **parts)]
     return guarded([cx.expr("N < 0", **parts)], original, lines, cx)
 
 

@@ -94,10 +94,10 @@ flipud_rule = _flip_axis(0)
 
 
 def rot90_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.rot90(m, k)`` → a transpose and flips of the two axes."""
+    """``np.rot90(m, k)`` → a transpose and flips of the two axes. None for ``axes=None``."""
     x, turns = bound["m"], integer_constant(bound.get("k"), 1)
     rank = _known_rank(x, cx)
-    axes = [0, 1] if bound.get("axes") is None else _named_axes(bound["axes"], rank)
+    axes = _named_axes(bound["axes"], rank) if "axes" in bound.arguments else [0, 1]
     if turns is None or axes is None or len(axes) != 2 or rank < 2:
         return None
     order = list(range(rank))

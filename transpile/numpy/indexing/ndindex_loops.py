@@ -7,13 +7,13 @@ call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...analysis.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
-from ...frontend.ast_walk import child_nodes, walk_nodes
+from ...frontend.ast_walk import breaks_of_loop, walk_nodes
 from ...frontend.integer_constants import integer_constant
 from ...frontend.iterators.iterables import clamped_length
 from ...frontend.macros.bind_operands import bind_fresh
@@ -164,18 +164,7 @@ def _exit_of(body: Sequence[ast.stmt]) -> list[ast.If] | None:
     """
     exits = [s for s in body if isinstance(s, ast.If) and not s.orelse
              and len(s.body) == 1 and isinstance(s.body[0], ast.Break)]
-    return exits if len([b for s in body for b in _breaks_of_loop(s)]) == len(exits) < 2 else None
-
-
-def _breaks_of_loop(s: ast.AST) -> Iterator[ast.Break]:
-    """The breaks in `s` that leave the loop around `s`, and not an inner one, also those in the
-    handlers of a ``try`` and in the ``else`` of an inner loop.
-    """
-    if isinstance(s, ast.Break):
-        yield s
-    elif not isinstance(s, (ast.FunctionDef, ast.ClassDef)):
-        for part in s.orelse if isinstance(s, (ast.For, ast.While)) else child_nodes(s):
-            yield from _breaks_of_loop(part)
+    return exits if len([*breaks_of_loop(body)]) == len(exits) < 2 else None
 
 
 def _loops_with_exit(

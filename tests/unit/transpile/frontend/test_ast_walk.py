@@ -1,11 +1,17 @@
-"""Comparison of trees."""
+"""Comparison of trees, and walks over them."""
 from __future__ import annotations
 
 import ast
 
 import pytest
 
-from transpile.frontend.ast_walk import all_blocks, copy_tree, same_tree, tree_key
+from transpile.frontend.ast_walk import (
+    all_blocks,
+    breaks_of_loop,
+    copy_tree,
+    same_tree,
+    tree_key,
+)
 from transpile.frontend.core_nodes import ReplayIf
 
 
@@ -48,3 +54,29 @@ def test_blocks_are_in_the_order_of_the_source(text: str) -> None:
     numbers = [ast.unparse(line) for block in all_blocks(s) for line in block]
     assert numbers == [str(k + 1) for k in range(len(numbers))]
     assert len(numbers) == sum(isinstance(n, ast.Expr) for n in ast.walk(s))
+
+
+LOOP = """
+for i in x:
+    try:
+        match i:
+            case 1:
+                break  # 1
+    except ValueError:
+        break  # 2
+    for j in x:
+        while j:
+            break
+        else:
+            break
+    else:
+        with x:
+            break  # 3
+"""
+
+
+def test_breaks_of_a_loop_and_not_of_one_inside() -> None:
+    (loop,) = ast.parse(LOOP).body
+    assert isinstance(loop, ast.For)
+    marked = [k for k, line in enumerate(LOOP.splitlines(), 1) if "# " in line]
+    assert [b.lineno for b in breaks_of_loop(loop.body)] == marked

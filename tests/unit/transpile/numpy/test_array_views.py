@@ -134,6 +134,7 @@ def test_memory_order(f: Callable[..., Any]) -> None:
             assert (got.flags.c_contiguous, got.flags.f_contiguous) == (
                 wanted.flags.c_contiguous, wanted.flags.f_contiguous)
             assert np.array_equal(got, wanted)
+    assert fused.stats.compiled  # of some layouts: the order of others is NumPy's to decide
 
 
 def computed_before(x, s):
@@ -151,11 +152,12 @@ def receiver_before(x, s):
 
 @pytest.mark.parametrize("f", [computed_before, receiver_before], ids=lambda f: f.__name__)
 def test_operands_before_a_store(f: Callable[..., Any]) -> None:
-    fused = fuse(f, on_reject="silent")
+    fused = fuse(f, on_reject="raise")
     for n in (1, 5, 300):
         x, y = np.arange(n) + 0.5, np.arange(n) + 0.5
         assert np.array_equal(fused(x, 0.25), f(y, 0.25))
         assert np.array_equal(x, y)
+    assert fused.stats.compiled == 3
 
 
 def skipping_nan(x, s):
@@ -176,52 +178,10 @@ def filled(x, s):
 
 @pytest.mark.parametrize("f", [skipping_nan, at_least, filled_as, filled], ids=lambda f: f.__name__)
 def test_scalars_that_do_not_fit(f: Callable[..., Any]) -> None:
-    fused = fuse(f, on_reject="silent")
+    fused = fuse(f, on_reject="raise")
     for x in (np.array([1, 5], "i1"), np.empty(0, "i1")):
         assert np.array_equal(fused(x, 3), f(x, 3))
         with pytest.raises(OverflowError):
             fused(x, 300)
-
-
-def distance(x):
-    return np.hypot.reduce(x)
-
-
-def common_divisor(x):
-    return np.gcd.reduce(x)
-
-
-def distances(x):
-    return np.hypot.accumulate(x)
-
-
-@pytest.mark.parametrize("f", [distance, common_divisor, distances], ids=lambda f: f.__name__)
-def test_reductions_from_zero(f: Callable[..., Any]) -> None:
-    fused = fuse(f, on_reject="silent")
-    for x in (np.array([-4]), np.array([-4, 6]), np.array([[-4, -6]])):
-        x = x if f is common_divisor else x.astype(float)
-        assert np.array_equal(fused(x), f(x))
-
-
-def powers(z, k):
-    return np.vander(z, 3)
-
-
-def rows_taken(z, k):
-    return np.take(np.ones((3, len(z) - len(z))), k, axis=0)
-
-
-def minus_zero(z, k):
-    return np.polyval([-0.0], k)
-
-
-@pytest.mark.parametrize("f", [powers, rows_taken, minus_zero], ids=lambda f: f.__name__)
-def test_zeros_and_empty_rows(f: Callable[..., Any]) -> None:
-    fused = fuse(f, on_reject="silent")
-    z = np.array([1 + 2j, complex(-0.0, -0.0), 3 - 1j])
-    for k in (np.array([-1, 2]), np.array([-7, 7])):
-        if f is rows_taken and k[1] == 7:
-            with pytest.raises(IndexError):
-                fused(z, k)
-        else:
-            assert fused(z, k).tobytes() == f(z, k).tobytes()
+    assert fused.stats.compiled == 2
+    assert fused.stats.replays == {"GUARD_RAISES": 2}

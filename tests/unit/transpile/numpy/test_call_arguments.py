@@ -120,6 +120,10 @@ def test_keywords_that_numpy_does_not_take(tmp_path: Path) -> None:
 @pytest.mark.parametrize("call", [
     "np.array(x, copy=None)", "x.astype(x.dtype, copy=None)", "np.nan_to_num(x, copy=None)",
     "np.array(x, copy=n)", "np.meshgrid(x, x, indexing=None)[0]", "np.isclose(x, x, atol=n)",
+    "np.ones_like(x, subok=None)", "np.rot90(np.outer(x, x), axes=None)",
+    "np.gradient(x, edge_order=n)", "np.unwrap(x, period=n)", "np.nansum(x, keepdims=None) + x",
+    "np.average(x, keepdims=n) + x", "np.cov(np.outer(x, x), bias=None)[0]",
+    "np.corrcoef(np.outer(x, x), rowvar=None)[0]",
 ])
 def test_none_that_is_not_the_default(call: str, tmp_path: Path) -> None:
     text = f"import numpy as np\ndef f(x, n=None):\n    y = {call}\n    y[0] = 8\n    return x, y\n"

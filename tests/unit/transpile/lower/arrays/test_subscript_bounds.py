@@ -75,5 +75,6 @@ def f(n, k, w):
         given = n, np.arange(count), np.ones(count)
         assert_same(outcome(fused, given), outcome(f, given), f"{made} of {n}")
     assert fused.stats.replays == {}
+    assert fused.stats.compiled == 4
     given = 0, np.arange(3), np.ones(3)
     assert_same(outcome(fused, given), outcome(f, given), f"{made}, out of bounds")

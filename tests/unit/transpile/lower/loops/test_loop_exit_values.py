@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import assert_same, outcome
+from written import written
 
 from transpile import fuse
 
@@ -162,36 +164,39 @@ def test_a_type_that_follows_from_that_of_an_extremum(function: Any) -> None:
     assert compiled.stats.compiled
 
 
-def test_the_type_of_a_name_that_only_some_iterations_bind() -> None:
-    """It is Python's or NumPy's by the last iteration that has bound it, and unbound before that.
+LAST_CLIPPED = """
+def f(x):
+    products = []
+    for v in x:
+        if v > 0:
+            if v > 1:
+                last = v
+            else:
+                last = {bound}
+        {in_loop}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.1])
+@pytest.mark.parametrize(("in_loop", "result"), [
+    ("pass", "last"), ("products.append(v * last)", "products"),
+])
+def test_the_type_of_a_name_that_only_some_iterations_bind(
+    bound: float, in_loop: str, result: str, tmp_path: Path
+) -> None:
+    """It is Python's or NumPy's by the last iteration that has bound it, and unbound before that:
+    then Python raises.
     """
-
-    def last_clipped(x: Any) -> Any:
-        for v in x:
-            if v > 0:
-                if v > 1:  # noqa: SIM108
-                    last = v
-                else:
-                    last = 0.5
-        return last
-
-    def of_clipped(x: Any) -> Any:
-        products = []
-        for v in x:
-            if v > 0:
-                if v > 1:  # noqa: SIM108
-                    last = v
-                else:
-                    last = 0.1
-            products.append(v * last)
-        return products
-
-    for function in (last_clipped, of_clipped):
-        compiled = fuse(function, target="scalar", on_reject="silent")
-        for items in ([0.2, 2.0], [2.0, 0.2], [0.2], [3.0, -1.0], [-1.0], [0.2, -1.0]):
-            for dtype in ("f4", "f8"):
-                args = (np.array(items, dtype),)
-                assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
+    text = LAST_CLIPPED.format(bound=bound, in_loop=in_loop, result=result)
+    function = written(tmp_path, text).f
+    compiled = fuse(function, target="scalar", on_reject="raise")
+    for items in ([0.2, 2.0], [2.0, 0.2], [0.2], [3.0, -1.0], [-1.0], [0.2, -1.0]):
+        for dtype in ("f4", "f8"):
+            args = (np.array(items, dtype),)
+            assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
+    assert compiled.stats.compiled == 10
+    assert sum(compiled.stats.replays.values()) == 2  # [-1.0]
 
 
 def test_what_is_made_of_an_int_that_a_loop_may_have_replaced() -> None:
@@ -212,9 +217,11 @@ def test_what_is_made_of_an_int_that_a_loop_may_have_replaced() -> None:
         return int(s), math.floor(s)
 
     for function in (made, as_int):
-        compiled = fuse(function, target="scalar", on_reject="silent")
+        compiled = fuse(function, target="scalar", on_reject="raise")
         for dtype in ("f4", "f8"):
             for k in (2**24 + 1, 2**53 + 1):
                 for items in ([], [2.0]):
                     args = (np.array(items, dtype), k, np.zeros(1), np.zeros(1, int))
                     assert_same(outcome(compiled, args), outcome(function, args), f"{args}")
+        assert compiled.stats.compiled == 4
+        assert compiled.stats.replays == {"GUARD_EMPTY": 4}

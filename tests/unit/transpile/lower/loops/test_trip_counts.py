@@ -88,9 +88,11 @@ def first_of_each(k: Any, step: Any) -> Any:
 def test_ends_that_are_far_apart(step: int) -> None:
     """The distance from the start to the stop may need more than 64 bits."""
     far, near = 2**63 - 1, -(2**63)
-    compiled = fuse(first_of_each, on_reject="silent")
+    compiled = fuse(first_of_each, on_reject="raise")
     for ends in ([far, near], [near, far], [far, far], [near, near], [3, 9], [0, near]):
         for as_list in (True, False):
             k, steps = ends, [step, step]
             args = (k, steps) if as_list else (np.array(k), np.array(steps))
             assert_same(outcome(compiled, args), outcome(first_of_each, args), f"{args}")
+    assert compiled.stats.compiled == 6
+    assert compiled.stats.replays == {"GUARD_INT_RANGE": 6}

@@ -77,4 +77,18 @@ def test_round_to_very_many_decimals(decimals: int, tmp_path: Path) -> None:
     x = np.array([1.5, -2.25, 1e30, 123.456, np.nan])
     with np.errstate(all="ignore"):
         assert same(compiled(x), plain(x))
+    assert compiled.stats.compiled == (abs(decimals) <= 22)
     assert "bug of transpile" not in str(compiled.report())
+
+
+@pytest.mark.parametrize("coefficients", [[-0.0], [0.0], [1.5, 0.0], [1.5, -0.0, 2.0]])
+def test_zeros_among_the_coefficients_of_a_polynomial(
+    coefficients: list[float], tmp_path: Path
+) -> None:
+    """NumPy adds the int 0 to a coefficient -0.0, or not, by the type of `x`: that stays Python."""
+    text = f"import numpy as np\ndef f(x):\n    return np.polyval({coefficients}, x)\n"
+    plain: Any = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="silent")
+    for x in (np.array([-1, 2]), np.array([-1.5, -0.0, 2.0])):
+        assert same(compiled(x), plain(x))
+    assert compiled.stats.compiled == (0 if "-0.0" in str(coefficients) else 2)
