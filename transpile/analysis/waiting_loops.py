@@ -234,8 +234,8 @@ def _changes_no_argument(func: ast.expr, resolve: Callable[[ast.expr], object]) 
     (`stores_to_out`).
     """
     callee = resolve(func)
-    if callee is not None:
-        is_known = any(callee is f for f in _PURE) or isinstance(callee, np.ufunc)
-        return is_known or function_row(callee) is not None
-    name = func.attr if isinstance(func, ast.Attribute) else ""
-    return method_row(name) is not None and not is_mutating(name)
+    if any(callee is f for f in _PURE) or isinstance(callee, np.ufunc):
+        return True
+    name = func.attr if callee is None and isinstance(func, ast.Attribute) else ""
+    row = method_row(name) if callee is None else function_row(callee)
+    return row is not None and row.pure and not is_mutating(name)

@@ -10,6 +10,7 @@ Where Python raises, or draws by another algorithm, they raise, and the call is 
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ __all__ = [
     "choice", "expovariate", "gauss", "getrandbits", "lognormvariate", "normalvariate", "randint",
     "random", "randrange", "uniform",
 ]
+
+_DEFAULT_RATE: Any = 1.0 if sys.version_info >= (3, 12) else None
+"""The default of `expovariate`'s argument; None: it has none."""
 
 
 def random(words: Any, at: Any) -> float:
@@ -115,10 +119,8 @@ def normalvariate(words: Any, at: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     return mu + z * sigma
 
 
-def expovariate(words: Any, at: Any, lambd: Any = None) -> Any:
-    """As ``random.Random.expovariate``. Without `lambd`, which has a default from Python 3.12 on,
-    it raises.
-    """
+def expovariate(words: Any, at: Any, lambd: Any = _DEFAULT_RATE) -> Any:
+    """As ``random.Random.expovariate``."""
     if lambd is None:
         raise TypeError("no argument")
     return -math.log(1.0 - next_double(words, at)) / lambd

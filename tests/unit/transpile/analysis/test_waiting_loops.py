@@ -40,6 +40,8 @@ def resolve(node: ast.expr) -> object | None:
         ("LIMIT", "while not LIMIT: n += 1"),
         ("", "while flag[0] == 0: flag[0] = n"),
         ("", "view = flag[1:]\nwhile flag[1] == 0: view[0] += 1"),
+        ("", "while flag[0] == 0: np.copyto(flag, n)"),
+        ("", "while flag[0] == 0: np.add(flag, n, flag)"),
         ("", "while flag[n] == 0: n += 1"),
         ("", "while n < flag[0]: n += 1"),
         ("", "while n > 0: pass"),

@@ -124,6 +124,7 @@ CHANGED = {
     "pairs, another array": "for i, (a, b) in enumerate(pairwise(x)): y[i + 1] = a + b",
     "pairs, by a ufunc":
         "for a, b in pairwise(x):\n        np.add(x, 1, x)\n        s = s + a * b",
+    "pairs, copied to": "for a, b in pairwise(x):\n        np.copyto(x, 2)\n        s = s + a * b",
     "product, by a ufunc":
         "for a, b in product(x, x):\n        np.add(x, 1, x)\n        s = s + a * b",
     "product": "for a, b in product(x, x):\n        x[1] = a + 1\n        s = s + a * b",
