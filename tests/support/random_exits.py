@@ -92,13 +92,13 @@ class _Maker:
         for _ in range(self.random.randrange(1, 3)):
             raising = self.random.choice(_RAISING)
             lines += [f"    if {self.filled(_CONDITIONS)}:", f"        {raising}"]
-        if not self.often(3):  # deeper
-            lines[1:] = ["    if True:" if self.often(2) else "    for _ in range(2):", *(
-                f"    {line}" for line in lines[1:])]
+        if self.often(2):  # deeper
+            around = f"if {self.filled(_CONDITIONS)}:" if self.often(3) else "for _ in range(2):"
+            lines[1:] = [f"    {around}", *(f"    {line}" for line in lines[1:])]
         lines += [] if self.often(2) else self.block()
         lines += [f"except {self.random.choice(_HANDLED)}:"]
         lines += self.block() if self.often(3) else []
-        lines += [f"    {self.way_out() if self.often(2) else self.filled(_ASSIGNMENTS)}"]
+        lines += [f"    {self.way_out() if self.often(3) else self.filled(_ASSIGNMENTS)}"]
         if not self.often(4):
             lines += ["else:", *self.block()]
         if not self.often(6):
