@@ -42,7 +42,7 @@ from ..state.outer_names import resolve_object
 from ..state.path_conditions import is_nonnegative
 from ..state.symbol_values import ArrayRef, AxisStride, FinishedList, ListRef
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
-from .subscript_bounds import in_bounds_subscript
+from .subscript_bounds import in_bounds_subscript, require_python_int
 
 __all__ = [
     "base_subscripts", "complex_part_view", "is_slice_part", "lower_row", "lower_subscripts",
@@ -260,10 +260,13 @@ def _linear(b: IRBuilder, n: Num) -> LinearForm:
 
 
 def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
-    """A bound or step of a slice as a linear form. Raises Refused for a float, bool or uint64."""
+    """A bound or step of a slice as a linear form. Raises Refused for a float, bool or uint64; on
+    some paths only: `require_python_int`.
+    """
     kind = DTYPES[n.dtype].kind
     if n.weak in ("f64", "bool") or kind not in "iu" or n.dtype == "u64":
         refuse("LOWER_SUBSCRIPT", f"a bound of `{source_text(node)}` is not an int", node)
+    require_python_int(b, n, node)
     if n.linear is not None:
         return n.linear
     e = n.ir if isinstance(n.ir, Const) else b.bind(cast(n.ir, "i64"), "bound")

@@ -37,7 +37,7 @@ from ..state.path_conditions import follows_from_facts, is_nonnegative, loop_ext
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value
 
-__all__ = ["in_bounds_subscript", "subscript_only_params"]
+__all__ = ["in_bounds_subscript", "require_python_int", "subscript_only_params"]
 
 
 def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
@@ -98,12 +98,19 @@ def in_bounds_subscript(
     return _checked_subscript(b, n, length, node)
 
 
-def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
-    """Raises Refused for a subscript that is a bool or a float. A subscript that is a Python int on
-    some paths, and a NumPy bool or float on others, is required to be the int (a replay, if not).
+def require_python_int(b: IRBuilder, n: Num, node: ast.AST) -> None:
+    """Requires that a subscript or a bound of a slice that is a Python int on some paths, and a
+    NumPy bool or float on others, for which NumPy raises, is the int. No effect for other numbers.
     """
     if n.either and n.weak == "i64" and DTYPES[n.strong or "i64"].kind not in "iu":
         require(b, n.weak_now, "GUARD_RAISES", node)
+
+
+def _require_integer(b: IRBuilder, n: Num, node: ast.AST) -> None:
+    """Raises Refused for a subscript that is a bool or a float; on some paths only:
+    `require_python_int`.
+    """
+    require_python_int(b, n, node)
     is_numpy_noninteger = n.weak is None and DTYPES[n.strong or "f64"].kind not in "iu"
     if is_numpy_noninteger or n.weak in ("bool", "f64"):
         refuse("LOWER_SUBSCRIPT", f"`{source_text(node)}` is not indexed by an integer", node)

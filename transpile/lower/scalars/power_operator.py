@@ -19,6 +19,7 @@ import numpy as np
 
 from loopir.algebra.constant_folding import index_const
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
@@ -65,12 +66,15 @@ def power_operation(
 
     ``spelled``: NumPy's name of the operation in warnings. ``multiply``: lowers the products of
     which a power consists, with their checks; it is `binary_operation` again, which this module
-    cannot import. Raises Refused for powers of bools.
+    cannot import. Raises Refused for powers of bools; a base that is Python's int or NumPy's bool,
+    depending on the data, is lowered as NumPy's int64 in place of the bool.
     """
     exponent = y.ir.value if isinstance(y.ir, Const) and y.weak else None
     is_int_constant = type(exponent) is int and y.weak == "i64" and x.dtype != "bool"
     if x.boxed and x.dtype == "bool":
         refuse("LOWER_TYPE", "a power of a bool array without dimensions is not compiled", node)
+    if x.types == ("bool", "i64") and y.types == (None, "i64"):
+        x = replace(x, strong="i64")  # as the power of NumPy's bool and Python's int is
     if exponent in (2, 3) and x.dtype != "bool":
         return _square_or_cube(ctx, x, y, int(exponent), node, spelled, multiply)
     ty = scalar_result_type(operator.pow, (x, y), node)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agree import assert_same, outcome
 from written import written
 
 from transpile import fuse
@@ -46,3 +47,15 @@ def test_bounds_that_are_far_apart(step: str, tmp_path: Path) -> None:
         assert compiled(x, bounds) == plain(x, bounds)
     largest = step in ("2**63 - 1", "-2**63")  # the loop over a view of such a step is replayed
     assert compiled.stats.compiled == (0 if largest else 2)
+
+
+@pytest.mark.parametrize("part", ["x[c:]", "x[1:c]", "x[4:c:-1]", "x[1:][:c]"])
+def test_a_bound_that_is_a_numpy_bool_on_another_path(part: str, tmp_path: Path) -> None:
+    """NumPy raises TypeError for a bool: the call is replayed."""
+    text = f"def f(x):\n    c = x[0] > 0 and 4\n    s = 0.0\n    for v in {part}:\n        s += v\n"
+    plain = written(tmp_path, text + "    return s\n").f
+    compiled = fuse(plain, on_reject="raise", target="scalar")
+    for first in (1.0, -1.0):
+        args = (np.array([first, 2.0, 3.0, 4.0, 5.0]),)
+        assert_same(outcome(compiled, args), outcome(plain, args), f"{part}, {first}")
+    assert compiled.stats.compiled == 1

@@ -82,3 +82,15 @@ def warned(f: Any, *args: Any) -> tuple[str, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         return repr(f(*args)), [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3, 4, 7])
+def test_a_base_that_is_a_python_int_or_a_numpy_bool(exponent: int, tmp_path: Path) -> None:
+    """NumPy's power of a bool and Python's int is an int64, not a bool."""
+    text = f"def f(x):\n    c = x[0] > 0 and 3\n    return c ** {exponent}\n"
+    plain = written(tmp_path, text).f
+    compiled = fuse(plain, on_reject="raise", target="scalar")
+    for first in (1.0, -1.0):
+        args = (np.array([first]),)
+        assert_same(outcome(compiled, args), outcome(plain, args), f"{first} ** {exponent}")
+    assert compiled.stats.compiled == 2
