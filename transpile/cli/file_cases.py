@@ -9,6 +9,7 @@ import ast
 import contextlib
 import dataclasses
 import inspect
+import itertools
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from loopir.lazy_dataclass import record
 from ..diagnostics import Refused, Rejection, counted
 from ..frontend.source import read_source
 from ..report.loop_report import Report
-from ..runtime.fuse_decorator import AnyFused, Fused, fuse
+from ..runtime.fuse_decorator import AnyFused, Fused, fuse, recorded_functions
 from ..types.value_types import ArgType
 from .argument_types import infer_signature, parse_type_spec
 from .input_files import Cell, UnreadableFile, compiled_cells
@@ -41,7 +42,7 @@ class LoadedFile:
     path: str
     names: Mapping[str, Any]  # its namespace
     code_names: frozenset[str]  # the file names of its code: one, or one for each cell
-    defined: tuple[Any, ...] = ()  # functions that may have no name
+    defined: tuple[Any, ...] = ()  # functions that may have no name in it
     inner: tuple[tuple[str, int], ...] = ()  # fused functions that are made inside others: lines
     status: int = 0  # the exit status of a script
     bad_cells: tuple[UnreadableFile, ...] = ()  # of a notebook, which were left out
@@ -69,8 +70,14 @@ def read_file(path: str, modules: Modules) -> LoadedFile:
 def run_script(path: str, args: Sequence[str]) -> LoadedFile:
     """The file, run as by `run_file`. Raises UnreadableFile."""
     cells = compiled_cells(path)
-    names, status = run_file(path, args, cells)
-    return LoadedFile(path, names, frozenset(cell.name for cell in cells), status=status)
+    with recorded_functions() as recorded:
+        names, status = run_file(path, args, cells)
+    file = LoadedFile(path, names, frozenset(cell.name for cell in cells), status=status)
+    decorated = (
+        f for functions in recorded.values() for f in functions
+        if f.__wrapped__.__globals__ is names or _is_defined_in(f.__wrapped__, file)
+    )
+    return dataclasses.replace(file, defined=tuple(decorated))
 
 
 def import_file(path: str) -> dict[str, Any]:
@@ -111,15 +118,21 @@ def run_file(
 
 
 def fused_functions(file: LoadedFile, *, every: bool = False) -> list[AnyFused]:
-    """The fused functions that a file defines, in source order.
+    """The fused functions that a file defines, in source order. Of several function objects with
+    one code object, as of a function that another one makes each time, those that were called with
+    further signatures.
 
     With `every`, plain functions with loops are fused, too.
     """
-    found: dict[CodeType, AnyFused] = {}
+    found: dict[CodeType, list[AnyFused]] = {}
     values = [*_namespace_values(file.names, file.names["__name__"]), *file.defined]
     for value in values:
         if isinstance(value, Fused) and _belongs_to_file(value.__wrapped__, file):
-            found.setdefault(value.__wrapped__.__code__, value)
+            same_code = found.setdefault(value.__wrapped__.__code__, [])
+            if not {*value.signatures} <= {types for f in same_code for types in f.signatures}:
+                same_code[:] = [f for f in same_code if f.signatures] + [value]
+            elif not same_code:
+                same_code.append(value)
     for value in values if every else ():
         if (
             isinstance(value, FunctionType)
@@ -127,8 +140,8 @@ def fused_functions(file: LoadedFile, *, every: bool = False) -> list[AnyFused]:
             and _is_defined_in(value, file)
             and _has_loops(value)
         ):
-            found[value.__code__] = fuse(value)
-    return sorted(found.values(), key=_place)
+            found[value.__code__] = [fuse(value)]
+    return sorted(itertools.chain.from_iterable(found.values()), key=_place)
 
 
 def _place(function: AnyFused) -> tuple[int, int]:
@@ -290,12 +303,19 @@ class Case:
 def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
     """The cases of each function; ``ran``: the file has been run. Raises ValueError."""
     given_types = _given_types(functions, specs)
+    given_codes = {function.__wrapped__.__code__ for function in given_types}
+    seen = set[tuple[CodeType, tuple[ArgType, ...]]]()
     for function in functions:
+        code = function.__wrapped__.__code__
         if function in given_types:
             unknown = _unevaluated_globals(function.__wrapped__)
             yield from (Case(function, types, unknown=unknown) for types in given_types[function])
+        elif code in given_codes:
+            continue  # another function object, of which nothing more is asked
         elif ran and function.signatures:
-            yield from (Case(function, tuple(types)) for types in function.signatures)
+            signatures = [types for types in function.signatures if (code, types) not in seen]
+            seen.update((code, types) for types in signatures)
+            yield from (Case(function, types) for types in signatures)
         else:
             yield _inferred_case(function)
 
@@ -319,7 +339,7 @@ def _given_types(
 def _function_named(name: str, functions: Sequence[AnyFused]) -> AnyFused:
     """The function of this name or qualified name. Raises ValueError."""
     matching = [f for f in functions if name in (f.__name__, f.__qualname__)]
-    if len(matching) == 1:
+    if matching and len({f.__wrapped__.__code__ for f in matching}) == 1:
         return matching[0]
     known = ", ".join(f.__qualname__ for f in matching or functions)
     raise ValueError(f"--types: {'more than one' if matching else 'no'} function {name} ({known})")

@@ -4,10 +4,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from inspect import Parameter, Signature
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from ..report.source_listing import Listing
     from ..types.value_types import ArgType
 
-__all__ = ["AnyFused", "Decorator", "Fused", "fuse"]
+__all__ = ["AnyFused", "Decorator", "Fused", "fuse", "recorded_functions"]
 
 
 _P = ParamSpec("_P")
@@ -124,9 +126,40 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         from targets.abi.thread_pool import register_controller
 
         register_controller()
-    if function is None:
-        return lambda function: Fused(function, chosen)
-    return Fused(function, chosen)
+    return _decorated(function, chosen) if function else lambda f: _decorated(f, chosen)
+
+
+_MOST_RECORDED = 16
+"""Of how many functions with one code object `recorded_functions` gives: their arguments and
+captured variables stay alive.
+"""
+
+_recorded: defaultdict[CodeType, list[AnyFused]] | None = None
+"""The functions that were decorated since `recorded_functions` was entered; None: it was not."""
+
+
+@contextmanager
+def recorded_functions() -> Iterator[Mapping[CodeType, list[AnyFused]]]:
+    """The functions that are decorated while this context is entered, by their code objects: also
+    those that nothing refers to afterwards, as functions inside functions. The command enters it
+    while it runs a script (``--run``).
+    """
+    global _recorded
+    before, _recorded = _recorded, defaultdict(list)
+    try:
+        yield _recorded
+    finally:
+        _recorded = before
+
+
+def _decorated(function: Callable[..., Any], options: Options) -> AnyFused:
+    """The fused function that `fuse` returns."""
+    fused: AnyFused = Fused(function, options)
+    if _recorded is not None:
+        same_code = _recorded[fused.__wrapped__.__code__]
+        if len(same_code) < _MOST_RECORDED:
+            same_code.append(fused)
+    return fused
 
 
 fuse.__signature__ = Signature([  # type: ignore[attr-defined]  # for help() and completion

@@ -16,6 +16,7 @@ from targets.isa.target_registry import TARGETS, machine
 from transpile import __version__, threads
 from transpile.cli.command_line import main
 from transpile.diagnostics import CODES
+from transpile.runtime import fuse_decorator
 
 FILE = '''\
 import sys
@@ -600,6 +601,46 @@ made, Local = make()
         ":15: `made` is made when another function runs; --run reports on it",
         ":18: `method` is made when another function runs; --run reports on it",
     ]
+
+
+def test_functions_that_others_make_and_drop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "inside.py"
+    path.write_text("""
+import numpy as np
+from transpile import fuse
+def outer(x):
+    @fuse(on_reject="silent")
+    def total(v):
+        s = 0.0
+        for a in v: s += a
+        return s
+    return total(x)
+def refused(x):
+    @fuse(on_reject="silent")
+    def shown(v):
+        for a in v: print(a)
+    shown(x)
+for _ in range(4): outer(np.ones(5))
+outer([1.0, 2.0])
+refused(np.ones(1))
+""")
+
+    def reports(*options: str) -> list[str]:
+        """The function and types of each report."""
+        found = json.loads(run(capsys, str(path), "--run", "--format", "json", *options)[1])
+        return [r["function"].rpartition(".")[2] + r["signature"] for r in found]
+
+    assert reports() == [
+        "total(v: f64[:])", "total(v: list[float])", "shown(v: f64[:])",
+    ]
+    assert reports("--types", "total(f32[:])") == [
+        "total(v: f32[:])", "shown(v: f64[:])",
+    ]
+    assert reports("--check") == ["shown(v: f64[:])"]
+    assert run(capsys, str(path), "--run", "--check")[0] == 1
+    assert fuse_decorator._recorded is None
 
 
 def test_as_a_module() -> None:
