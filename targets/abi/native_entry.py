@@ -23,16 +23,17 @@ from .trampoline import opened_trampoline
 __all__ = [
     "ADD", "ATTRIBUTE", "CALLED", "CHECKED", "CHOSEN", "CLASS", "CODE", "DIV", "EMPTY", "ENTRY",
     "EXTENT", "GIVEN", "GLOBALS", "HAS", "INTEGER", "ITEM", "ITEMS", "LEAST", "LIKE", "LIST",
-    "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MOST", "MUL", "NUMBER", "PYTHON",
-    "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "ZIPPED", "CallSpec",
-    "DerivedValue", "NameBinding", "Packer", "ParameterList", "Pointer", "Program", "SnapshotSpec",
-    "Spec", "Word", "declare_quiet_state", "native_entry",
+    "LISTED", "LITERAL", "MAX_GIVEN", "MEMBER", "METH_FLAGS", "MIXED", "MOST", "MUL", "NUMBER",
+    "PYTHON", "SCALAR", "SHRUNK", "SIZE", "SLOT", "STORED", "SUB", "TUPLE", "ZEROS", "ZIPPED",
+    "CallSpec", "DerivedValue", "NameBinding", "Packer", "ParameterList", "Pointer", "Program",
+    "SnapshotSpec", "Spec", "Word", "declare_quiet_state", "native_entry",
 ]
 
 # The enums of `values.c`, in its order.
 MAX_STAMPS = 6
 MAX_GIVEN = 64  # limit on arguments and derived values together
-LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK, ZIPPED = range(11)
+LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, MIXED = range(10)
+SHRUNK, ZIPPED = 10, 11
 EMPTY, ZEROS, LIKE = range(3)
 NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE = range(11)
 CHECKED, ATTRIBUTE, ITEM, ITEMS = range(4)

@@ -6,7 +6,7 @@
  * before items.c.
  */
 enum { MAX_GIVEN = 64 };
-enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, SHRUNK, ZIPPED };     /* rows of results */
+enum { LITERAL, GIVEN, PYTHON, SCALAR, CHOSEN, TUPLE, LIST, CALLED, LISTED, MIXED, SHRUNK, ZIPPED };       /* rows of results */
 enum { EMPTY, ZEROS, LIKE };                            /* rows of arrays; LIKE: with the shape and dtype of another */
 enum { NUMBER, INTEGER, EXTENT, ADD, SUB, MUL, LEAST, MOST, DIV, STORED, SIZE };       /* rows of lengths */
 enum { CHECKED, ATTRIBUTE, ITEM, ITEMS };               /* kinds of a `derived_value` */
@@ -314,21 +314,34 @@ static int element_letter(const descr *d)
     return 0;
 }
 
-/* The part of an array that begins at `from` and has the axes from number `axis` on, as a list of `count` items along that axis; with
- * further axes a list of lists. By the format letter of the dtype the elements are Python's floats, ints or bools; by letter 0 they
- * are NumPy's scalars. NULL with an exception. */
-static object *list_of_elements(const ndarray *a, int axis, const char *from, int64_t count, int letter)
+/* The Python number of a kind, 'd' float, 'q' int or '?' bool, from a slot or an element whose dtype has this format letter; NULL with
+ * an exception. */
+static object *python_number(const slot *s, int64_t kind, int64_t letter)
 {
+    if (kind == 'd') return capi.float_(slot_as_double(s, letter));
+    if (kind == 'q') return py.from_int(slot_as_integer(s, letter));
+    object *made = slot_as_double(s, letter) != 0 ? py.truth : capi.untruth;
+    return capi.hold(made), made;
+}
+
+/* The part of an array that begins at `from` and has the axes from number `axis` on, as a list of `count` items along that axis; with
+ * further axes a list of lists. The elements are Python numbers of the kind `kind` (`python_number`), or NumPy's scalars if that is 0.
+ * `flags`: NULL, or the corresponding part of a bool array of the same shape, whose strides are `flag_strides`: where that is true, the
+ * element is a Python number of the kind `flagged`. NULL with an exception. */
+static object *list_of_elements(
+    const ndarray *a, int axis, const char *from, int64_t count, int64_t kind, const char *flags, const intptr_t *flag_strides,
+    int64_t flagged)
+{
+    int letter = element_letter(a->dtype);
     object *made = capi.list(count), *item;
     for (int64_t k = 0; made && k < count; k++, from += a->strides[axis]) {
-        const slot *element = (const slot *)from;
-        if (axis + 1 < a->rank) item = list_of_elements(a, axis + 1, from, a->dims[axis + 1], letter);
-        else if (!letter) item = capi.scalar((void *)from, (object *)a->dtype, 0);
-        else if (letter == 'd' || letter == 'f') item = capi.float_(slot_as_double(element, letter));
-        else if (letter == '?') item = element->u8 ? py.truth : capi.untruth, capi.hold(item);
-        else item = py.from_int(slot_as_integer(element, letter));
+        int64_t as = flags && *flags ? flagged : kind;
+        if (axis + 1 < a->rank)
+            item = list_of_elements(a, axis + 1, from, a->dims[axis + 1], kind, flags, flag_strides, flagged);
+        else item = as ? python_number((const slot *)from, as, letter) : capi.scalar((void *)from, (object *)a->dtype, 0);
         if (!item) return capi.drop(made), (object *)0;
         ((list *)made)->items[k] = item;
+        if (flags) flags += flag_strides[axis];
     }
     return made;
 }
@@ -386,6 +399,8 @@ static object *zip_lists(object *lists, int64_t count)
  *                                 numbers if `weak`, else NumPy's. With several axes and `weak` a list of lists; without `weak`
  *                                 the items are arrays, which C does not make: the row `other`, a call of Python, which is also
  *                                 for dtypes that `element_letter` does not know, such as float16
+ *     MIXED k slot letter weak other flags kind    as LISTED, but the items for which the bool array number `flags` is true are
+ *                                 Python's numbers of this kind (`python_number`); of several axes a list of lists in any case
  *     ZIPPED lists                a list of tuples; lists: a row that makes a tuple of the lists of their first, second, … items
  *     SHRUNK k slot letter descr  the array number k, cut to as many rows as the slot says (-1: all); see `shrink`
  */
@@ -396,11 +411,7 @@ static object *build_object(const call_spec *w, const int64_t *r, object *const 
     switch (r[0]) {
     case LITERAL: return capi.hold((object *)r[1]), (object *)r[1];
     case GIVEN: return capi.hold(given[r[1]]), given[r[1]];
-    case PYTHON:
-        if (r[1] == 'd') return capi.float_(slot_as_double(&slots[r[2]], r[3]));
-        if (r[1] == 'q') return py.from_int(slot_as_integer(&slots[r[2]], r[3]));
-        made = slot_as_double(&slots[r[2]], r[3]) != 0 ? py.truth : capi.untruth;
-        return capi.hold(made), made;
+    case PYTHON: return python_number(&slots[r[2]], r[1], r[3]);
     case SCALAR:
         if (!r[3]) return capi.scalar(&slots[r[2]], (object *)r[1], 0);
         narrow = (float)slots[r[2]].f64; /* converting another number may raise a flag, which the next call would have to clear */
@@ -420,13 +431,16 @@ static object *build_object(const call_spec *w, const int64_t *r, object *const 
         capi.drop(lists);
         return made;
     }
-    case LISTED: case SHRUNK: {
+    case LISTED: case MIXED: case SHRUNK: {
         ndarray *a = (ndarray *)given[r[1]];
         int64_t count = r[2] < 0 ? a->dims[0] : slot_as_integer(&slots[r[2]], r[3]);
         if (r[0] == SHRUNK) return shrink(a, count, (object *)r[4]);
         int letter = element_letter(a->dtype);
-        if (!letter || (a->rank > 1 && !r[4])) return build_object(w, &w->program[r[5]], given, slots);
-        return list_of_elements(a, 0, a->data, count, r[4] ? letter : 0);
+        int64_t kind = !r[4] ? 0 : letter == 'd' || letter == 'f' ? 'd' : letter == '?' ? '?' : 'q';
+        if (!letter || (r[0] == LISTED && a->rank > 1 && !kind)) return build_object(w, &w->program[r[5]], given, slots);
+        if (r[0] == LISTED) return list_of_elements(a, 0, a->data, count, kind, 0, 0, 0);
+        const ndarray *flags = (const ndarray *)given[r[6]];
+        return list_of_elements(a, 0, a->data, count, kind, flags->data, flags->strides, r[7]);
     }
     default:
         made = r[0] == TUPLE ? capi.tuple(r[1]) : capi.list(r[1]);

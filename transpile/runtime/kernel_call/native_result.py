@@ -26,6 +26,7 @@ from targets.abi.native_entry import (
     LIST,
     LISTED,
     LITERAL,
+    MIXED,
     PYTHON,
     SCALAR,
     SHRUNK,
@@ -93,11 +94,12 @@ class ResultProgram:
 
         - C alone: None, constants, objects of the call, real scalars, arrays cut to their length,
           and tuples, lists and selections of results;
-        - C, with a row of Python for the rest: a list of the elements of an array. Only at run time
-          C sees whether it can make the items (LISTED); the row is for arrays where it cannot;
+        - C, with a row of Python for the rest: a list of the elements of an array, also of both
+          Python's and NumPy's scalars (``flags``). Only at run time C sees whether it can make the
+          items (LISTED, MIXED); the row is for arrays where it cannot;
         - a class or function that a row calls with the items (`TupleResult.display`);
-        - a function of `result_source`, which a row calls (`_by_python_helper`): views, complex
-          numbers, and lists of both Python's and NumPy's scalars (``flags``).
+        - a function of `result_source`, which a row calls (`_by_python_helper`): views and complex
+          numbers.
         """
         match returned:
             case NoneResult():
@@ -121,9 +123,14 @@ class ResultProgram:
                 row = self._row(CHOSEN, self._slot_index(flag), 0, 0)
                 self._words[row + 2 : row + 4] = self.add(then), self.add(orelse)
                 return row
-            case ListResult(name, count, weak, None):
+            case ListResult(name, count, weak, flags, dtype):
                 place = self._places.place_of_object(name)
-                row = self._row(LISTED, place, *self._count(count), weak, 0)
+                words = (place, *self._count(count), weak, 0)
+                if flags is None:
+                    row = self._row(LISTED, *words)
+                else:
+                    kind = ord(_FORMAT_LETTERS[dtype or "f64"])
+                    row = self._row(MIXED, *words, self._places.place_of_object(flags), kind)
                 self._words[row + 5] = self._by_python_helper(returned)
                 return row
             case ZippedResult(lists):
@@ -142,7 +149,7 @@ class ResultProgram:
 
     def _by_python_helper(self, returned: ResultSpec) -> int:
         """A row that calls the function of `result_source` which makes the result: for what C
-        never makes, and of a list without ``flags`` for the arrays that C cannot list (`add`).
+        never makes, and of a list for the arrays that C cannot list (`add`).
         """
         match returned:
             case ViewResult(name, (1,), (0,), (0, str(stop))):

@@ -14,7 +14,7 @@ from written import written
 
 from transpile import fuse
 
-HEAD = "import numpy as np\ndef f(x):\n"
+HEAD = "import itertools\nimport numpy as np\ndef f(x):\n"
 BODIES = {
     "list of all": "    return [v for v in x]",
     "list of results": "    return [v * 2 for v in x]",
@@ -37,6 +37,29 @@ NESTED = {
     "zeros":
         "    r = [[0] * len(x) for _ in range(3)]\n    for k, v in enumerate(x):\n"
         "        r[1][k] = int(v[0])\n    return r",
+}
+OF_BOTH_KINDS = {  # lists of Python's and NumPy's numbers, and the dtypes of x for which they are
+    "accumulated": ("    return list(itertools.accumulate(x))", "f8 i8"),
+    "accumulated by a function":
+        ("    return list(itertools.accumulate(x, lambda a, b: max(a, b)))", "f8 i8"),
+    "among floats":
+        ("    r = [0.0] * len(x)\n    for k in range(len(x)):\n        if x[k] > 1:\n"
+         "            r[k] = x[k]\n    return r", "f8"),
+    "among ints":
+        ("    r = [0] * len(x)\n    for k in range(len(x)):\n        if x[k] > 1:\n"
+         "            r[k] = x[k]\n    return r", "f8 f4 i8"),
+    "among bools":
+        ("    r = [False] * len(x)\n    for k in range(len(x)):\n        if x[k] > 1:\n"
+         "            r[k] = x[k] > 2\n    return r", "f8 f4 i8 ?"),
+    "ints and floats":
+        ("    r = [0] * len(x)\n    for k in range(len(x)):\n        if x[k] > 1:\n"
+         "            r[k] = float(x[k])\n    return r", "f8 f4 i8"),
+    "as many as were appended":
+        ("    r, k = [0.0], 0\n    while k < len(x) and x[k] > -1:\n        r.append(x[k])\n"
+         "        k += 1 if r[k] > -1 else 2\n    return r", "f8"),
+    "in lists":
+        ("    r = [[0.0] * len(x) for _ in range(3)]\n    for k in range(len(x)):\n"
+         "        r[1][k] = x[k]\n    return r", "f8"),
 }
 DTYPES = ("f8", "f4", "i8", "i4", "i2", "i1", "u4", "u2", "u1", "?")
 
@@ -76,6 +99,19 @@ def test_no_python_runs(name: str, part: int, tmp_path: Path) -> None:
             assert made.flags.owndata
 
 
+@pytest.mark.parametrize("name", OF_BOTH_KINDS)
+def test_lists_of_pythons_and_numpys_numbers(name: str, tmp_path: Path) -> None:
+    body, dtypes = OF_BOTH_KINDS[name]
+    plain = written(tmp_path, f"{HEAD}{body}\n").f
+    for dtype in dtypes.split():
+        compiled = fuse(plain, on_reject="raise", reassociate=False)
+        for n in (5, 1, 70):
+            x = (np.arange(n) % 4).astype(dtype)
+            assert_same(outcome(compiled, (x,)), outcome(plain, (x,)), f"{dtype}, {n}")
+        assert python_functions_in_call(compiled, x) == set(), dtype
+        assert compiled.stats.replays == {}
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_of_a_list(name: str, tmp_path: Path) -> None:
     plain = written(tmp_path, f"{HEAD}    x = np.asarray(x)\n{BODIES[name]}\n").f
@@ -93,10 +129,11 @@ def test_lists_of_lists(name: str, tmp_path: Path) -> None:
         assert "tolist" not in python_functions_in_call(compiled, x)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", [*BODIES, *OF_BOTH_KINDS])
 def test_nothing_is_left(name: str, tmp_path: Path) -> None:
     """Each element's object is owned by the result alone, and the arrays of a call are freed."""
-    plain = written(tmp_path, f"{HEAD}{BODIES[name]}\n").f
+    body = BODIES.get(name) or OF_BOTH_KINDS[name][0]
+    plain = written(tmp_path, f"{HEAD}{body}\n").f
     compiled, x = fuse(plain, on_reject="raise"), np.arange(3000.0, 3500.0)
     made = compiled(x)
     for part in made if isinstance(made, tuple) else (made,):
