@@ -5,7 +5,8 @@
 
 Compiled code may read such a value once, and would then never end. The exits of a loop are its own
 test and the tests of branches that leave it. An exit *waits* if no iteration changes anything that
-its test is computed from. A loop waits if
+its test is computed from (a name that each iteration computes anew counts as what that is computed
+from, as `_any` in the loop that ``while not any(flag)`` becomes). A loop waits if
 
 - one exit waits for memory, that is an item or an attribute; or
 - all its exits wait, for memory or for global names.
@@ -26,9 +27,10 @@ import numpy as np
 
 from ..containers.method_table import is_mutating
 from ..frontend.ast_names import bound_names, local_names, name_bindings
-from ..frontend.ast_walk import child_blocks, walk_nodes
+from ..frontend.ast_walk import all_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row
 from ..types.effects import stores_to_out
+from .liveness import upward_exposed
 
 __all__ = ["changed_names", "names_waited_for"]
 
@@ -60,8 +62,8 @@ def names_waited_for(
     ``resized``: the lists whose length an iteration changes by a variable of its own, and so what
     ``st[-1]`` is.
     """
-    sources = _sources(loop)
-    changed = _changed(loop, function, resolve, resized)
+    sources, carried = _sources(loop), upward_exposed(loop.body)
+    changed = _changed(loop, function, resolve, resized, carried)
     local = local_names(function)
 
     def waited_for(test: ast.expr, *, in_memory: bool) -> set[str]:
@@ -72,7 +74,7 @@ def names_waited_for(
         nodes = [*_computed_from(test, sources)]
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
         bound = names & sources.keys()
-        if names & changed or any(_is_carried(name, sources) for name in bound):
+        if names & changed or any(_is_carried(name, sources, carried) for name in bound):
             return set()
         objects = {n for n in names - bound if not _is_code(resolve(ast.Name(n)))}
         reads_memory = any(
@@ -119,7 +121,7 @@ def _tests_of_exits(body: Iterable[ast.stmt], *, breaks: bool) -> Iterator[ast.e
         is_loop = isinstance(s, (ast.For, ast.While))
         if isinstance(s, (ast.If, ast.While)) and _leaves(s, breaks=breaks and not is_loop):
             yield s.test
-        for block in child_blocks(s):
+        for block in all_blocks(s):
             yield from _tests_of_exits(block, breaks=breaks and not is_loop)
 
 
@@ -130,7 +132,7 @@ def _leaves(s: ast.stmt, *, breaks: bool) -> bool:
     if isinstance(s, (ast.Return, ast.Raise)) or (breaks and isinstance(s, ast.Break)):
         return True
     breaks = breaks and not isinstance(s, (ast.For, ast.While))
-    return any(_leaves(inner, breaks=breaks) for block in child_blocks(s) for inner in block)
+    return any(_leaves(inner, breaks=breaks) for block in all_blocks(s) for inner in block)
 
 
 def _names_read(node: ast.AST) -> set[str]:
@@ -147,10 +149,16 @@ def _sources(loop: ast.While) -> dict[str, list[ast.expr]]:
         for name in names:
             found.setdefault(name, []).extend(values)
 
+    def add_items(target: ast.expr, value: ast.expr) -> None:
+        """`value` is stored in an item: it counts for an array that an iteration makes anew."""
+        if isinstance(target, ast.Subscript) and (root := _root(target)) in found:
+            add([root], target.slice, value)
+
     for n in walk_nodes(loop):
         match n:
             case ast.AugAssign(target=target, value=value):
                 add(bound_names(target), target, value)
+                add_items(target, value)
             case ast.For(target=target, iter=value) | ast.NamedExpr(target=target, value=value):
                 add(bound_names(target), value)
             case ast.Assign(targets=targets, value=value):
@@ -158,6 +166,8 @@ def _sources(loop: ast.While) -> dict[str, list[ast.expr]]:
                 add(bound_names(*targets) - {target.id for target, _ in pairs}, value)
                 for target, bound_value in pairs:
                     add([target.id], bound_value)
+                for target in targets:
+                    add_items(target, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 add(bound_names(target), value)
             case ast.If() | ast.While() if n is not loop:
@@ -176,12 +186,42 @@ def _computed_from(e: ast.expr, sources: dict[str, list[ast.expr]]) -> Iterator[
                 waiting += sources.get(n.id, [])
 
 
-def _is_carried(name: str, sources: dict[str, list[ast.expr]]) -> bool:
+def _is_carried(
+    name: str, sources: dict[str, list[ast.expr]], carried: Container[str]
+) -> bool:
     """Whether a name that a loop binds is computed from its value of the iteration before, or in
-    an unknown way. ``sources``: what names are computed from (`_sources`).
+    an unknown way. ``sources``: what names are computed from (`_sources`); ``carried``: the names
+    that an iteration may read before it binds them.
+
+        n += 1                            True
+        s = 0; for v in flag: s += v      False: each iteration computes s anew
     """
+    if not sources[name]:
+        return True
     nodes = (n for value in sources[name] for n in _computed_from(value, sources))
-    return not sources[name] or any(isinstance(n, ast.Name) and n.id == name for n in nodes)
+    return name in carried and any(isinstance(n, ast.Name) and n.id == name for n in nodes)
+
+
+_MAKERS = (np.empty, np.zeros, np.ones, np.full)
+
+
+def _made_anew(
+    loop: ast.While, carried: Container[str], resolve: Callable[[ast.expr], object]
+) -> set[str]:
+    """The names of arrays that each iteration of `loop` makes anew, and changes by stores to
+    items alone. ``carried``: as for `_is_carried`.
+    """
+    bindings: dict[str, list[ast.expr]] = {}
+    for n in walk_nodes(*loop.body):
+        for target, value in name_bindings(n):
+            bindings.setdefault(target.id, []).append(value)
+    made = {
+        name for name, values in bindings.items() if name not in carried and all(
+            isinstance(e, ast.Call) and any(resolve(e.func) is f for f in _MAKERS) for e in values
+        )
+    }
+    calls = (n for n in walk_nodes(*loop.body) if isinstance(n, ast.Call))
+    return made.difference(changed_names(calls, resolve))
 
 
 def _root(node: ast.expr) -> str | None:
@@ -199,12 +239,19 @@ def _root(node: ast.expr) -> str | None:
 
 def _changed(
     loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
-    resized: Collection[str],
+    resized: Collection[str], carried: Container[str],
 ) -> set[str]:
-    """The names of objects that an iteration changes, and of views and other names of them."""
-    changed = {n for n in changed_names([loop], resolve) if n is not None}.union(resized)
+    """The names of objects that an iteration changes, and of views and other names of them; not of
+    arrays that it has made itself (`_made_anew`). ``carried``: as for `_is_carried`.
+    """
+    def is_object(name: str | None) -> TypeGuard[str]:
+        """Whether `name` is no module, such as the ``np`` of ``np.empty(3)``, and no function."""
+        return name is not None and not _is_code(resolve(ast.Name(name)))
+
+    changed = {n for n in changed_names([loop], resolve) if is_object(n)}.union(resized)
+    changed -= _made_anew(loop, carried, resolve)
     bindings = [pair for n in walk_nodes(*function.body) for pair in name_bindings(n)]
-    views = {(to.id, root) for to, value in bindings if (root := _root(value))}
+    views = {(to.id, root) for to, value in bindings if is_object(root := _root(value))}
     size = 0
     while len(changed) > size:
         size = len(changed)
