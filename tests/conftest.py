@@ -1,13 +1,13 @@
 """Which tests a run takes, its random programs, and golden files.
 
-A plain run takes every test, but of the cases of a test that is marked ``share(k)`` one in k,
-always the same ones; and of the cases of any other unit test one in `UNIT_SHARE`, unless files are
-named: ``pytest tests/unit/…/test_x.py`` takes all of these, but for tests that are marked. With
-``--more`` a run takes instead the next cases of these tests, five times as many (nine times of
-those without a mark), and draws twice as many other random programs: what `.ci/run` adds to a plain
-run, as far as they go in the time that ``--seconds`` gives. ``--long`` takes everything, also tests
-that are marked ``long``. A case named on the command line, ``test_x.py::test_y[case]``, is always
-run.
+A plain run takes of the cases of a test that is marked ``share(k)`` one in k, always the same ones;
+of other unit tests it puts one in `PUT_OFF` off, and takes of the cases of the others one in
+`UNIT_SHARE`, unless files are named: ``pytest tests/unit/…/test_x.py`` takes all of these, but for
+tests that are marked. With ``--more`` a run takes instead what was put off, and the next cases of
+the tests of which it took a share, five times as many (nine times of those without a mark); and it
+draws twice as many other random programs. `.ci/run` adds that to a plain run, as far as it goes in
+the time that ``--seconds`` gives. ``--long`` takes everything, also tests that are marked ``long``.
+A case named on the command line, ``test_x.py::test_y[case]``, is always run.
 
 A plain run draws the same random programs each time, so that its answer is about the change at
 hand; it shows a failure as it was drawn. ``--long`` draws new ones, and looks for the smallest that
@@ -46,6 +46,11 @@ os.environ.setdefault("TRANSPILE_SELECT", "compiled")
 UNIT_SHARE = 20
 """Of the cases of a unit test with no ``share`` of its own, a run of all tests takes one in this.
 A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
+"""
+
+PUT_OFF = 4
+"""Of the unit tests with no ``share`` of their own, a run of all tests leaves one in this out, so
+that it ends within five minutes: ``--more`` takes it.
 """
 
 LEFT = pytest.StashKey[str]()
@@ -121,11 +126,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     whole_run = all(word in config.getini("testpaths") for word in config.args)
     shared = [item for item in items if share_of(item, whole_run) > 1]
     plain, more = divided([i for i in shared if not i.get_closest_marker("long")])
+    whole = {*items} - {*shared}
+    plain |= {item for item in whole if not item.get_closest_marker("long")}
+    put_off = {item for item in plain if whole_run and is_put_off(item)}
     if config.getoption("--more"):
-        taken = more | {item for item in items if draws_programs(item)}
+        taken = more | put_off | {item for item in items if draws_programs(item)}
     else:
-        whole = {*items} - {*shared}
-        taken = plain | {item for item in whole if not item.get_closest_marker("long")}
+        taken = plain - put_off
     named = tuple(word[word.find("::") :] for word in config.args if "[" in word)
     left = {i for i in items if i not in taken and not (named and i.nodeid.endswith(named))}
     items[:] = [item for item in items if item not in left]
@@ -133,8 +140,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left and not config.getoption("--more"):
         long = sum(item.get_closest_marker("long") is not None for item in left)
         config.stash[LEFT] = (
-            f"left out: {len(left) - long} cases of tests of which a plain run takes a share "
-            f"(--more takes {len(more)} of them, --long all), {long} that are marked long (--long)"
+            f"left out: {len(left) - long} tests and cases of which a plain run takes a share "
+            f"(--more takes {len(more | put_off)} of them, --long all), "
+            f"{long} that are marked long (--long)"
         )
 
 
@@ -173,6 +181,12 @@ def share_of(item: pytest.Item, whole_run: bool) -> int:
         return int(share.args[0])
     is_unit = whole_run and UNIT_TESTS in item.path.parents and "[" in item.name
     return UNIT_SHARE if is_unit else 1
+
+
+def is_put_off(item: pytest.Item) -> bool:
+    """Whether a run of all tests leaves the item to ``--more``: all cases of some unit tests."""
+    is_unit = UNIT_TESTS in item.path.parents and not item.get_closest_marker("share")
+    return is_unit and crc32(item.nodeid.partition("[")[0].encode()) % PUT_OFF == 0
 
 
 def draws_programs(item: pytest.Item) -> bool:

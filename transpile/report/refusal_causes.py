@@ -70,7 +70,7 @@ def with_cause(
     - the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
-    `report_refused` and `Dispatcher._with_cause`, for the warning, call this.
+    `report_refused` and `Dispatcher._refusal`, for the warning, call this.
     """
     span = rejection.span
     if rejection.family not in ("LOWER", "GUARD"):

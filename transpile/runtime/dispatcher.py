@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..types.value_types import ArgType
     from .compiled_variant import Variant
+    from .outlined_function import Refusal
     from .region_records import FusedRegion, OutlinedFunction
 
 __all__ = ["Dispatcher"]
@@ -374,7 +375,7 @@ class Dispatcher(WrappedFunction):
         if fallback_is_error() or (rejection and self.options.on_reject == "raise"):
             code = rejection.code if rejection else code
             message = fallback_message(self._function, spec.types, code, rejection, runs=False)
-            raise FuseError(message, code) from spec.error
+            raise FuseError(message, code) from (spec.refusal.error if spec.refusal else None)
         spec.replays[code] += 1
         return self._function
 
@@ -474,39 +475,55 @@ class Dispatcher(WrappedFunction):
             chosen_target(self.options, settings)  # an unknown target is the user's error
             if spec.rejection or (variant := spec.variant(values)):  # by the thread that was first
                 return None if spec.rejection else variant
+            delayed = self._delayed_setup
+            known = delayed.known_refusal(spec, settings) if delayed else None
             try:
-                variant = self._build_variant(spec, settings, values)
+                variant = None if known else self._build_variant(spec, settings, values)
             except CompilationPending:
                 return None
             except Exception as error:  # whatever went wrong, the original still runs
                 is_failed_check = settings.check and isinstance(error, AssertionError)
                 if self._faults.should_retry(error) or is_failed_check:
                     raise
-                self._refuse(spec, error)
+                known = self._refusal(spec, error)
+            if known is not None:
+                self._refuse(spec, known)
             else:
+                assert variant is not None
                 self._faults.reset_count()
                 spec.add(variant)
-            if self._delayed_setup:
-                self._delayed_setup.note_setup(spec)
-            return None if spec.rejection else variant
+            if delayed:
+                delayed.note_setup(spec, settings)
+            return variant
 
-    def _refuse(self, spec: Specialization, error: Exception) -> None:
-        """Remember in `spec` that it cannot be compiled, since `error` was raised, so that the next
-        calls do not try again: the rejection, what it depends on (`names`), and the function with
-        the regions that can be compiled. Warn the user.
-        """
+    def _refusal(self, spec: Specialization, error: Exception) -> Refusal:
+        """The refusal of `spec`, for which compiling it has raised `error`, with its cause."""
+        from ..report.refusal_causes import with_cause
         from .compile_call import rejection_of
+        from .outlined_function import Refusal
 
-        rejection = rejection_of(error)
+        cause = rejection = rejection_of(error)
+        try:
+            cause = with_cause(self._function, spec.types_by_name(self._function), rejection)
+        except Exception as failure:  # whatever went wrong, there is a reason to tell
+            if self._faults.should_retry(failure):
+                raise
+            _log.warning("transpile failed to explain %s", rejection, exc_info=True)
+        return Refusal(rejection, cause, drop_tracebacks(error))
+
+    def _refuse(self, spec: Specialization, refusal: Refusal) -> None:
+        """Remember in `spec` that it cannot be compiled, so that the next calls do not try again:
+        the `refusal`, what it depends on (`names`), and the function with the regions that can be
+        compiled. Warn the user.
+        """
         spec.names = names_read(self._function)
-        cause = self._with_cause(spec, rejection)
-        told = self.warnings.cause(cause)
-        spec.outlined = self._outline(spec, rejection, told)
-        spec.rejection = cause if spec.outlined is not None else told
-        spec.error = drop_tracebacks(error)
+        spec.refusal = refusal
+        told = self.warnings.cause(refusal.cause)
+        spec.outlined = self._outline(spec, refusal, told)
+        spec.rejection = refusal.cause if spec.outlined is not None else told
         if spec.outlined is None or spec.outlined.loops:  # else all loops are in regions
-            is_outlined = spec.outlined is not None
-            self.warnings.warn_of(told, spec.types, self.options, is_outlined=is_outlined)
+            is_part = spec.outlined is not None
+            self.warnings.warn_of(told, spec.types, self.options, is_outlined=is_part)
 
     def _build_variant(
         self, spec: Specialization, settings: knobs.Knobs, values: Arguments | None
@@ -539,26 +556,27 @@ class Dispatcher(WrappedFunction):
         return variant
 
     def _outline(
-        self, spec: Specialization, rejection: Rejection, cause: Rejection,
+        self, spec: Specialization, refusal: Refusal, cause: Rejection,
         wanted: OutlinedFunction | None = None,
     ) -> OutlinedFunction | None:
-        """The outlined function for a refused signature (`outline_function`); None if there is
-        none. ``cause``: of `rejection` (`_with_cause`); ``wanted``: see `outline_function`.
+        """The outlined function for a refused signature (`plan_outlining`, `bind_plan`); None if
+        there is none. ``cause``: what the user is told; ``wanted``: the outlined function so far.
         """
-        from .outlined_function import outline_function
+        from .outlined_function import bind_plan
 
-        types = spec.types_by_name(self._function)
+        function, types = self._function, spec.types_by_name(self._function)
         try:
-            outlined = outline_function(
-                self._function, types, rejection, self.options, self.region_type, wanted,
-                role=self.role,
+            plan = refusal.plan(function, types, wanted.dropped if wanted else frozenset())
+            if plan is None:
+                return None
+            outlined = bind_plan(
+                plan, function, self.options, self.region_type, wanted, role=self.role
             )
-            if outlined is not None:
-                values = frozenset(names_of_refused_values(outlined.tree, [cause]))
-                for region in outlined.regions:
-                    region.fused.warnings = self.warnings.of_region(
-                        region.fused.warnings.function, cause, values, has_loops=bool(region.loops)
-                    )
+            values = frozenset(names_of_refused_values(outlined.tree, [cause]))
+            for region in outlined.regions:
+                region.fused.warnings = self.warnings.of_region(
+                    region.fused.warnings.function, cause, values, has_loops=bool(region.loops)
+                )
         except Exception as error:  # whatever went wrong, the original still runs
             if self._faults.should_retry(error):
                 raise
@@ -572,25 +590,11 @@ class Dispatcher(WrappedFunction):
         are refused, or are slower than Python (`may_drop_regions`), become Python for good.
         """
         outlined = spec.outlined
-        if outlined is None or spec.rejection is None:
+        if outlined is None or spec.rejection is None or spec.refusal is None:
             return None
         may_drop = spec.may_drop_regions(self.role, by_time=self._selects_by_time())
         wanted = outlined.as_measured(may_drop=may_drop)
         if wanted is outlined:
             return outlined
         spec.dropped += [r for r in outlined.regions if r.helper in wanted.dropped]
-        return self._outline(spec, spec.rejection, spec.rejection, wanted)
-
-    def _with_cause(self, spec: Specialization, rejection: Rejection) -> Rejection:
-        """`rejection` with its cause, in the names of the source (`refusal_causes.with_cause`);
-        itself if finding the cause fails.
-        """
-        from ..report.refusal_causes import with_cause
-
-        try:
-            return with_cause(self._function, spec.types_by_name(self._function), rejection)
-        except Exception as error:  # whatever went wrong, there is a reason to tell
-            if self._faults.should_retry(error):
-                raise
-            _log.warning("transpile failed to explain %s", rejection, exc_info=True)
-            return rejection
+        return self._outline(spec, spec.refusal, spec.rejection, wanted)

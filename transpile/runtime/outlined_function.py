@@ -8,17 +8,20 @@ outlined in turn. `dispatcher` uses this.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from types import CellType, FunctionType
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from types import CellType, CodeType, FunctionType
 
-from ..diagnostics import Rejection
+from loopir.lazy_dataclass import record
+from loopir.nodes import Span
+
+from ..diagnostics import Refused, Rejection
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, read_source, remember_text, span_of
 from ..options import Options
 from ..types.value_types import ArgType
-from .kernel_call.stub_functions import function_from_tree
+from .kernel_call.stub_functions import code_from_tree, function_of_code
 from .outline.hoist_numpy_call import hoist_numpy_call
 from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
@@ -26,12 +29,65 @@ from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
 from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
-__all__ = ["outline_function"]
+__all__ = ["OutliningPlan", "Refusal", "bind_plan", "outline_function", "plan_outlining"]
 
 _LOOPS = (ast.For, ast.While)
 _NONE = frozenset[str]()
 _NO_REGION = RegionRole()
 _TEST_PREFIX = "_tp_test"
+
+
+@record(frozen=True, slots=True)
+class _PlannedRegion:
+    """What `plan_outlining` has found out about a region."""
+
+    region: Region
+    code: CodeType  # of its function
+    types: tuple[ArgType, ...] | None  # of its parameters; None: known only at run time
+    loops: tuple[Span, ...]
+    keeps_order: bool
+    """Whether its sums are not to be reassociated if it is in a loop (`_must_keep_order`)."""
+    is_plain: bool
+    """Whether its code has Python's bits unless sums are reassociated (`is_plain_arithmetic`)."""
+
+
+@record(frozen=True, slots=True)
+class OutliningPlan:
+    """How a refused function is outlined: what depends on its code, its signature and the meaning
+    of its names alone. All function objects for which these are the same share a plan, as those of
+    a function that is defined again and again (`redefined_functions`).
+    """
+
+    source: Source  # without the function object
+    outlined: OutlinedTree
+    regions: tuple[_PlannedRegion, ...]
+    codes: dict[frozenset[str], CodeType] = field(default_factory=dict)
+    """The code of the calling function, by the helpers of the regions that are in place."""
+
+
+@record(slots=True)
+class Refusal:
+    """Why a signature is refused, and how the function is outlined for it. Shared by all function
+    objects for which both are the same (`redefined_functions`).
+    """
+
+    rejection: Rejection  # of what the compiler stumbled over
+    cause: Rejection  # `refusal_causes.with_cause` of it, which the user is told
+    error: Exception  # what was raised
+    _plans: dict[frozenset[str], OutliningPlan | None] = field(default_factory=dict)
+
+    @property
+    def is_about_source(self) -> bool:
+        """Whether the source is refused, and not what the machine or the compiler has failed at."""
+        return isinstance(self.error, Refused)
+
+    def plan(
+        self, function: FunctionType, types: Mapping[str, ArgType], dropped: frozenset[str]
+    ) -> OutliningPlan | None:
+        """As `plan_outlining`, which is called once for the same ``dropped``."""
+        if dropped not in self._plans:
+            self._plans[dropped] = plan_outlining(function, types, self.rejection, dropped)
+        return self._plans[dropped]
 
 
 def outline_function(
@@ -40,9 +96,6 @@ def outline_function(
     rejection: Rejection,
     options: Options,
     region_type: type[FusedRegion],
-    wanted: OutlinedFunction | None = None,
-    *,
-    role: RegionRole = _NO_REGION,
 ) -> OutlinedFunction | None:
     """`function`, which was refused as a whole, as Python that calls the parts of it which compile
     (loop lifting); None if there are none. Where ``print`` is refused::
@@ -53,18 +106,28 @@ def outline_function(
             for v in x: s += v
             return s
 
+    `plan_outlining` selects the regions, `bind_plan` makes the functions.
+    """
+    plan = plan_outlining(function, types, rejection)
+    return None if plan is None else bind_plan(plan, function, options, region_type)
+
+
+def plan_outlining(
+    function: FunctionType,
+    types: Mapping[str, ArgType],
+    rejection: Rejection,
+    dropped: frozenset[str] = _NONE,
+) -> OutliningPlan | None:
+    """How `function`, which was refused for arguments of these types, is outlined; None if nothing
+    of it is to be compiled:
+
     1. `RegionFacts` finds the statements that `rejection` blames, and others that cannot compile;
     2. `hoist_numpy_call` takes a refused NumPy call out of its statement, so that the rest of the
        statement can be in a region;
-    3. `outline_regions` selects the regions, and makes the calling function;
-    4. each region becomes a fused function (``region_type``), compiled when it is first called.
+    3. `outline_regions` selects the regions, and makes the calling function. ``dropped``: the names
+       of those that are to be Python again, as that was measured to be faster.
 
     No region helps if the source cannot be read or the C compiler fails (SOURCE_…, BUILD_…).
-    ``wanted``: the outlined function so far, whose regions are used again, with the names of those
-    that are to be Python again (``dropped``), and of those whose statements it is to have itself,
-    too (``in_place``, see `original_in_place`).
-    `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
-    ``role``: of `function`, if that is a region itself.
     """
     if rejection.span is None or rejection.family in ("SOURCE", "BUILD"):
         return None
@@ -76,76 +139,106 @@ def outline_function(
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)
-    outlined = outline_regions(tree, facts, wanted.dropped if wanted else _NONE)
+    outlined = outline_regions(tree, facts, dropped)
     if outlined is None:
         return None
+    code = function.__code__
+    regions = tuple(_planned_region(region, facts, code) for region in outlined.regions)
+    return OutliningPlan(replace(source, function=None), outlined, regions)
+
+
+def _planned_region(region: Region, facts: RegionFacts, code: CodeType) -> _PlannedRegion:
+    """What is known of `region`. ``code``: of the function that it is cut out of."""
+    tree = region.tree
+    names = [a.arg for a in tree.args.args]
+    types = facts.types(names, region.run[0])
+    loops = (n for n in walk_nodes(*tree.body) if isinstance(n, _LOOPS))
+    return _PlannedRegion(
+        region,
+        code_from_tree(tree, code),
+        types=None if types is None else tuple(types[n] for n in names),
+        loops=tuple(span for n in loops if (span := span_of(n)) is not None),
+        keeps_order=_must_keep_order(region, facts),
+        is_plain=is_plain_arithmetic(tree.body, facts.resolve),
+    )
+
+
+def bind_plan(
+    plan: OutliningPlan,
+    function: FunctionType,
+    options: Options,
+    region_type: type[FusedRegion],
+    wanted: OutlinedFunction | None = None,
+    *,
+    role: RegionRole = _NO_REGION,
+) -> OutlinedFunction:
+    """`function` outlined by `plan`. Each region becomes a fused function (``region_type``), which
+    is compiled when it is first called.
+
+    ``wanted``: the outlined function so far, whose regions are used again, with the names of those
+    whose statements it is to have itself, too (``in_place``, see `original_in_place`).
+    `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
+    ``role``: of `function`, if that is a region itself.
+    """
     known_regions = {r.helper: r for r in wanted.regions} if wanted is not None else {}
-
-    def fused(inner: FunctionType, region: Region) -> FusedRegion:
-        """`inner` as the fused function of `region`."""
-        is_in_loop = role.is_in_loop or region.is_in_loop
-        in_order = is_in_loop and _must_keep_order(region, facts)
-        new = region_type(inner, replace(options, reassociate=False) if in_order else options)
-        can_be_python = not new.options.reassociate and is_plain_arithmetic(
-            region.tree.body, facts.resolve
-        )
-        new.is_region = True
-        new.role = RegionRole(is_in_loop=is_in_loop, can_be_python=can_be_python)
-        return new
-
     regions = [
-        known_regions.get(region.helper) or _fuse_region(region, facts, source, function, fused)
-        for region in outlined.regions
+        known_regions.get(planned.region.helper)
+        or _bound_region(planned, plan.source, function, options, region_type, role)
+        for planned in plan.regions
     ]
     as_whole = role.is_selected_with_caller or all(r.fused.role.can_be_python for r in regions)
     for region in regions:
         region.fused.role = replace(region.fused.role, is_selected_with_caller=as_whole)
-    return _with_regions(outlined, regions, function, wanted)
+    return _with_regions(plan, regions, function, wanted)
 
 
 def _with_regions(
-    outlined: OutlinedTree, regions: Sequence[OutlinedRegion], function: FunctionType,
+    plan: OutliningPlan, regions: Sequence[OutlinedRegion], function: FunctionType,
     wanted: OutlinedFunction | None,
 ) -> OutlinedFunction:
-    """The tree `outlined` made a function, in which the names of the helpers are bound to the fused
+    """The outlined function of `plan`, in which the names of the helpers are bound to the fused
     functions of its regions. Regions that `wanted` has in place have their statements beside the
     call, with a test (`original_in_place`).
     """
     dropped, in_place = (wanted.dropped, wanted.in_place) if wanted else (_NONE, _NONE)
+    outlined = plan.outlined
     cells = {region.helper: CellType(region.fused) for region in regions}
     runs = {r.helper: r.run for r in regions if r.helper in in_place}
     tests = {r.helper: f"{_TEST_PREFIX}{r.helper}" for r in regions if r.helper in runs}
     cells |= {tests[r.helper]: r.fused.original_test for r in regions if r.helper in runs}
     calling_tree = with_originals_in_place(outlined.tree, runs, tests)
-    calling_function = function_from_tree(calling_tree, function, cells)
+    code = plan.codes.get(in_place)
+    if code is None:
+        code = plan.codes[in_place] = code_from_tree(calling_tree, function.__code__, (*cells,))
     return OutlinedFunction(
-        calling_function, outlined.tree, tuple(regions), outlined.loops, dropped,
-        outlined.too_short, calling_tree, cells, in_place,
+        function_of_code(code, function, cells), outlined.tree, tuple(regions), outlined.loops,
+        dropped, outlined.too_short, calling_tree, cells, in_place,
     )
 
 
-def _fuse_region(
-    region: Region,
-    facts: RegionFacts,
+def _bound_region(
+    planned: _PlannedRegion,
     source: Source,
     function: FunctionType,
-    fused: Callable[[FunctionType, Region], FusedRegion],
+    options: Options,
+    region_type: type[FusedRegion],
+    role: RegionRole,
 ) -> OutlinedRegion:
     """The region as a fused function, whose source is that of `function`."""
-    tree = region.tree
-    inner = function_from_tree(tree, function, {}, same_signature=False)
-    line = tree.lineno
+    region, tree = planned.region, planned.region.tree
+    inner = function_of_code(planned.code, function, {}, same_signature=False)
     whole = source.whole or source.tree
-    text = replace(source, tree=tree, line=line, decorators=(), function=inner, whole=whole)
-    remember_text(inner, text)
-    names = [a.arg for a in tree.args.args]
-    types = facts.types(names, region.run[0])
-    known_types = None if types is None else tuple(types[n] for n in names)
-    loops = (n for n in walk_nodes(*tree.body) if isinstance(n, (ast.For, ast.While)))
-    spans = tuple(span for n in loops if (span := span_of(n)) is not None)
-    return OutlinedRegion(
-        region.helper, tree, fused(inner, region), known_types, spans, region.run
+    remember_text(inner, replace(
+        source, tree=tree, line=tree.lineno, decorators=(), function=inner, whole=whole,
+    ))
+    is_in_loop = role.is_in_loop or region.is_in_loop
+    in_order = is_in_loop and planned.keeps_order
+    new = region_type(inner, replace(options, reassociate=False) if in_order else options)
+    new.is_region = True
+    new.role = RegionRole(
+        is_in_loop=is_in_loop, can_be_python=not new.options.reassociate and planned.is_plain
     )
+    return OutlinedRegion(region.helper, tree, new, planned.types, planned.loops, region.run)
 
 
 def _must_keep_order(region: Region, facts: RegionFacts) -> bool:

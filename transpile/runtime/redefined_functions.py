@@ -1,4 +1,4 @@
-"""Redefined functions: whether Python serves the first calls of a function that is defined again.
+"""Redefined functions: what function objects with one code object share, and when each is set up.
 
 A decorated function inside another function is a new function object at each call of that one, and
 each object needs a kernel of its own: bound to its captured variables, loaded from the disk cache.
@@ -18,25 +18,43 @@ Python is not tried for calls of a size of which no time is known, if it could t
 setup, or if its sums could have other last bits than those of compiled code (``exact_up_to``), as
 one call must not have two answers. `Dispatcher` has a `DelayedSetup` for each function, which it
 asks about calls of signatures that have no variant yet.
+
+A function that is refused as a whole is refused again in each of its objects, as long as its names
+mean the same; so they share the `Refusal`, with the plan of its regions. The regions' functions
+then have common code objects, too, and are redefined functions themselves.
 """
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from dataclasses import field
-from types import FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.inline_cache import SIZE_LIMIT, CacheRow, size_of_call
 
+from ..knobs import Knobs
 from ..options import Options
+from ..types.value_types import WrappedFunction
 from .call_selection import Trial
 from .installed_call import Keys, keys_of
 from .kernel_call.stub_functions import Arguments, Timed
-from .specialization import Specialization, has_function_argument
+from .specialization import (
+    Specialization,
+    captured_values,
+    has_function_argument,
+    values_read,
+)
+
+if TYPE_CHECKING:
+    from .outlined_function import Refusal
 
 __all__ = ["RUN_REDEFINED", "DelayedSetup"]
+
+T = TypeVar("T")
 
 RUN_REDEFINED = "RUN_REDEFINED"
 """The code of calls that Python serves, since setting up a kernel would take longer."""
@@ -63,8 +81,10 @@ _SINGLE_CALLS, _FEWEST_IN_ROW = 4, 32
 calls that a row is put for, since to make one takes as long as to dispatch some calls.
 """
 
-_MAX_SIGNATURES = 64
-"""Of how many signatures of one code object the times are kept."""
+_MAX_SIGNATURES, _MAX_MEANINGS = 64, 4
+"""Of how many signatures of one code object the times and refusals are kept; and for how many
+meanings of the names that it reads the refusals of a signature.
+"""
 
 
 @record(slots=True)
@@ -92,7 +112,9 @@ class _SetupTimes:
     def may_be_python(self, size: int, spent: int) -> bool:
         """Whether Python is to serve a call of this size, of a function that has no variant yet.
         ``spent``: the time that Python has taken for earlier calls of this function. Where no call
-        of Python is known, the compiled one must be a short one.
+        of Python is known, the compiled one must be a short one. If the first call of a function
+        is expected to take too long, the longest time that is noted is forgotten, since no other
+        call of Python corrects it.
         """
         if self.is_refused:
             return spent <= self.setup
@@ -100,7 +122,12 @@ class _SetupTimes:
         if size > self.exact_up_to:
             return False
         if (expected := self.expected_python(size)) is not None:
-            return spent + expected <= self.setup
+            if spent + expected <= self.setup:
+                return True
+            noted = self.python[bits]
+            if not spent and len(noted) > 1:  # other work may have slowed that call
+                noted.remove(max(noted))
+            return False
         limit = min(_SHORT_CALL, self.setup // _SHORT_PART)
         return self.compiled.get(bits, limit) < limit and spent <= self.setup
 
@@ -122,6 +149,9 @@ class _Redefinitions:
         self._latest: weakref.ref[FunctionType] | None = None
         self._functions = 0
         self._times: dict[Hashable, _SetupTimes] = {}
+        self._refusals: dict[Hashable, list[tuple[dict[str, object], Refusal]]] = {}
+        """By the signature and the environment variables; with what the names meant (`_meanings`).
+        """
 
     def add(self, function: FunctionType) -> None:
         """Count a function object; one that is decorated twice in succession counts once."""
@@ -157,19 +187,102 @@ class _Redefinitions:
         times.is_refused = times.is_refused and is_refused
 
 
-_known: dict[int, tuple[weakref.ref[object], _Redefinitions]] = {}
-"""By the address of the code object: code objects of equal functions are equal."""
+    def known_refusal(self, key: Hashable, function: FunctionType) -> Refusal | None:
+        """The refusal that was noted for `key` when all names meant what they do in `function`;
+        None if there is none.
+        """
+        if (known := self._refusals.get(key)) is None:
+            return None
+        meanings = _meanings(function)
+        return next((refusal for meant, refusal in known if meant == meanings), None)
+
+    def note_refusal(self, key: Hashable, function: FunctionType, refusal: Refusal) -> None:
+        """Note the refusal of `function`. ``key``: the signature, and the environment variables."""
+        if key not in self._refusals and len(self._refusals) >= _MAX_SIGNATURES:
+            return
+        known = self._refusals.setdefault(key, [])
+        if not any(noted is refusal for _, noted in known):
+            known[:] = [*known[1 - _MAX_MEANINGS :], (_meanings(function), refusal)]
+
+
+class _CodeObjectMap(Generic[T]):
+    """A value for each code object, as long as that exists. Two code objects are two keys even if
+    they are equal, as those of equal functions are.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[weakref.ref[CodeType], T]] = {}  # by address
+
+    def get(self, code: CodeType) -> T | None:
+        """The value of `code`; None if it has none."""
+        reference, value = self._values.get(id(code), (None, None))
+        return value if reference is not None and reference() is code else None
+
+    def put(self, code: CodeType, value: T) -> None:
+        """Make `value`, which must not refer to `code`, the value of `code`."""
+        key = id(code)
+        self._values[key] = weakref.ref(code, lambda _: self._values.pop(key, None)), value
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._values.clear()
+
+
+_known: _CodeObjectMap[_Redefinitions] = _CodeObjectMap()
 
 
 def _redefinitions_of(function: FunctionType) -> _Redefinitions:
     """The functions with the code object of `function`, which is counted."""
-    code, key = function.__code__, id(function.__code__)
-    reference, found = _known.get(key, (None, None))
-    if found is None or reference is None or reference() is not code:
+    found = _known.get(function.__code__)
+    if found is None:
         found = _Redefinitions()
-        _known[key] = weakref.ref(code, lambda _: _known.pop(key, None)), found
+        _known.put(function.__code__, found)
     found.add(function)
     return found
+
+
+class _Identity:
+    """An object that is compared by identity, and not kept alive."""
+
+    def __init__(self, value: object) -> None:
+        self._value = weakref.ref(value)
+
+    def __eq__(self, other: object) -> bool:
+        value = self._value()
+        return value is not None and isinstance(other, _Identity) and other._value() is value
+
+    __hash__ = None  # type: ignore[assignment]  # it changes when the object dies
+
+
+def _meanings(function: FunctionType) -> dict[str, object]:
+    """What the names that `function` reads from outside mean, as far as its refusal may depend on
+    it: the values of ints and strs, the types of other data, the code of functions that are
+    defined again together with it, and the identity of all else.
+    """
+    return {name: _meaning(value) for name, value in values_read(function).items()}
+
+
+def _meaning(value: object, depth: int = 3) -> object:
+    """What a refusal may depend on of a value. ``depth``: of how many functions that capture one
+    another the captured values count.
+    """
+    kind = type(value)
+    value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
+    if isinstance(value, FunctionType) and "<locals>" in value.__qualname__ and depth:
+        others = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
+        parts = [*captured_values(value).values(), *others]
+        return kind, _Identity(value.__code__), [_meaning(part, depth - 1) for part in parts]
+    if kind in (bool, int, str, bytes, BuiltinFunctionType):
+        return kind, value
+    if isinstance(value, np.ndarray):
+        return kind, value.dtype, value.ndim
+    try:
+        return kind if isinstance(value, np.generic) else _Identity(value)
+    except TypeError:  # there are no weak references to floats, lists, …
+        return kind
 
 
 PutRows = Callable[[Keys, list[CacheRow]], None]
@@ -227,12 +340,26 @@ class DelayedSetup:
         counters = spec.python_calls.start(RUN_REDEFINED, count, spec.replays)
         return CacheRow(self._function, keys, 0, high, counters, is_for_these_sizes=True)
 
-    def note_setup(self, spec: Specialization) -> None:
-        """Note how long it took until there was a variant of `spec`, or until it was refused. Not
-        noted of functions that are outlined: their regions are set up when they are called.
+    def known_refusal(self, spec: Specialization, settings: Knobs) -> Refusal | None:
+        """The refusal of an earlier function object with the signature of `spec`, if the names of
+        this one mean the same; else None. ``settings``: the environment variables.
+        """
+        if spec.retries:
+            return None
+        key = self._signature(spec), settings
+        return self._redefinitions.known_refusal(key, self._function)
+
+    def note_setup(self, spec: Specialization, settings: Knobs) -> None:
+        """Note how long it took until there was a variant of `spec`, or until it was refused; with
+        the refusal, for `known_refusal`. The time is not noted of functions that are outlined:
+        their regions are set up when they are called.
         """
         signature = self._signature(spec)
-        if signature is not None and spec.outlined is None:
+        if signature is None:
+            return
+        if spec.refusal is not None and spec.refusal.is_about_source:
+            self._redefinitions.note_refusal((signature, settings), self._function, spec.refusal)
+        if spec.outlined is None:
             limit = spec.variants[-1].interface.exact_up_to if spec.variants else None
             self._redefinitions.note_setup(
                 signature, int(1e9 * spec.seconds), limit, is_refused=not spec.variants
@@ -259,8 +386,4 @@ class DelayedSetup:
 
     def _captured_size(self) -> int:
         """The size (`size_of_call`) of what the function captures, which its loops may run over."""
-        captured = []
-        for cell in self._function.__closure__ or ():
-            with suppress(ValueError):  # not bound yet
-                captured.append(cell.cell_contents)
-        return size_of_call(captured)
+        return size_of_call([*captured_values(self._function).values()])

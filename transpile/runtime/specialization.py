@@ -50,11 +50,12 @@ if TYPE_CHECKING:
     from ..diagnostics import Rejection
     from ..report.replay_exceptions import ReplayException
     from .compiled_variant import Variant
+    from .outlined_function import Refusal
 
 __all__ = [
     "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
-    "SIGNATURE_INDEPENDENT", "SignatureResolver", "empty_lists", "names_read",
-    "has_function_argument", "needs_argument_check", "past_limit",
+    "SIGNATURE_INDEPENDENT", "SignatureResolver", "captured_values", "empty_lists", "names_read",
+    "has_function_argument", "needs_argument_check", "past_limit", "values_read",
 ]
 
 SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
@@ -107,7 +108,7 @@ class Specialization:
     """Why the signature is refused. None: it is compiled, or was not tried yet. Set by
     `Dispatcher._refuse`, and by `Dispatcher._variant_for_call` if names are rebound too often.
     """
-    error: Exception | None = None  # the exception behind the rejection
+    refusal: Refusal | None = None  # of which `rejection` is told; None: it needed no compilation
     names: dict[str, int] | None = None
     """`names_read` when it was refused. None: not refused, or for a reason that is not about
     names."""
@@ -165,7 +166,7 @@ class Specialization:
         if not may_retry or self.names == names_read(function):
             return False
         self.retries += 1
-        self.rejection = self.error = self.outlined = None
+        self.rejection = self.refusal = self.outlined = None
         return True
 
     def rebound_too_often(self) -> Rejection | None:
@@ -506,27 +507,38 @@ def needs_argument_check(types: Iterable[ArgType]) -> bool:
     )
 
 
-def _modules_named(names: Collection[str], package: object) -> dict[str, int]:
-    """The loaded modules that imports of `names` may find, as ids by ``import`` and their names:
-    also in `package` and the packages that it is in, for relative imports.
+def _modules_named(names: Collection[str], package: object) -> dict[str, object]:
+    """The loaded modules that imports of `names` may find, by ``import`` and their names: also in
+    `package` and the packages that it is in, for relative imports.
     """
     paths = [*names]
     while isinstance(package, str) and package:
         paths += (f"{package}.{name}" for name in names)
         package = package.rpartition(".")[0]
-    return {f"import {p}": id(sys.modules[p]) for p in paths if p in sys.modules}
+    return {f"import {p}": sys.modules[p] for p in paths if p in sys.modules}
 
 
 def names_read(function: FunctionType) -> dict[str, int]:
-    """The ids of the objects that `function` may read from outside, by name: global names, closure
-    cells, and the loaded modules that its imports may find. Equal as long as nothing was rebound.
+    """The ids of `values_read`. Equal as long as nothing was rebound."""
+    return {name: id(value) for name, value in values_read(function).items()}
+
+
+def values_read(function: FunctionType) -> dict[str, object]:
+    """The objects that `function` may read from outside, by name: global names, closure cells, and
+    the loaded modules that its imports may find.
     """
     namespace = function.__globals__
     codes = function.__code__, *nested_codes(function.__code__)
     names = {n for code in codes for n in code.co_names}
-    bound = {n: id(namespace[n]) for n in names if n in namespace}
+    bound = {n: namespace[n] for n in names if n in namespace}
     bound |= _modules_named(names, namespace.get("__package__"))
+    return bound | captured_values(function)
+
+
+def captured_values(function: FunctionType) -> dict[str, object]:
+    """What the closure cells of `function` contain, by name; without the empty ones."""
+    values = dict[str, object]()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # an empty cell
-            bound[name] = id(cell.cell_contents)
-    return bound
+        with suppress(ValueError):  # not bound yet
+            values[name] = cell.cell_contents
+    return values

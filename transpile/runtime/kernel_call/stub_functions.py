@@ -8,7 +8,7 @@ other than parameters are looked up at each call, as in the original. `make_stub
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
@@ -24,8 +24,8 @@ from ...types.typeof import parameter_names
 
 __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
-    "forwarding_source", "function_from_tree", "backoff_stub", "make_stub", "arguments_source",
-    "observing_stub", "timed_call",
+    "code_from_tree", "forwarding_source", "function_from_tree", "function_of_code",
+    "backoff_stub", "make_stub", "arguments_source", "observing_stub", "timed_call",
 ]
 
 Arguments = tuple[Any, ...]
@@ -186,21 +186,41 @@ def function_from_tree(
 
     ``same_signature``: it takes the same arguments, and has the same defaults.
     """
-    own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells = own_cells | dict(helpers)
-    outer = ast.parse(f"def _tp_outer({', '.join(cells)}): pass").body[0]
+    code = code_from_tree(tree, function.__code__, (*helpers,))
+    return function_of_code(code, function, helpers, same_signature=same_signature)
+
+
+def code_from_tree(
+    tree: ast.FunctionDef, original: CodeType, helpers: Sequence[str] = ()
+) -> CodeType:
+    """`tree` as the code of a function that replaces one with the code `original`: it has the free
+    variables of that one, and others of the names `helpers`. `function_of_code` binds it.
+    """
+    cells = ", ".join(dict.fromkeys((*original.co_freevars, *helpers)))
+    outer = ast.parse(f"def _tp_outer({cells}): pass").body[0]
     assert isinstance(outer, ast.FunctionDef)
     renamed = without_annotations(tree)
     renamed.name = "_tp_call"  # recursion must find the original name
-    renamed.body = [*renamed.body, *_keep_locals(renamed, function.__code__)]
+    renamed.body = [*renamed.body, *_keep_locals(renamed, original)]
     outer.body = [renamed]
     module = fix_missing_locations(ast.Module([outer], []))
-    flags = function.__code__.co_flags & FUTURE
     with suppress_warnings():
-        code = compile(module, function.__code__.co_filename, "exec", flags, dont_inherit=True)
-    new = _inner_code(_inner_code(code)).replace(co_name=function.__name__)
-    closure = tuple(cells[name] for name in new.co_freevars)
-    result = FunctionType(new, function.__globals__, function.__name__, None, closure)
+        code = compile(
+            module, original.co_filename, "exec", original.co_flags & FUTURE, dont_inherit=True
+        )
+    return _inner_code(_inner_code(code)).replace(co_name=original.co_name)
+
+
+def function_of_code(
+    code: CodeType, function: FunctionType, helpers: Mapping[str, CellType], *,
+    same_signature: bool = True,
+) -> FunctionType:
+    """The function with this `code` (`code_from_tree`) that replaces `function`, whose globals and
+    cells it has. ``same_signature``: as in `function_from_tree`.
+    """
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    closure = tuple((cells | dict(helpers))[name] for name in code.co_freevars)
+    result = FunctionType(code, function.__globals__, function.__name__, None, closure)
     result.__qualname__, result.__module__ = function.__qualname__, function.__module__
     if same_signature:
         result.__defaults__, result.__kwdefaults__ = function.__defaults__, function.__kwdefaults__

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from targets.build.build_errors import BuildError
 from transpile import fuse
+from transpile.runtime import outlined_function
 from transpile.runtime.dispatcher import Dispatcher
 from transpile.runtime.redefined_functions import (
     RUN_REDEFINED,
@@ -211,6 +213,100 @@ def test_an_exception_of_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls > 1
 
 
+def with_regions(factor: Any, **captured: Any) -> Any:
+    """A function that is refused as a whole, with two loops that compile."""
+    is_verbose, step = captured.get("is_verbose", True), captured.get("step", 1.0)
+
+    def shift(v: Any) -> Any:
+        return v + step
+
+    @fuse(on_reject="silent")
+    def scaled(xs: Any) -> Any:
+        out = np.zeros(len(xs))
+        for i in range(len(xs)):
+            out[i] = xs[i] * factor
+        if is_verbose:
+            str(object())
+        for i in range(len(xs)):
+            out[i] = shift(out[i])
+        return out
+
+    return scaled
+
+
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The functions of which an outlining is planned from now on."""
+    found = list[object]()
+    plan = outlined_function.plan_outlining
+
+    def noting(function: Any, *given: Any) -> Any:
+        found.append(function)
+        return plan(function, *given)
+
+    monkeypatch.setattr(outlined_function, "plan_outlining", noting)
+    return found
+
+
+def test_functions_with_regions_are_outlined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has the values that it captures, also those of a function inside; and its regions are
+    compiled once Python has taken long enough, or at once under ``TRANSPILE_SELECT=compiled``.
+    """
+    found, planned = setups(monkeypatch), plans(monkeypatch)
+    xs = np.arange(8.0)
+    for k in range(6):
+        function = with_regions(k + 0.5, step=k * 2.0)
+        for _ in range(3):
+            np.testing.assert_array_equal(function(xs), xs * (k + 0.5) + k * 2.0)
+    assert len(planned) == 1
+    assert len(found) < 10  # the function once, its regions twice; unless other work slows calls
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+    function = with_regions(3.0, step=4.0)
+    np.testing.assert_array_equal(function(xs), xs * 3 + 4)
+    assert len(planned) == 2  # the variable may shape code, too
+    (spec,) = function._specializations.values()
+    assert [region.fused.stats.compiled for region in spec.outlined.regions] == [1, 1]
+    assert "compiled for" in str(function.report(xs))
+
+
+def test_other_meanings_of_names_are_another_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another value of an int, another type of a float, another function."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+    xs, planned = np.arange(8.0), plans(monkeypatch)
+    for _ in range(3):
+        with_regions(2.0)(xs)
+        function = with_regions(2.0, is_verbose=False)
+        np.testing.assert_array_equal(function(xs), xs * 2 + 1)
+        assert function.stats.compiled == 2
+    assert len(planned) == 2
+    np.testing.assert_array_equal(with_regions(2, step=np.float32(1))(xs), xs * 2 + 1)
+    assert len(planned) == 3
+
+    def calling(helper: Any) -> Any:
+        @fuse(on_reject="silent")
+        def called(xs: Any) -> Any:
+            str(helper)
+            return [helper(v) for v in xs]
+
+        return called
+
+    for helper, wanted in [(abs, 2.0), (np.negative, 2.0), (lambda v: v * 3, -6.0)] * 2:
+        assert calling(helper)([-2.0]) == [wanted]
+
+
+def test_a_failure_of_the_machine_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Dispatcher._build_variant
+
+    def failing(*given: Any) -> Any:
+        raise BuildError("no space left")
+
+    for k in range(4):
+        monkeypatch.setattr(Dispatcher, "_build_variant", failing if k < 3 else build)
+        function = scaling(k, on_reject="silent", cache=False)
+        monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+        assert function([1.0]) == [float(k)]
+    assert function.stats.compiled == 1
+
+
 def test_expected_times() -> None:
     times = _SetupTimes(setup=1_000_000, exact_up_to=100)
     assert not times.may_be_python(8, 0)
@@ -228,6 +324,7 @@ def test_expected_times() -> None:
     assert times.may_be_python(8, 999_500)  # a single long call
     times.note_python(8, 10_000_000)
     assert not times.may_be_python(8, 0)
+    assert times.may_be_python(8, 0)  # the next function tries again
     times.note_python(128, 300)
     assert not times.may_be_python(128, 0)  # inexact
 
