@@ -46,7 +46,6 @@ from .specialization import (
     Specialization,
     captured_values,
     has_function_argument,
-    values_read,
 )
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class _Redefinitions:
         self._latest: weakref.ref[FunctionType] | None = None
         self._functions = 0
         self._times: dict[Hashable, _SetupTimes] = {}
-        self._refusals: dict[Hashable, list[tuple[dict[str, object], Refusal]]] = {}
+        self._refusals: dict[Hashable, list[tuple[list[object], Refusal]]] = {}
         """By the signature and the environment variables; with what the names meant (`_meanings`).
         """
 
@@ -194,15 +193,17 @@ class _Redefinitions:
         if (known := self._refusals.get(key)) is None:
             return None
         meanings = _meanings(function)
-        return next((refusal for meant, refusal in known if meant == meanings), None)
+        found = (refusal for meant, refusal in known if meant == meanings)
+        return None if meanings is None else next(found, None)
 
     def note_refusal(self, key: Hashable, function: FunctionType, refusal: Refusal) -> None:
         """Note the refusal of `function`. ``key``: the signature, and the environment variables."""
         if key not in self._refusals and len(self._refusals) >= _MAX_SIGNATURES:
             return
         known = self._refusals.setdefault(key, [])
-        if not any(noted is refusal for _, noted in known):
-            known[:] = [*known[1 - _MAX_MEANINGS :], (_meanings(function), refusal)]
+        is_noted = any(noted is refusal for _, noted in known)
+        if not is_noted and (meanings := _meanings(function)) is not None:
+            known[:] = [*known[1 - _MAX_MEANINGS :], (meanings, refusal)]
 
 
 class _CodeObjectMap(Generic[T]):
@@ -257,32 +258,38 @@ class _Identity:
     __hash__ = None  # type: ignore[assignment]  # it changes when the object dies
 
 
-def _meanings(function: FunctionType) -> dict[str, object]:
-    """What the names that `function` reads from outside mean, as far as its refusal may depend on
-    it: the values of ints and strs, the types of other data, the code of functions that are
-    defined again together with it, and the identity of all else.
+def _meanings(function: FunctionType) -> list[object] | None:
+    """What the names that `function` reads from outside mean, and those of the user's functions
+    that it calls, as far as its refusal may depend on it: the values of ints and strs, the types of
+    other data, the code of the functions, and the identity of all else. None: not known
+    (`names_of_called`).
     """
-    return {name: _meaning(value) for name, value in values_read(function).items()}
+    from .cache.stored_refusals import names_of_called
 
+    found = names_of_called(function)
+    if found is None:
+        return None
+    codes = {id(f): _Identity(f.__code__) for f, _ in found}
 
-def _meaning(value: object, depth: int = 3) -> object:
-    """What a refusal may depend on of a value. ``depth``: of how many functions that capture one
-    another the captured values count.
-    """
-    kind = type(value)
-    value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
-    if isinstance(value, FunctionType) and "<locals>" in value.__qualname__ and depth:
-        others = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
-        parts = [*captured_values(value).values(), *others]
-        return kind, _Identity(value.__code__), [_meaning(part, depth - 1) for part in parts]
-    if kind in (bool, int, str, bytes, BuiltinFunctionType):
-        return kind, value
-    if isinstance(value, np.ndarray):
-        return kind, value.dtype, value.ndim
-    try:
-        return kind if isinstance(value, np.generic) else _Identity(value)
-    except TypeError:  # there are no weak references to floats, lists, …
-        return kind
+    def meaning(value: object) -> object:
+        """Of one value; a function of `found` may be another object with the same code."""
+        kind = type(value)
+        inner = value.__wrapped__ if isinstance(value, WrappedFunction) else value
+        if id(inner) in codes:
+            return kind, codes[id(inner)]
+        if kind in (bool, int, str, bytes, BuiltinFunctionType):
+            return kind, value
+        if isinstance(value, np.ndarray):
+            return kind, value.dtype, value.ndim
+        try:
+            return kind if isinstance(value, np.generic) else _Identity(value)
+        except TypeError:  # there are no weak references to floats, lists, …
+            return kind
+
+    return [
+        (codes[id(f)], {name: meaning(value) for name, value in values.items()})
+        for f, values in found
+    ]
 
 
 PutRows = Callable[[Keys, list[CacheRow]], None]

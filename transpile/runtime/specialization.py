@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Specialization", "MAX_SIGNATURES", "MAX_STATIC_VALUES", "MAX_VALUES",
     "SIGNATURE_INDEPENDENT", "SignatureResolver", "captured_values", "empty_lists", "names_read",
-    "has_function_argument", "needs_argument_check", "past_limit", "values_read",
+    "has_function_argument", "needs_argument_check", "past_limit",
 ]
 
 SIGNATURE_INDEPENDENT = ("SOURCE_UNAVAILABLE", "SOURCE_UNPARSABLE", NO_COMPILER, "RUN_SIGNATURES")
@@ -507,32 +507,27 @@ def needs_argument_check(types: Iterable[ArgType]) -> bool:
     )
 
 
-def _modules_named(names: Collection[str], package: object) -> dict[str, object]:
-    """The loaded modules that imports of `names` may find, by ``import`` and their names: also in
-    `package` and the packages that it is in, for relative imports.
+def _modules_named(names: Collection[str], package: object) -> dict[str, int]:
+    """The loaded modules that imports of `names` may find, as ids by ``import`` and their names:
+    also in `package` and the packages that it is in, for relative imports.
     """
     paths = [*names]
     while isinstance(package, str) and package:
         paths += (f"{package}.{name}" for name in names)
         package = package.rpartition(".")[0]
-    return {f"import {p}": sys.modules[p] for p in paths if p in sys.modules}
+    return {f"import {p}": id(sys.modules[p]) for p in paths if p in sys.modules}
 
 
 def names_read(function: FunctionType) -> dict[str, int]:
-    """The ids of `values_read`. Equal as long as nothing was rebound."""
-    return {name: id(value) for name, value in values_read(function).items()}
-
-
-def values_read(function: FunctionType) -> dict[str, object]:
-    """The objects that `function` may read from outside, by name: global names, closure cells, and
-    the loaded modules that its imports may find.
+    """The ids of the objects that `function` may read from outside, by name: global names, closure
+    cells, and the loaded modules that its imports may find. Equal as long as nothing was rebound.
     """
     namespace = function.__globals__
     codes = function.__code__, *nested_codes(function.__code__)
     names = {n for code in codes for n in code.co_names}
-    bound = {n: namespace[n] for n in names if n in namespace}
+    bound = {n: id(namespace[n]) for n in names if n in namespace}
     bound |= _modules_named(names, namespace.get("__package__"))
-    return bound | captured_values(function)
+    return bound | {name: id(value) for name, value in captured_values(function).items()}
 
 
 def captured_values(function: FunctionType) -> dict[str, object]:

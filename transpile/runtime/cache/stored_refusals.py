@@ -13,7 +13,7 @@ import marshal
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dis import get_instructions
+from dis import opmap
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -29,7 +29,7 @@ from ...frontend.bytecode_check import nested_codes
 from ...frontend.defining_modules import OUR_PACKAGES, is_installed
 from ...types.value_types import WrappedFunction
 
-__all__ = ["refusal_row", "rejection_of_row"]
+__all__ = ["names_of_called", "refusal_row", "rejection_of_row"]
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
 """Classes of functions whose attributes run no code of the user's."""
@@ -85,12 +85,38 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
     code of the function and of the user's functions that it calls, what their names are bound to,
     and the size and time of the files that all this is defined in.
 
-    None where that cannot be described: a module without a file, too many functions or modules,
-    constants that cannot be marshalled, a bound method, whose class may be patched, or an
-    ``import`` statement, whose effect depends on which modules are loaded.
+    None where that cannot be described: as for `names_of_called`; a module without a file, too many
+    modules, or constants that cannot be marshalled.
     """
+    found = names_of_called(function)
+    if found is None:
+        return None
     modules: set[str] = set()
     identities: list[tuple[Any, ...]] = []
+    for f, values in found:
+        try:
+            code = hexdigest(marshal.dumps(f.__code__, 2))
+        except ValueError:
+            return None
+        identities.append(
+            (code, tuple((name, _identity_of_value(value)) for name, value in values.items()))
+        )
+        modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
+    files = _file_stamps(modules)
+    return None if files is None else (tuple(identities), files)
+
+
+def names_of_called(
+    function: FunctionType,
+) -> list[tuple[FunctionType, dict[str, object]]] | None:
+    """`function` and the user's functions that it calls, directly or not, each with what its names
+    are bound to (`_named_values`). What the compiler refuses depends on that.
+
+    None where it may depend on more: an empty closure cell, too many functions, a bound method,
+    whose class may be patched, or an ``import`` statement, whose effect depends on which modules
+    are loaded.
+    """
+    found = []
     functions = [function]
     for f in functions:  # the list grows by the functions that each one calls
         if len(functions) > _MOST_FUNCTIONS:
@@ -100,18 +126,13 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
             return None
         try:
             values = _named_values(f)
-            code = hexdigest(marshal.dumps(f.__code__, 2))
-        except ValueError:  # an empty cell, or constants that cannot be marshalled
+        except ValueError:
             return None
         if any(map(_is_bound_method, values.values())):
             return None
-        identities.append(
-            (code, tuple((name, _identity_of_value(value)) for name, value in values.items()))
-        )
-        modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
+        found.append((f, values))
         functions += [*_called_functions(values.values(), functions)]
-    files = _file_stamps(modules)
-    return None if files is None else (tuple(identities), files)
+    return found
 
 
 def _named_values(function: FunctionType) -> dict[str, object]:
@@ -181,7 +202,7 @@ def _name_of(value: object) -> str:
 
 def _imports(code: CodeType) -> bool:
     """Whether `code` has an ``import`` statement."""
-    return any(i.opname == "IMPORT_NAME" for i in get_instructions(code))
+    return opmap["IMPORT_NAME"] in code.co_code[::2]  # an instruction is a pair of bytes
 
 
 def _identity_of_value(value: object) -> tuple[str, ...]:

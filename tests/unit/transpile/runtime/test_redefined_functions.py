@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from targets.build.build_errors import BuildError
 from transpile import fuse
@@ -291,6 +293,32 @@ def test_other_meanings_of_names_are_another_decision(monkeypatch: pytest.Monkey
 
     for helper, wanted in [(abs, 2.0), (np.negative, 2.0), (lambda v: v * 3, -6.0)] * 2:
         assert calling(helper)([-2.0]) == [wanted]
+
+
+def test_a_name_of_a_function_that_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal holds as long as the names of all functions that are called mean the same."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+    module = written(tmp_path, "def shifted(v): return v + SHIFT\n")
+
+    def calling() -> Any:
+        @fuse(on_reject="silent")
+        def called(xs: Any) -> Any:
+            s = 0.0
+            for v in xs:
+                s += module.shifted(v)
+            return s
+
+        return called
+
+    for _ in range(3):
+        with pytest.raises(NameError):
+            calling()([1.0, 2.0])
+    module.SHIFT = 1.0
+    function = calling()
+    assert function([1.0, 2.0]) == 5.0
+    assert function.stats.compiled == 1
 
 
 def test_a_failure_of_the_machine_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
