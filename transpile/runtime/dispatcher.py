@@ -240,12 +240,16 @@ class Dispatcher(WrappedFunction):
     ) -> tuple[Callable[..., Any], Timed | None]:
         """As `_select_callee`, for a signature that is refused. In this order:
 
+        - the original, where the regions only fail their guards (`OutlinedBackoff`);
         - where the outlined function and the original give the same bits, the faster of the two for
           calls of this size (`OutlinedSelection`); while it has not decided, the call is a trial;
         - else the outlined function if there is one, or the original (`_callee_of_refused`).
         """
-        spec.outlined = self._without_slow_regions(spec)
-        may_select = self._selects_by_time() and spec.may_select_original(self.role)
+        spec.outlined, by_time = self._without_slow_regions(spec), self._selects_by_time()
+        if by_time and (row := spec.row_without_regions(self._function, values)):
+            self._put_rows(row.keys, [row])
+            return self._function, None
+        may_select = by_time and spec.may_select_original(self.role)
         selection = spec.selection_of_outlined() if may_select else None
         if selection is None:
             return self._callee_of_refused(spec, values), None

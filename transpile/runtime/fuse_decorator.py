@@ -351,6 +351,16 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """How many calls there were, and calls of regions in them."""
         return sum(spec.calls_so_far for spec in self._specializations.values())
 
+    @property
+    def useful_entries(self) -> int:
+        """`Specialization.useful_entries` of all signatures."""
+        return sum(spec.useful_entries for spec in [*self._specializations.values()])
+
+    def try_kernels_again(self) -> None:
+        """End the back-off of all signatures (`Specialization.try_kernels_again`)."""
+        for spec in [*self._specializations.values()]:
+            spec.try_kernels_again()
+
     def report_for(self, types: tuple[ArgType, ...]) -> Report:
         """As `report`, for arguments of these types."""
         from .inspection import report

@@ -5,7 +5,10 @@ iterations. So calls of the outlined function are timed, and then calls of the o
 one serves the next calls of that size, as for a compiled function (`call_selection`), until they
 are timed again.
 
-This is done only if both give the same bits, for any arguments of the regions
+Where the guards of all regions that are entered fail, no time is needed: the original serves a
+growing number of calls (`OutlinedBackoff`).
+
+Both are done only if both give the same bits, for any arguments of the regions
 (`OutlinedFunction.has_python_bits`): else one call could have two answers. `dispatcher` uses this.
 """
 from __future__ import annotations
@@ -14,16 +17,16 @@ from collections import Counter
 from types import FunctionType
 from typing import TYPE_CHECKING, Literal
 
-from targets.abi.inline_cache import CacheRow
+from targets.abi.inline_cache import SIZE_LIMIT, CacheRow
 
-from .call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection
+from .call_selection import MAX_ALLOWANCE, PYTHON_FASTER, CallSelection, next_allowance
 from .installed_call import Keys
-from .region_records import ForwardedCalls, OutlinedFunction
+from .region_records import ForwardedCalls, OutlinedFunction, total_stats
 
 if TYPE_CHECKING:
     from ..report.measured_choice import FasterAsPython
 
-__all__ = ["CalleeOfRefused", "OutlinedSelection"]
+__all__ = ["CalleeOfRefused", "OutlinedBackoff", "OutlinedSelection"]
 
 CalleeOfRefused = Literal["outlined", "original"]
 
@@ -44,6 +47,65 @@ is that number of calls, so that the trials, some tens of microseconds, cost lit
 
 _MAX_UNFINISHED = 64
 """After so many trials that did not end, or ended in an exception, no calls are timed any more."""
+
+_MANY_FAILURES, _FIRST_SKIPPED = 64, 64
+"""After ``_MANY_FAILURES`` entries of regions whose guards fail, with none that helps between, the
+original serves ``_FIRST_SKIPPED`` calls.
+"""
+
+
+class OutlinedBackoff:
+    """Exponential back-off of an outlined function whose regions only fail their guards: to enter
+    them costs time, and Python runs their statements anyway. So the original serves the next 64
+    calls; then one call of the outlined function tries the kernels again; if none serves an entry,
+    the original serves the next 128 calls, and so on, up to `MAX_ALLOWANCE`. If kernels serve
+    entries in two decisions in a row, a new series begins. (`Backoff` does the same for a function,
+    or a region, that is compiled as a whole.)
+
+    `Specialization.row_without_regions` asks it at each decision about a call. ``code``: that of
+    the guards that fail; ``is_trying``: whether the call that is decided tries the kernels again.
+    """
+
+    def __init__(self) -> None:
+        self.code, self.is_trying = "", False
+        self._allowance = _FIRST_SKIPPED
+        self._largest = 0  # the bucket of the largest call that was skipped
+        self._is_skipping = self._has_skipped = self._has_helped = False
+        self._failures = self._helped = 0  # entries of regions so far
+
+    def calls_to_skip(self, outlined: OutlinedFunction) -> int:
+        """How many calls, with the one to be decided, the original is to serve; 0: none.
+
+        `outlined` may have served calls since this was asked last, in which some entries of its
+        regions may have been of use (`Specialization.useful_entries`).
+        """
+        self.is_trying, self._is_skipping = self._is_skipping, False
+        if self.is_trying:
+            for region in outlined.regions:
+                region.fused.try_kernels_again()
+            return 0
+        stats = total_stats([region.fused.stats for region in outlined.regions])
+        guards = {code: n for code, n in stats.replays.items() if code.startswith("GUARD_")}
+        failures = sum(guards.values())
+        helped = sum(region.fused.useful_entries for region in outlined.regions)
+        if helped != self._helped:
+            if self._has_helped:
+                self._allowance, self._has_skipped = _FIRST_SKIPPED, False
+            self._failures, self._helped, self._has_helped = failures, helped, True
+            return 0
+        if failures - self._failures < (1 if self._has_skipped else _MANY_FAILURES):
+            return 0
+        self._failures, self.code = failures, max(guards, key=guards.__getitem__)
+        self._has_helped, self._is_skipping, self._has_skipped = False, True, True
+        calls, self._allowance = self._allowance, next_allowance(self._allowance)
+        return calls
+
+    def largest_size(self, size: int) -> int:
+        """The largest size of calls that are skipped after one of this `size`: of the same bit
+        length, or of that of an earlier one. The kernels may serve larger calls.
+        """
+        self._largest = max(self._largest, size.bit_length())
+        return min((1 << self._largest) - 1, SIZE_LIMIT)
 
 
 class OutlinedSelection:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loopir.lazy_dataclass import record
-from targets.abi.inline_cache import ArgumentKey, CacheRow
+from targets.abi.inline_cache import ArgumentKey, CacheRow, size_of_call
 
 from ..errors import NO_COMPILER
 from ..frontend.bytecode_check import nested_codes
@@ -35,8 +35,9 @@ from ..types.value_types import (
     ScalarType,
 )
 from .call_selection import PYTHON_FASTER
+from .installed_call import keys_of
 from .kernel_call.stub_functions import Arguments, observing_stub
-from .outlined_selection import OutlinedSelection
+from .outlined_selection import OutlinedBackoff, OutlinedSelection
 from .region_records import (
     ForwardedCalls,
     OutlinedFunction,
@@ -75,6 +76,11 @@ _MAX_REBUILDS = 64
 
 _FIRST_OUTLINED_CALLS = 16
 """Calls of the outlined function before it is timed: its regions are compiled in the first ones."""
+
+_FEW_FASTER = 8
+"""If Python was the faster one in few calls, compared to those whose guards failed (less than one
+to ``_FEW_FASTER``), these do not show that compiled code would serve larger ones.
+"""
 
 _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
@@ -126,6 +132,8 @@ class Specialization:
     """Calls that rows of the inline cache forward to the original, or the outlined function."""
     selection: OutlinedSelection | None = None
     """What selects between the outlined function and the original, if both give the same bits."""
+    backoff: OutlinedBackoff = field(default_factory=OutlinedBackoff)
+    """Whether calls of a refused signature are to enter no regions, as these fail their guards."""
     allowance: int = 1
     """For how many calls the next row sends them to Python, before the dispatcher decides again. At
     first 1, since regions that are slower than Python show after few calls.
@@ -303,9 +311,11 @@ class Specialization:
     def selection_of_outlined(self) -> OutlinedSelection | None:
         """What selects between the outlined function and the original; None until the outlined
         function has served `_FIRST_OUTLINED_CALLS`, and if calls end in exceptions. A new one where
-        regions have been dropped.
+        regions have been dropped. None also while the kernels of its regions are tried again.
         """
         found = self.selection
+        if self.backoff.is_trying:
+            return None
         if found is not None and found.outlined is self.outlined:
             return None if found.has_given_up else found
         self.replays.update(found.replays() if found else {})
@@ -314,6 +324,45 @@ class Specialization:
         if self.outlined is not None and self.rejection is not None and is_settled:
             self.selection = OutlinedSelection(self.outlined, self.rejection.code)
         return self.selection
+
+    def row_without_regions(self, original: FunctionType, values: Arguments) -> CacheRow | None:
+        """A row that sends calls like this one to `original`, since the outlined function gives the
+        same bits, and its regions only fail their guards (`OutlinedBackoff`); the call itself
+        counts as sent. None where regions are to be entered, or there are none.
+        """
+        if self.outlined is None or self.variants or not self.outlined.has_python_bits:
+            return None
+        calls = self.backoff.calls_to_skip(self.outlined)
+        if calls or self.backoff.is_trying:
+            self.allowance = 1  # of the next row for the outlined function
+        if not calls:
+            return None
+        self.replays[self.backoff.code] += 1
+        counters = self.python_calls.start(self.backoff.code, calls - 1, self.replays)
+        keys, high = keys_of(self.types, values), self.backoff.largest_size(size_of_call(values))
+        return CacheRow(original, keys, high=high, counters=counters)
+
+    @property
+    def useful_entries(self) -> int:
+        """How many calls show that compiled code is of use, as it served them, or would serve
+        larger ones: those that Python served since that was faster for their size, unless nearly
+        all others fail their guards. Of a refused signature those of its regions.
+        """
+        if self.outlined is not None:
+            return sum(region.fused.useful_entries for region in self.outlined.regions)
+        stats = self.stats
+        failures = sum(n for code, n in stats.replays.items() if code.startswith("GUARD_"))
+        faster = stats.replays.get(PYTHON_FASTER, 0)
+        return stats.compiled + (faster if faster * _FEW_FASTER >= failures else 0)
+
+    def try_kernels_again(self) -> None:
+        """End the back-off, so that the next call tries a kernel whose guards have failed: that of
+        the signature, or those of its regions.
+        """
+        if (self.python_calls.code or "").startswith("GUARD_"):
+            self.python_calls.counters[1] = 0
+        for region in self.outlined.regions if self.outlined else ():
+            region.fused.try_kernels_again()
 
     def _reads_further_keywords(self, function: FunctionType) -> bool:
         """Whether `function` reads items of its ``**options``: their types are part of the

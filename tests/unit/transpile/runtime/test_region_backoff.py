@@ -1,6 +1,7 @@
 """Regions that run in loops and are of no use there: they stand aside, and look again."""
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from typing import Any
 
@@ -110,3 +111,86 @@ def test_what_fails_its_guards_again_and_again() -> None:
     regions: list[Any] = [region.fused for region in parts(fused)]
     assert 16 <= sum(region._backoff._failures for region in regions) < 200
     assert sum(fused.stats.replays.values()) >= 4 * 399
+
+
+def pascal(n: int) -> Any:
+    """The guards of its region fail where the rows have several lengths, from the third one on."""
+    rows: list[Any] = []
+    for i in range(n):
+        row = [1] * (i + 1)
+        for j in range(1, i):
+            row[j] = rows[i - 1][j - 1] + rows[i - 1][j]
+        rows.append(row)
+    return rows[-1]
+
+
+def entries(fused: Any) -> int:
+    """How often regions of the outlined function were entered."""
+    return sum(region.fused.calls for region in parts(fused))
+
+
+@pytest.fixture
+def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As users have it: the faster one serves, and Python where guards fail."""
+    monkeypatch.setitem(os.environ, "TRANSPILE_SELECT", "time")
+
+
+@pytest.mark.usefixtures("by_time")
+def test_regions_whose_guards_fail_are_entered_more_and_more_rarely() -> None:
+    fused = fuse(pascal, on_reject="silent")
+    entered = []
+    for _ in range(4):
+        for _ in range(500):
+            assert fused(30) == pascal(30)
+        entered.append(entries(fused))
+    assert entered[0] > 0
+    assert entered[3] < 30 * 100  # of 30 * 2000
+    assert entered[3] - entered[1] <= 30 * 20
+    assert fused.stats.replays["GUARD_DTYPE"] > 1500
+
+
+def totals(groups: Any) -> list[str]:
+    out = []
+    for group in groups:
+        total = 0
+        for pair in group:
+            total += pair[0] * 3 + pair[1]
+        out.append(str(total))
+    return out
+
+
+@pytest.mark.usefixtures("by_time")
+def test_regions_whose_guards_hold_again_are_entered_again() -> None:
+    ragged, regular = [[[1, 2]] * 400 + [[1, 2, 3]]] * 3, [[[1, 2]] * 400] * 3
+    fused = fuse(totals, on_reject="silent")
+    for _ in range(300):
+        assert fused(ragged) == totals(ragged)
+    assert fused.stats.compiled == 0
+    for _ in range(10_000):  # usually 100
+        assert fused(regular) == totals(regular)
+        if fused.stats.compiled > 100:
+            break
+    assert fused.stats.compiled > 100
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_larger_call_tries_the_kernels_again() -> None:
+    ragged, regular = [[[1, 2]] * 20 + [[1, 2, 3]]] * 3, [[[1, 2]] * 4000] * 40
+    fused = fuse(totals, on_reject="silent")
+    for _ in range(300):
+        assert fused(ragged) == totals(ragged)
+    assert fused.stats.compiled == 0
+    for _ in range(4):
+        assert fused(regular) == totals(regular)
+    assert fused.stats.compiled >= 3 * 40
+
+
+@pytest.mark.usefixtures("by_time")
+def test_a_call_that_raises_while_no_region_is_entered() -> None:
+    fused, groups = fuse(totals, on_reject="silent"), [[[1, 2]] * 4 + [[1, 2, 3]]]
+    for _ in range(300):
+        assert fused(groups) == totals(groups)
+    for _ in range(200):
+        with pytest.raises(IndexError, match="list index out of range"):
+            fused([[[1, 2]] * 4 + [[1]]])
+    assert fused(groups) == totals(groups)
