@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
-    "carryless_product", "clamp", "complementary_error_function", "error_function", "first_set",
-    "complex_power_part", "fma", "high_product", "complex_part", "popcount", "relu", "bit_rotation",
-    "rsqrt", "saturating", "sigmoid",
+    "carryless_product", "clamp", "first_set", "complex_power_part", "fma", "high_product",
+    "complex_part", "math_function", "popcount", "relu", "bit_rotation", "rsqrt", "saturating",
+    "sigmoid",
 ]
 
 
@@ -178,11 +178,19 @@ def _nearest(exact: Fraction, dtype: np.dtype[Any]) -> float:
     return math.copysign(math.ldexp(abs(units), exponent), exact)
 
 
-def error_function(x: Any) -> Any:
-    """``erf(x)``."""
-    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
+def math_function(function: Callable[..., float]) -> Callable[..., Any]:
+    """A function of `math` on the elements of NumPy operands; NaN where it raises ValueError."""
 
+    def one(*args: float) -> float:
+        """The function of numbers."""
+        try:
+            return function(*args)
+        except ValueError:
+            return math.nan
 
-def complementary_error_function(x: Any) -> Any:
-    """``1 - erf(x)``, accurate near 0."""
-    return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
+    def run(*args: Any) -> Any:
+        """The function of arrays, in the dtype of the first one."""
+        values = np.vectorize(one, otypes=[np.float64])(*args)
+        return values.astype(np.asarray(args[0]).dtype)
+
+    return run

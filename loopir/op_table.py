@@ -11,6 +11,7 @@ Comparisons, ``min`` and ``max`` raise no flag on a NaN.
 """
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -296,11 +297,12 @@ _ROWS = (
     Op(name="cbrt", sig="a:a", run=np.cbrt, c="__builtin_cbrt{f}({0})", spellings=("numpy.cbrt", "math.cbrt"), kinds="f", ulps=3, weight=4),
     Op(name="atan2", sig="aa:a", run=np.arctan2, c="__builtin_atan2{f}({0}, {1})", spellings=("numpy.arctan2", "math.atan2"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="hypot", sig="aa:a", run=np.hypot, c="__builtin_hypot{f}({0}, {1})", spellings=("numpy.hypot", "math.hypot"), kinds="f", raises=("over", "under"), safe=0.0, ulps=1.5, weight=6),
+    Op(name="remainder", sig="aa:a", run=op_semantics.math_function(math.remainder), c="__builtin_remainder{f}({0}, {1})", spellings=("math.remainder",), kinds="f", excluded=("f16",), raises=("invalid",), masked_operands=(0, 1), exact=True, weight=2),
     Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), masked_operands=(0, 1), exact=True, weight=2),
     Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", exact=True, weight=2),
     Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",), exact=True),
-    Op(name="erf", sig="a:a", run=op_semantics.error_function, c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
-    Op(name="erfc", sig="a:a", run=op_semantics.complementary_error_function, c="__builtin_erfc{f}({0})", spellings=("math.erfc",), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
+    Op(name="erf", sig="a:a", run=op_semantics.math_function(math.erf), c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
+    Op(name="erfc", sig="a:a", run=op_semantics.math_function(math.erfc), c="__builtin_erfc{f}({0})", spellings=("math.erfc",), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="rsqrt", sig="a:a", run=op_semantics.rsqrt, c="(1 / __builtin_sqrt{f}({0}))", spellings=("transpile.ops.rsqrt",), kinds="f", raises=("divide", "invalid"), weight=4),
     Op(name="relu", sig="a:a", run=op_semantics.relu, c="tp_maximum_{d}({0}, 0)", spellings=("transpile.ops.relu",), exact=True),
     Op(name="sigmoid", sig="a:a", run=op_semantics.sigmoid, c="(1 / (1 + tp_exp_{d}(-{0})))", spellings=("transpile.ops.sigmoid",), kinds="f", raises=("over", "under"), safe=0.0, ulps=2.5, weight=10),
