@@ -200,7 +200,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
     if parts is not None:
         _add(out, work, Stage("regions", lambda: print_python(parts.tree)))
         reports, waiting = [], []
-        for k, part in enumerate(parts.parts, 1):
+        for k, part in enumerate(parts.regions, 1):
             inner = part.fused.__wrapped__
             names = parameter_names(inner.__code__)
             types = part.types and dict(zip(names, part.types, strict=True))

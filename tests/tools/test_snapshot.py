@@ -102,6 +102,15 @@ def test_what_is_refused_has_a_rejection(tmp_path: Path) -> None:
     assert "SyntaxError" in load(tmp_path / "reject/source_unparsable.gz")["0", "not run"][1]
 
 
+def test_the_regions_of_what_is_refused(tmp_path: Path) -> None:
+    record(tmp_path, only="^reject/lower_library$")
+    stages = load(tmp_path / "reject/lower_library.gz")
+    kinds = {kind for _, kind in stages}
+    assert {"rejection", "regions", "region", "report"} <= kinds
+    assert "failed" not in kinds
+    assert "_tp_region" in stages["0", "regions"][1]
+
+
 def test_kept_results_of_passes_are_those_of_passes() -> None:
     call = next(snapshot._by_label()["run/dot-same"].calls())
     for target in snapshot.COMPILED_FOR:
