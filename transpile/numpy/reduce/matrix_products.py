@@ -59,6 +59,7 @@ def matrix_product(node: ast.AST, cx: Context) -> ast.expr | None:
     `_parse_product` tells which axes are summed, `_product_loops` makes the nest. NumPy calls BLAS,
     which adds in another order and warns for the product as a whole: so the loops are marked as
     folds and as parts of one operation (`Context.mark_folds`, `Context.mark_operation_parts`).
+    Of complex infinities BLAS makes other infinities and NaNs than the loop (`_requires_finite`).
     """
     product = _parse_product(node, cx)
     if product is None:
@@ -163,7 +164,8 @@ def _product_loops(
         return _inner_sum(acc, a.at(a_index), b.at(b_index), k, a.shape[-1], result.dtype, cx)
 
     if isinstance(result, ScalarType):
-        return guarded(checks, original, element(name, []), cx)
+        lines = [*element(name, []), *_requires_finite(name, (), result.dtype, original, cx)]
+        return guarded(checks, original, lines, cx)
     shape = (*stack.shape, *rows, *columns)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
@@ -171,8 +173,34 @@ def _product_loops(
         place = element_at(ast.Name(name, ast.Load()), at, cx)
         return [*element(acc, list(at)), *cx.code("PLACE = ACC", PLACE=place, ACC=acc)]
 
-    lines = [allocate_array(name, shape, result.dtype, cx), *loop_nest(shape, body, cx)]
+    lines = [
+        allocate_array(name, shape, result.dtype, cx), *loop_nest(shape, body, cx),
+        *_requires_finite(name, shape, result.dtype, original, cx),
+    ]
     return guarded(checks, original, lines, cx)
+
+
+def _requires_finite(
+    name: str, shape: Sequence[ast.expr], dtype: str, original: ast.stmt, cx: Context
+) -> list[ast.stmt]:
+    """Statements after the product `name` that replay `original` where an element of complex
+    numbers is not finite: BLAS multiplies real and imaginary parts in an order of its own, so that
+    ``np.dot([inf + 1j, 1], [2 - 1j, 1])`` is nan - infj on one machine, and inf - infj on another.
+    None for other dtypes, of which any order gives the same infinities and NaNs.
+    """
+    if dtype not in PARTS:
+        return []
+    finite = ast.Name(cx.fresh("finite"), ast.Load())
+
+    def test(at: Sequence[ast.expr]) -> list[ast.stmt]:
+        """The statement that tests one element."""
+        element = element_at(ast.Name(name, ast.Load()), at, cx) if at else name
+        text = "OK = OK and bool(NP.isfinite(E))" if at else "OK = bool(NP.isfinite(E))"
+        return cx.internal_code(text, OK=finite, NP=cx.numpy, E=element)
+
+    start = cx.code("OK = True", OK=finite) if shape else []
+    failed = ast.UnaryOp(ast.Not(), finite)
+    return [*start, *loop_nest(shape, test, cx), *guarded([failed], original, [ast.Pass()], cx)]
 
 
 def _inner_sum(
