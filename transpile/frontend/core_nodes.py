@@ -23,10 +23,10 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "NUMPY_NAME", "CORE_NAME", "ComplexNumber", "ComplexParts", "ListPop", "ListPush", "Origin",
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
-    "is_fold", "is_internal", "is_plain_break", "is_whole_table", "is_operation_part",
-    "location_node", "mark_atomic", "mark_fold", "mark_internal", "mark_search", "mark_whole_table",
-    "mark_operation_part", "note_obstacle", "obstacle", "relocate", "search_end", "source_text",
-    "with_plain_nodes",
+    "is_early_return", "is_fold", "is_internal", "is_plain_break", "is_whole_table",
+    "is_operation_part", "location_node", "mark_atomic", "mark_early_return", "mark_fold",
+    "mark_internal", "mark_search", "mark_whole_table", "mark_operation_part", "note_obstacle",
+    "obstacle", "relocate", "search_end", "source_text", "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -70,6 +70,10 @@ class Origin:
     """Of the name of a dict or set that is a hash table: whether all its keys are used there at
     once (a loop, a sort, a return), in an order in which compiled code has them as Python does
     (`table_inference`).
+    """
+    early_return: bool = False
+    """Of an ``if flag: return …`` at the end of a function: whether `structure_exits` has made it,
+    so that the function has no other early returns.
     """
 
 
@@ -219,6 +223,16 @@ def mark_whole_table(name: ast.Name) -> None:
 def is_whole_table(name: ast.Name) -> bool:
     """Whether all keys of the dict or set `name` are used there at once (`Origin.whole_table`)."""
     return _origin(name).whole_table
+
+
+def mark_early_return(test: ast.If) -> None:
+    """Marks the ``if flag: return …`` as `Origin.early_return`."""
+    _set_origin(test, replace(_origin(test), early_return=True))
+
+
+def is_early_return(node: ast.AST) -> bool:
+    """Whether `structure_exits` has made the ``if flag: return …`` (`Origin.early_return`)."""
+    return _origin(node).early_return
 
 
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:

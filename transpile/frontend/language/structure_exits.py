@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from ..ast_names import bound_names, names_used
 from ..ast_walk import child_nodes, copy_tree
-from ..core_nodes import copy_location, is_plain_break
+from ..core_nodes import copy_location, is_early_return, is_plain_break, mark_early_return
 from ..macros.macro_context import Context
 
 __all__ = [
@@ -127,10 +127,6 @@ def is_irregular_loop(n: ast.AST) -> bool:
     return bool(n.orelse) or "continue" in exits_of_block(n.body) or not simple
 
 
-_RETURNED = "_returned"
-"""The beginning of the names of flags of returns."""
-
-
 def structure_exits(tree: ast.FunctionDef, cx: Context) -> None:
     """Rewrites the body of `tree`, in place, so that each loop is left in one place, and the
     function at its end (structured control flow): core Python has no other exits.
@@ -192,9 +188,8 @@ def _returns_early(body: Sequence[ast.stmt]) -> bool:
     that was structured before.
     """
     for s in body:
-        match s:
-            case ast.If(test=ast.Name(id=flag), orelse=[]) if flag.startswith(_RETURNED):
-                return False
+        if is_early_return(s):
+            return False
         if "return" in exits_of(s):
             return not (s is body[-1] and isinstance(s, ast.Return))
     return False
@@ -262,8 +257,9 @@ class ExitStructurer:
         start = [line for flag, _ in self.returns for line in self.set(flag, False)]
         end: list[ast.stmt] = []
         for flag, node in self.returns:
-            test = ast.Name(flag, ast.Load())
-            end.append(copy_location(ast.If(test, [node], []), node))
+            test = copy_location(ast.If(ast.Name(flag, ast.Load()), [node], []), node)
+            mark_early_return(test)
+            end.append(test)
         if last is None and self.returns:
             self.cx.at = body[-1]
             last = copy_location(ast.Return(ast.Constant(None)), body[-1])
@@ -318,7 +314,7 @@ class ExitStructurer:
         its breaks, and one for all its continues.
         """
         if isinstance(s, ast.Return):
-            name = self.cx.fresh(_RETURNED)
+            name = self.cx.fresh("returned")
             self.returns.append((name, s))
             return name
         kind = "left" if isinstance(s, ast.Break) else "skipped"

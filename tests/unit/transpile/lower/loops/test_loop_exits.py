@@ -136,6 +136,28 @@ def test_a_float_that_follows_an_int_is_not_cut_off() -> None:
         assert_same(outcome(last, (x, 3)), outcome(last.__wrapped__, (x, 3)), "last")
 
 
+def test_names_that_look_like_flags_of_the_compiler() -> None:
+    """Early returns are found by their form, whatever the user calls what they test."""
+
+    def stopped(x: Any, _returned_yet: Any, _left: Any, _skipped: Any) -> Any:
+        if _returned_yet:
+            return -1.0
+        s = 0.0
+        for v in x:
+            if v < _left:
+                return s
+            if v > _skipped:
+                continue
+            s += v
+        return s
+
+    fused = fuse(stopped, on_reject="raise")
+    for x in (np.ones(5), np.array([1.0, 9.0, 2.0, -5.0, 4.0])):
+        for returned in (False, True):
+            assert fused(x, returned, 0.0, 5.0) == stopped(x, returned, 0.0, 5.0)
+    assert fused.stats.replays == {}
+
+
 def test_results_of_different_types() -> None:
     """Each way out returns what Python would: a tuple, a NumPy scalar, an int, None, an array."""
 
