@@ -238,12 +238,10 @@ class Dispatcher(WrappedFunction):
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`, for a signature that is refused. In this order:
-
-        - the original, where the regions only fail their guards (`OutlinedBackoff`);
-        - where the outlined function and the original give the same bits, the faster of the two for
-          calls of this size (`OutlinedSelection`); while it has not decided, the call is a trial;
-        - else the outlined function if there is one, or the original (`_callee_of_refused`).
+        """As `_select_callee`, for a signature that is refused: the original, where regions only
+        fail their guards (`OutlinedBackoff`); where the outlined function and the original give the
+        same bits, the faster one for this size (`OutlinedSelection`; while it has not decided, the
+        call is a trial); else the outlined function, if there is one (`_callee_of_refused`).
         """
         spec.outlined, by_time = self._without_slow_regions(spec), self._selects_by_time()
         if by_time and (row := spec.row_without_regions(self._function, values)):
@@ -251,9 +249,8 @@ class Dispatcher(WrappedFunction):
             return self._function, None
         may_select = by_time and spec.may_select_original(self.role)
         selection = spec.selection_of_outlined() if may_select else None
-        if selection is None:
+        if selection is None or self._installed is None:
             return self._callee_of_refused(spec, values), None
-        assert self._installed is not None
         keys, size = keys_of(spec.types, values), size_of_call(values)
         served, is_trial = selection.choice(size, self._installed.is_used_up(keys, size))
         callee = self._function if served == "original" else selection.outlined.function
@@ -261,13 +258,12 @@ class Dispatcher(WrappedFunction):
         if not is_trial:
             self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
             return callee, None
-        callee = spec.observed(callee)
 
         def add_time(nanoseconds: int) -> None:  # installs what this time decides
             if selection.add_time(size, served, nanoseconds):
                 self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
 
-        return callee, self._faults.guarded(add_time, None)
+        return spec.observed(callee), self._faults.guarded(add_time, None)
 
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, if some of

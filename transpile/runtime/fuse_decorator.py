@@ -352,6 +352,12 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         return sum(spec.calls_so_far for spec in self._specializations.values())
 
     @property
+    def is_backing_off(self) -> bool:
+        """Whether there were calls, and `Specialization.is_backing_off` for all signatures."""
+        specs = [*self._specializations.values()]
+        return bool(specs) and all(spec.is_backing_off for spec in specs)
+
+    @property
     def useful_entries(self) -> int:
         """`Specialization.useful_entries` of all signatures."""
         return sum(spec.useful_entries for spec in [*self._specializations.values()])

@@ -8,8 +8,9 @@ are timed again.
 Where the guards of all regions that are entered fail, no time is needed: the original serves a
 growing number of calls (`OutlinedBackoff`).
 
-Both are done only if both give the same bits, for any arguments of the regions
-(`OutlinedFunction.has_python_bits`): else one call could have two answers. `dispatcher` uses this.
+The original serves only if it gives the same bits, for any arguments of the regions
+(`OutlinedFunction.has_python_bits`), or as all regions back off that could have others
+(`OutlinedFunction.may_be_skipped`): else one call could have two answers. `dispatcher` uses this.
 """
 from __future__ import annotations
 

@@ -105,6 +105,9 @@ class FusedRegion(Protocol):
     def calls(self) -> int: ...
 
     @property
+    def is_backing_off(self) -> bool: ...
+
+    @property
     def useful_entries(self) -> int: ...
 
     def try_kernels_again(self) -> None: ...
@@ -156,6 +159,13 @@ class OutlinedFunction:
     def has_python_bits(self) -> bool:
         """Whether it gives the same bits as the original, whatever its regions are called with."""
         return all(region.fused.has_python_bits for region in self.regions)
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether calls of the original give the bits that calls of `function` would give now: each
+        region has Python's, or Python serves it as its guards fail (`Fused.is_backing_off`).
+        """
+        return all(r.fused.has_python_bits or r.fused.is_backing_off for r in self.regions)
 
     def regions_to_drop(self, *, by_time: bool) -> frozenset[str]:
         """The helpers of the regions that are to be Python again: those that are refused for every

@@ -326,11 +326,11 @@ class Specialization:
         return self.selection
 
     def row_without_regions(self, original: FunctionType, values: Arguments) -> CacheRow | None:
-        """A row that sends calls like this one to `original`, since the outlined function gives the
-        same bits, and its regions only fail their guards (`OutlinedBackoff`); the call itself
-        counts as sent. None where regions are to be entered, or there are none.
+        """A row that sends calls like this one to `original`, since the regions of the outlined
+        function only fail their guards (`OutlinedBackoff`), and it gives the same bits; the call
+        itself counts as sent. None where regions are to be entered, or there are none.
         """
-        if self.outlined is None or self.variants or not self.outlined.has_python_bits:
+        if self.outlined is None or self.variants or not self.outlined.may_be_skipped:
             return None
         calls = self.backoff.calls_to_skip(self.outlined)
         if calls or self.backoff.is_trying:
@@ -341,6 +341,17 @@ class Specialization:
         counters = self.python_calls.start(self.backoff.code, calls - 1, self.replays)
         keys, high = keys_of(self.types, values), self.backoff.largest_size(size_of_call(values))
         return CacheRow(original, keys, high=high, counters=counters)
+
+    @property
+    def is_backing_off(self) -> bool:
+        """Whether Python serves the calls that come now, as it has served all so far: they back off
+        after guards have failed (`Backoff`), or nothing of the signature is compiled.
+        """
+        if self.variants:
+            is_skipping = (self.python_calls.code or "").startswith("GUARD_")
+            return is_skipping and self.compiled == 0 and self.python_calls.counters[1] > 0
+        return self.rejection is not None and (
+            self.outlined is None or self.outlined.may_be_skipped)
 
     @property
     def useful_entries(self) -> int:

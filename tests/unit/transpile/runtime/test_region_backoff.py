@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
@@ -194,3 +196,67 @@ def test_a_call_that_raises_while_no_region_is_entered() -> None:
         with pytest.raises(IndexError, match="list index out of range"):
             fused([[[1, 2]] * 4 + [[1]]])
     assert fused(groups) == totals(groups)
+
+
+def grouped(rows: Any) -> Any:
+    """Its region could have other bits than Python, and is replayed for rows that are too short."""
+    try:
+        sums: Any = defaultdict(float)
+        for key, value in rows:
+            sums[key] += value
+        return {key: sums[key] for key in sums}
+    except ValueError:
+        return None
+
+
+def frames_of(fused: Any, *args: Any) -> list[str]:
+    """The names of the Python functions that run in a call, in this order."""
+    ran = []
+    sys.setprofile(lambda frame, event, _: ran.append(frame.f_code.co_name + event))
+    try:
+        fused(*args)
+    finally:
+        sys.setprofile(None)
+    return [name.removesuffix("call") for name in ran if name.endswith("dcall")]
+
+
+@pytest.mark.usefixtures("by_time")
+def test_an_exception_that_is_caught_passes_no_regions() -> None:
+    fused = fuse(grouped, on_reject="silent")
+    for _ in range(300):
+        assert fused([(1,)]) is None
+    assert frames_of(fused, [(1,)]) == ["grouped"]
+    assert fused.stats.compiled == 0
+    for rows in ([(1, 2)], [(1, 2.5), (2, 1.5), (1, 0.5)], [(1, 2, 3)], []):
+        for _ in range(100):
+            assert fused(rows) == grouped(rows)
+
+
+def either(x: Any, rows: Any, of_rows: bool) -> str:
+    total = 0.0
+    if of_rows:
+        for row in rows:
+            total += row[0] * row[1] + row[2]
+        return str(total)
+    for v in x:
+        total += v * v
+    return str(total)
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_call_with_other_bits_than_pythons_has_one_answer(is_first: bool) -> None:
+    """The region of `x` stays compiled, however often the guards of the other one fail."""
+    x = np.random.default_rng(0).normal(size=20_000)
+    rows = [[1.0, 2.0]]
+    fused, expected = (fuse(either, on_reject="silent") for _ in range(2))
+    answer = expected(x, rows, False)
+    assert answer != either(x, rows, False)
+    assert expected.stats.compiled == 1
+    if is_first:
+        assert fused(x, rows, False) == answer
+    for _ in range(300):
+        with pytest.raises(IndexError):
+            fused(x, rows, True)
+    assert fused(x, rows, False) == answer
+    assert fused.stats.compiled == is_first + 1
