@@ -388,13 +388,11 @@ class Dispatcher(WrappedFunction):
         """
         from .kernel_call.float_errors import recording_helps
 
-        variant = None
         may_compile = spec.replays[code] > 0 and not self._background.is_compiling()
-        if may_compile and recording_helps(failed.interface, self._function, code):
-            variant = self._recording_variant(spec, failed)
-        if variant is None:
-            return self._python_after_failed_guard(spec, code, values)
-        return variant.call
+        helps = may_compile and recording_helps(failed.interface, self._function, code)
+        if helps and (variant := self._recording_variant(spec, failed)) is not None:
+            return variant.call
+        return self._python_after_failed_guard(spec, code, values)
 
     def _recording_variant(self, spec: Specialization, failed: Variant) -> Variant | None:
         """A variant that records which operation raised; None if compiling it has failed. Raises
@@ -522,8 +520,7 @@ class Dispatcher(WrappedFunction):
         spec.outlined = self._outline(spec, refusal, told)
         spec.rejection = refusal.cause if spec.outlined is not None else told
         if spec.outlined is None or spec.outlined.loops:  # else all loops are in regions
-            is_part = spec.outlined is not None
-            self.warnings.warn_of(told, spec.types, self.options, is_outlined=is_part)
+            self.warnings.warn_of(told, spec.types, self.options, is_outlined=bool(spec.outlined))
 
     def _build_variant(
         self, spec: Specialization, settings: knobs.Knobs, values: Arguments | None
