@@ -324,6 +324,28 @@ static object *python_number(const slot *s, int64_t kind, int64_t letter)
     return capi.hold(made), made;
 }
 
+/* The scalar of NumPy of the dtype `descr`, whose format letter is `as`, for the number in a slot of the dtype with the format letter
+ * `letter`; `as` 0: the slot has the dtype itself. NULL with an exception. Another conversion than that to `as` is not made: it may raise a
+ * flag, which the next call would have to clear. */
+static object *scalar_of_slot(const slot *s, object *descr, int64_t letter, int64_t as)
+{
+    slot made;
+    switch (as) {
+    case 0: made = *s; break;
+    case 'd': made.f64 = slot_as_double(s, letter); break;
+    case 'f': made.f32 = (float)slot_as_double(s, letter); break;
+    case '?': made.u8 = slot_as_double(s, letter) != 0; break;
+    case 'q': made.i64 = slot_as_integer(s, letter); break;
+    case 'i': made.i32 = (int32_t)slot_as_integer(s, letter); break;
+    case 'h': made.i16 = (int16_t)slot_as_integer(s, letter); break;
+    case 'b': made.i8 = (int8_t)slot_as_integer(s, letter); break;
+    case 'I': made.u32 = (uint32_t)slot_as_integer(s, letter); break;
+    case 'H': made.u16 = (uint16_t)slot_as_integer(s, letter); break;
+    default: made.u8 = (uint8_t)slot_as_integer(s, letter);
+    }
+    return capi.scalar(&made, descr, 0);
+}
+
 /* The part of an array that begins at `from` and has the axes from number `axis` on, as a list of `count` items along that axis; with
  * further axes a list of lists. The elements are Python numbers of the kind `kind` (`python_number`), or NumPy's scalars if that is 0.
  * `flags`: NULL, or the corresponding part of a bool array of the same shape, whose strides are `flag_strides`: where that is true, the
@@ -391,7 +413,7 @@ static object *zip_lists(object *lists, int64_t count)
  *     LITERAL object              this object, such as None
  *     GIVEN k                     the object number k of the call: an argument, or an array that was allocated for the result
  *     PYTHON kind slot letter     a float ('d'), int ('q') or bool of Python, from a slot of the dtype with that letter
- *     SCALAR descr slot narrow    a scalar of NumPy; narrow: a float32, whose slot has 64 bits
+ *     SCALAR descr slot letter as a scalar of NumPy, from a slot of the dtype with this letter; as: see `scalar_of_slot`
  *     CHOSEN flag a b             the row a if the slot `flag` is true, else the row b
  *     CALLED function args        the result of a Python function; args: a row that makes a tuple
  *     TUPLE n parts..., LIST n parts...
@@ -407,15 +429,11 @@ static object *zip_lists(object *lists, int64_t count)
 static object *build_object(const call_spec *w, const int64_t *r, object *const *given, slot *slots)
 {
     object *made;
-    float narrow;
     switch (r[0]) {
     case LITERAL: return capi.hold((object *)r[1]), (object *)r[1];
     case GIVEN: return capi.hold(given[r[1]]), given[r[1]];
     case PYTHON: return python_number(&slots[r[2]], r[1], r[3]);
-    case SCALAR:
-        if (!r[3]) return capi.scalar(&slots[r[2]], (object *)r[1], 0);
-        narrow = (float)slots[r[2]].f64; /* converting another number may raise a flag, which the next call would have to clear */
-        return capi.scalar(&narrow, (object *)r[1], 0);
+    case SCALAR: return scalar_of_slot(&slots[r[2]], (object *)r[1], r[3], r[4]);
     case CHOSEN: return build_object(w, &w->program[slots[r[1]].u8 ? r[2] : r[3]], given, slots);
     case CALLED: {
         object *args = build_object(w, &w->program[r[2]], given, slots);

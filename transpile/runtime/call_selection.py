@@ -61,6 +61,12 @@ the kernel takes counts.
 _COMPILED_TRIALS, _PYTHON_TRIALS = 3, 2
 """How many calls are timed before a decision. The shortest time counts."""
 
+_MAX_RAISED = 16
+"""How many calls that raised are left out, of those that are timed before a decision: where an
+exception is rare, the time of such a call says nothing about others. The times of further ones
+count, as the function seems to raise always.
+"""
+
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
 """Python may be tried if a compiled call takes less than ``_LONG_CALL`` nanoseconds, apart from the
 conversion of lists (`_CONVERSION`); or less than ``_LONGEST_CALL`` nanoseconds, and more than
@@ -175,6 +181,7 @@ class _Trials:
     kernel: int | None = None  # of the kernel alone, in a compiled call
     needs_kernel: bool = False  # whether `kernel` decides if Python may be tried
     may_try_python: bool | None = None  # as told to `add_time`; None: `_may_try_python` decides
+    raised: int = 0  # how many timed calls have raised
 
     @property
     def needs_compiled(self) -> bool:
@@ -303,11 +310,13 @@ class CallSelection:
         return ("kernel" if trials.needs_kernel and trials.kernel is None else "python"), True
 
     def add_time(
-        self, size: int, served: Trial, nanoseconds: int, *, may_try_python: bool | None = None
+        self, size: int, served: Trial, nanoseconds: int, *, may_try_python: bool | None = None,
+        finished: bool = True,
     ) -> bool:
         """Adds the time of a trial; decides what serves calls of this size, if the times so far are
         enough for that. Returns whether it has decided. ``may_try_python``: whether the caller
         knows that Python would not take far longer; None: `_may_try_python` estimates that.
+        ``finished``: whether the trial did not raise; the first `_MAX_RAISED` others do not count.
 
         The shortest time of each way counts, as other work on the machine only adds. In this order:
 
@@ -324,6 +333,9 @@ class CallSelection:
         trials = self._trials.get(bucket := size.bit_length())
         if trials is None:
             return False  # another thread has decided meanwhile
+        trials.raised += not finished
+        if not finished and trials.raised <= _MAX_RAISED:
+            return False
         if may_try_python is not None:  # the work of the first calls may be that of compiling
             trials.may_try_python = trials.may_try_python or may_try_python
         if served == "kernel":

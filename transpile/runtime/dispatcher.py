@@ -215,15 +215,16 @@ class Dispatcher(WrappedFunction):
 
     def _add_time(
         self, spec: Specialization, variant: Variant, keys: Keys, size: int, served: Trial,
-        nanoseconds: int,
+        nanoseconds: int, finished: bool,
     ) -> None:
         """Tell the selection of `variant` the time of a trial. Where that decides, the next calls
-        go to the faster one.
+        go to the faster one. ``finished``: it did not raise.
         """
-        if self._delayed_setup:
+        if self._delayed_setup and finished:
             self._delayed_setup.note_time(spec, served, size, nanoseconds)
-        nanoseconds = variant.kernel_time if served == "kernel" else nanoseconds
-        if variant.selection_by_time(is_region=self.is_region).add_time(size, served, nanoseconds):
+        nanoseconds = variant.kernel_time if served == "kernel" and finished else nanoseconds
+        selection = variant.selection_by_time(is_region=self.is_region)
+        if selection.add_time(size, served, nanoseconds, finished=finished):
             self._put_rows(keys, spec.rows_by_time(variant, keys, self._function))
 
     def _put_rows(self, keys: Keys | None, rows: list[CacheRow]) -> None:
@@ -259,8 +260,8 @@ class Dispatcher(WrappedFunction):
             self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
             return callee, None
 
-        def add_time(nanoseconds: int) -> None:  # installs what this time decides
-            if selection.add_time(size, served, nanoseconds):
+        def add_time(nanoseconds: int, finished: bool) -> None:  # installs what this time decides
+            if selection.add_time(size, served, nanoseconds, finished):
                 self._put_rows(keys, selection.rows(keys, self._function, spec.replays))
 
         return spec.observed(callee), self._faults.guarded(add_time, None)

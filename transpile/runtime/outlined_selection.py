@@ -47,7 +47,7 @@ is that number of calls, so that the trials, some tens of microseconds, cost lit
 """
 
 _MAX_UNFINISHED = 64
-"""After so many trials that did not end, or ended in an exception, no calls are timed any more."""
+"""After so many trials of which no time was told, no calls are timed any more."""
 
 _MANY_FAILURES, _FIRST_SKIPPED = 64, 64
 """After ``_MANY_FAILURES`` entries of regions whose guards fail, with none that helps between, the
@@ -145,8 +145,11 @@ class OutlinedSelection:
         self._unfinished += is_trial
         return "original" if served == "python" else "outlined", is_trial
 
-    def add_time(self, size: int, served: CalleeOfRefused, nanoseconds: int) -> bool:
+    def add_time(
+        self, size: int, served: CalleeOfRefused, nanoseconds: int, finished: bool = True
+    ) -> bool:
         """Adds the time of a trial. Returns whether it has decided what serves calls of this size.
+        ``finished``: the trial did not raise.
 
         The original is only tried if that cannot take very long: the call of the outlined function
         is short, or so short for each time that it enters a region that the regions do little.
@@ -156,14 +159,16 @@ class OutlinedSelection:
         self._by_time.max_allowance = min(max(calls, _MAX_ALLOWANCE), MAX_ALLOWANCE)
         if served == "original":
             self._has_tried_original = True
-            return self._by_time.add_time(size, "python", nanoseconds)
+            return self._by_time.add_time(size, "python", nanoseconds, finished=finished)
         entries = self.outlined.calls - self._entries
         may_try = nanoseconds < max(entries * _SHORT_ENTRY, _SHORT_CALL)
-        return self._by_time.add_time(size, "compiled", nanoseconds, may_try_python=may_try)
+        return self._by_time.add_time(
+            size, "compiled", nanoseconds, may_try_python=may_try, finished=finished
+        )
 
     @property
     def has_given_up(self) -> bool:
-        """Whether too many trials ended in exceptions: it will never decide."""
+        """Whether the time of too many trials was not told: it will never decide."""
         return self._unfinished >= _MAX_UNFINISHED
 
     @property

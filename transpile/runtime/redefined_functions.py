@@ -317,11 +317,13 @@ class DelayedSetup:
         size, captured = size_of_call(values), self._captured_size()
         if not times.may_be_python(size + captured, spec.before_setup):
             return None
-        spec.before_setup += _DISPATCH_TIME  # also if the call raises, and no time is told
+        spec.before_setup += _DISPATCH_TIME  # also if the call raises
         spec.replays[RUN_REDEFINED] += 1
         keys = keys_of(spec.types, values)
 
-        def add_time(nanoseconds: int) -> None:
+        def add_time(nanoseconds: int, finished: bool) -> None:
+            if not finished:
+                return
             times.note_python(size + captured, nanoseconds)
             spec.before_setup += nanoseconds
             row = self._row_before_setup(spec, times, keys, size, captured)

@@ -4,7 +4,7 @@ A row tells the kind of a result, and where its parts are: objects of the call, 
 kernel has filled, other rows. `build_object` of `values.c` interprets the rows::
 
     TupleResult((ScalarResult("n"), ObjectResult("x")))
-    →   TUPLE 2 a b;   a: SCALAR descr slot narrowed;   b: GIVEN x
+    →   TUPLE 2 a b;   a: SCALAR descr slot letter as;   b: GIVEN x
 
 A result that C does not build itself, such as a view, has a row that calls a Python function of
 `result_source.py`: the call as a whole is still performed in C. A result that no row describes,
@@ -226,7 +226,9 @@ class ResultProgram:
     def _numpy_scalar(self, slot: str, dtype: str) -> int:
         """A row for the value of a slot as a NumPy scalar of `dtype`."""
         index, stored = self._places.slots[slot]
-        is_narrowed = (stored, dtype) == ("f64", "f32")
-        if stored != dtype and not is_narrowed:
-            raise NotNative(f"only Python makes a NumPy {dtype} of a result of type {stored}")
-        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, is_narrowed)
+        letters = 0, 0
+        if stored != dtype:
+            if not {dtype, stored} <= _FORMAT_LETTERS.keys():
+                raise NotNative(f"only Python makes a NumPy {dtype} of a result of type {stored}")
+            letters = ord(_FORMAT_LETTERS[stored]), ord(_FORMAT_LETTERS[dtype])
+        return self._row(SCALAR, Pointer(DTYPES[dtype].numpy), index, *letters)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
@@ -31,8 +32,8 @@ __all__ = [
 Arguments = tuple[Any, ...]
 """The arguments of a call, one for each parameter, in the order of `parameter_names`."""
 
-Timed = Callable[[int], None]
-"""Is told how many nanoseconds a call took."""
+Timed = Callable[[int, bool], None]
+"""Is told how many nanoseconds a call took, and whether it has ended without an exception."""
 
 
 def make_stub(
@@ -107,10 +108,11 @@ def choosing_stub(
     function: FunctionType, choose: Callable[[Arguments], tuple[Callable[..., Any], Timed | None]]
 ) -> FunctionType:
     """A stub that asks ``choose(arguments)`` for a pair (target, timed), and calls the target with
-    the arguments. If ``timed`` is not None, and the target does not raise, it then calls
-    ``timed(nanoseconds)`` with the time that the call took.
+    the arguments. If ``timed`` is not None, it then calls ``timed(nanoseconds, finished)`` with the
+    time that the call took, and whether it did not raise.
 
-    The call is made in the stub, so that only one frame is between the caller and the target.
+    The call is made in the stub, so that only one frame is between the caller and the target. An
+    exception passes ``finally``, which adds no line to its traceback.
     """
     code = function.__code__
     forward = forwarding_source(code)
@@ -118,9 +120,13 @@ def choosing_stub(
         f"try: _tp_target, _tp_timed = _tp_choose({arguments_source(code)})",
         "except _tp_faults: _tp_target, _tp_timed = _tp_original, None  # no stack for it",
         f"if _tp_timed is None: return _tp_target({forward})",
-        "_tp_start = _tp_clock()",
-        f"_tp_result = _tp_target({forward})",
-        "_tp_timed(_tp_clock() - _tp_start)",
+        "_tp_start, _tp_finished = _tp_clock(), False",
+        "try:",
+        f"    _tp_result = _tp_target({forward})",
+        "    _tp_finished = True",
+        "finally:",
+        "    try: _tp_timed(_tp_clock() - _tp_start, _tp_finished)",
+        "    except _tp_faults: pass",
         "return _tp_result",
     ]
     helpers = {
@@ -131,12 +137,16 @@ def choosing_stub(
 
 
 def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
-    """`target`, for one call: `timed` is told how many nanoseconds it took, unless it raised."""
+    """`target`, for one call: `timed` is told how many nanoseconds it took."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        start = perf_counter_ns()
-        result = target(*args, **kwargs)
-        timed(perf_counter_ns() - start)
+        start, finished = perf_counter_ns(), False
+        try:
+            result = target(*args, **kwargs)
+            finished = True
+        finally:
+            with suppress(RecursionError, MemoryError):  # no stack for it
+                timed(perf_counter_ns() - start, finished)
         return result
 
     return call

@@ -806,7 +806,8 @@ def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.Monkey
         asked.append(size)
         return choice(self, size, part)
 
-    def add_time(self: CallSelection, size: int, by: Any, _: int) -> bool:
+    def add_time(self: CallSelection, size: int, by: Any, _: int, *, finished: bool) -> bool:
+        assert finished
         return decided(self, size, by, 100 if by == served else 1000)
 
     decided = CallSelection.add_time
@@ -817,3 +818,57 @@ def test_looking_again_takes_a_few_calls(served: str, monkeypatch: pytest.Monkey
         assert f([1.0, 2.0]) == 3.0
     assert len(asked) < 50
     assert (f.stats.compiled > 2900) is (served == "compiled")
+
+
+def raise_in_trials(selection: CallSelection, size: int, calls: int) -> None:
+    """So many calls, which all raise, compiled after 9 µs, as Python after 3 µs."""
+    for _ in range(calls):
+        served, is_trial = selection.choice(size)
+        if is_trial:
+            time = 9000 if served == "compiled" else 3000
+            selection.add_time(size, served, time, finished=False)
+
+
+def test_rare_exceptions_are_not_timed() -> None:
+    selection = new()
+    raise_in_trials(selection, 12, 16)
+    assert settle(selection, 12, lambda n: 1000, lambda n: 2000) == "compiled"
+
+
+def test_the_times_of_calls_that_always_raise_count() -> None:
+    selection = new()
+    raise_in_trials(selection, 12, 16 + 3 + 1)
+    assert not selection.ranges()
+    raise_in_trials(selection, 12, 1)
+    assert [r.served for r in selection.ranges()] == ["python"]
+    assert selection.choice(12) == ("python", False)
+
+
+def in_a_byte(x: Any) -> np.ndarray:
+    if len(x) == 0:
+        return x
+    out = []
+    for i in range(len(x)):
+        if i != 3:
+            k = -i if i == 5 else i
+            out.append(k)
+    return np.array(out, dtype=np.uint8)
+
+
+@pytest.mark.usefixtures("by_time")
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 wraps the numbers round")
+def test_a_function_that_always_raises_is_not_timed_for_ever() -> None:
+    """It is the result that is made after the kernel has run which raises."""
+    f, x = fuse(in_a_byte), np.arange(300)
+    with pytest.raises(OverflowError) as expected:
+        in_a_byte(x)
+    for _ in range(200):
+        with pytest.raises(OverflowError) as raised:
+            f(x)
+        assert str(raised.value) == str(expected.value)
+        assert raised.value.__context__ is None
+    (spec,) = f._specializations.values()
+    (variant,) = spec.variants
+    assert variant.selection is not None
+    assert variant.selection.ranges()
+    assert f.stats.compiled > 15

@@ -112,6 +112,21 @@ def test_lists_of_pythons_and_numpys_numbers(name: str, tmp_path: Path) -> None:
         assert compiled.stats.replays == {}
 
 
+@pytest.mark.parametrize("dtype", sorted({*DTYPES} - {"i8", "?"}))
+def test_a_number_of_one_of_two_types(dtype: str, tmp_path: Path) -> None:
+    """A Python float, or a NumPy scalar, which the kernel hands over as a float, too."""
+    body = "    last = -0.0\n    for v in x:\n        last = v\n    return last"
+    plain = written(tmp_path, f"{HEAD}{body}\n").f
+    compiled = fuse(plain, on_reject="raise")
+    is_float = dtype.startswith("f")
+    edges = [-1.5, np.nan] if is_float else [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    for v in ([], *([edge] for edge in edges)):
+        x = np.array(v).astype(dtype)
+        assert_same(outcome(compiled, (x,)), outcome(plain, (x,)), f"{x}")
+        assert python_functions_in_call(compiled, x) == set()
+    assert compiled.stats.replays == {}
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_of_a_list(name: str, tmp_path: Path) -> None:
     plain = written(tmp_path, f"{HEAD}    x = np.asarray(x)\n{BODIES[name]}\n").f
