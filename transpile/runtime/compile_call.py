@@ -53,11 +53,9 @@ def compile_variant(
 
     Raises Refused where the function cannot be compiled, NoCompiler and BuildError.
     """
+    build_in_background()  # before the imports, which take a third as long
     from ..pipeline import Compilation
 
-    # Threads that build the trampoline and the pool. After the imports, which fail if the threads
-    # have taken the last memory.
-    build_in_background()
     target = chosen_target(options, settings)
     if recording:
         options = replace(options, reassociate=False, fusion=False)
