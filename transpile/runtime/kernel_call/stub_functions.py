@@ -281,18 +281,21 @@ def _compile_stub(
     """
     own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells = own_cells | dict(helpers)
-    inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
-    outer = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
-    code = _stub_code(outer, function.__qualname__).replace(co_name=function.__name__)
+    code = _stub_code(signature, tuple(body), tuple(cells), function.__qualname__)
+    code = code.replace(co_name=function.__name__)
     closure = tuple(cells[name] for name in code.co_freevars)
     return FunctionType(code, function.__globals__, closure=closure)
 
 
 @lru_cache(maxsize=256)
-def _stub_code(source: str, name: str) -> CodeType:
-    """The code of the stub in `source`, for the function of this qualified `name`. Kept: stubs for
-    one function, and for others of its name and signature, have the same text.
+def _stub_code(
+    signature: str, body: tuple[str, ...], cells: tuple[str, ...], name: str
+) -> CodeType:
+    """The code of the stub with this parameter list, body and cells, for the function of this
+    qualified `name`. Kept: stubs for functions of one name and signature are the same.
     """
+    inner = f"def _tp_call({signature}):\n" + indent("\n".join(body), "    ")
+    source = f"def _tp_outer({', '.join(cells)}):\n{indent(inner, '    ')}\n    return _tp_call\n"
     module = compile(source, f"<transpile {name}>", "exec", dont_inherit=True)
     return _inner_code(_inner_code(module))
 
