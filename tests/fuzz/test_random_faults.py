@@ -12,6 +12,10 @@ import pytest
 from fault_injection import FUNCTIONS, KINDS, Trials
 
 
+PARTS = 20
+"""Each ends within the time that a test may take, also on a busy machine."""
+
+
 @pytest.fixture(scope="module")
 def trials() -> Iterator[Trials]:
     made = Trials()
@@ -22,14 +26,17 @@ def trials() -> Iterator[Trials]:
 @pytest.mark.parametrize(
     "scenario", ["warm", pytest.param("cold", marks=pytest.mark.long)]
 )
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, PARTS))]
+)
 def test_two_faults(
-    scenario: str, trials: Trials, start: int, request: pytest.FixtureRequest
+    scenario: str, part: int, trials: Trials, start: int, request: pytest.FixtureRequest
 ) -> None:
-    rng = random.Random(start)
+    rng = random.Random(start + part)
     is_long = request.config.getoption("--long")
     names = [*FUNCTIONS] if is_long else ["scale"]
     steps = {name: len(trials.ask(scenario, name, "memory")) for name in names}
-    for number in range(500 if is_long else 3):
+    for number in range(500 // PARTS if is_long else 3):
         name, kind = rng.choice(names), rng.choice([*KINDS])
         drawn = rng.randint(1, steps[name]), rng.randint(1, steps[name])
         assert trials.ask(scenario, name, kind, *drawn) == [], (number, scenario, name, kind, drawn)
