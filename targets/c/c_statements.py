@@ -42,7 +42,8 @@ from .interrupt_polls import (
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
 
 __all__ = [
-    "declare_accumulators", "loop_end", "loop_latch", "force_unread", "loop_header",
+    "declare_accumulators", "loop_end", "loop_latch", "force_unread", "is_thread_local",
+    "loop_header",
     "update_accumulators",
     "store_pair", "vector_statement", "emit_block", "line_comment",
 ]
@@ -260,8 +261,21 @@ def _check(n: ir.Check, s: Scope) -> str:
 
 
 _ON_STACK = 4096
-"""Largest local array in bytes that is put on the stack, which may be small in threads. Larger ones
-are thread-local: kernels are not reentrant."""
+"""Largest local array in bytes that is put on the stack, which may be small in threads."""
+
+
+def is_thread_local(n: ir.Local) -> bool:
+    """Whether the local array `n` is too large for the stack, and so a thread-local variable, which
+    all calls of the kernel in one thread share. `emit_entry` makes such kernels run one at a time.
+    """
+    return n.length * _row_length(n) * DTYPES[n.dtype].bytes > _ON_STACK
+
+
+def _row_length(n: ir.Local) -> int:
+    """The number of elements in a row of a local array."""
+    length = 1 if n.lanes is None else n.lanes
+    assert isinstance(length, int)
+    return length
 
 
 def emit_block(body: Iterable[ir.Stmt], *scopes: Scope) -> Iterator[str]:
@@ -399,15 +413,14 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
 
 
 def _local(n: ir.Local, s: Scope) -> Iterator[str]:
-    """Declare a local array, in row-major order: on the stack, or thread-local if it is larger than
-    `_ON_STACK`.
+    """Declare a local array, in row-major order: on the stack, or thread-local
+    (`is_thread_local`).
     """
-    kind, c, row_length = DTYPES[n.dtype], s.bind(n.name), 1 if n.lanes is None else n.lanes
-    assert isinstance(row_length, int)
+    kind, c, row_length = DTYPES[n.dtype], s.bind(n.name), _row_length(n)
     s.arrays = {**s.arrays, n.name: n.param}
     s.names[f"{n.name}.s0"] = str(row_length * kind.bytes)
     alignment = f"__attribute__((aligned({max(s.target.bits // 8, kind.bytes)})))"
-    if n.length * row_length * kind.bytes <= _ON_STACK:
+    if not is_thread_local(n):
         yield f"{kind.c} {c}[{n.length * row_length}] {alignment};"
         return
     storage = s.fresh(f"{c}_room")

@@ -23,7 +23,7 @@ from .c_expressions import element_type, expr
 from .c_reductions import define_reduction
 from .c_scans import define_prefix, define_recurrence
 from .c_scope import Scope
-from .c_statements import emit_block, line_comment
+from .c_statements import emit_block, is_thread_local, line_comment
 from .c_text import indented
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
@@ -182,7 +182,8 @@ def emit_entry(kernel: ir.Kernel, target: Target, *, marked: bool = False) -> st
         return status | tp_flags();                     bits of the float flags that were raised
 
     The flags are left out if no operation of the kernel can raise one; code that puts arrays back
-    is added in a kernel that stops (`_undo_code`). `marked`: with comments of the source lines.
+    is added in a kernel that stops (`_undo_code`), and code that lets Python run a call during
+    another one (`_ALONE`). `marked`: with comments of the source lines.
     """
     frame = _Frame(kernel_header(kernel), target, marked)
     lines = [
@@ -203,6 +204,9 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
     """
     flagged = any(_raises_flag(n) for n in walk(kernel))
     before, after = _undo_code(kernel, s) if kernel.stops else ([], [])
+    if _shares_memory_with_nested_calls(kernel):
+        before = [*_ALONE, *before, "tp_is_running = 1;"]
+        after = ["tp_is_running = 0;", *after]
     if not flagged and not before:
         return ["return tp_body(arrays, scalars);"]
     if flagged:
@@ -211,6 +215,23 @@ def _run_body(kernel: ir.Kernel, s: Scope) -> list[str]:
     if not after:
         return [*before, run, "return status | tp_flags();"]
     return [*before, run, *(["status |= tp_flags();"] if flagged else []), *after, "return status;"]
+
+
+_ALONE = (
+    "static _Thread_local int tp_is_running;",
+    f"if (tp_is_running) return {STATUS['replay']};",
+)
+"""C lines at the start of a kernel that must not run during another call of it in the same thread:
+Python runs such a call."""
+
+
+def _shares_memory_with_nested_calls(kernel: ir.Kernel) -> bool:
+    """Whether a call of the kernel may begin during another one, in the same thread, and overwrite
+    its local arrays: these are thread-local (`is_thread_local`), and the kernel polls, so that a
+    signal handler runs, which may call anything.
+    """
+    has_shared = any(isinstance(n, ir.Local) and is_thread_local(n) for n in walk(kernel))
+    return has_shared and bool(polls_of(kernel.body))
 
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:

@@ -685,6 +685,36 @@ def test_a_handler_that_raises_nothing_changes_nothing(
     assert ran[0]
 
 
+def product(a, b):
+    return a @ b
+
+
+def test_a_handler_calls_the_function_that_it_interrupts() -> None:
+    """The kernel packs columns of b in thread-local memory, which the call of the handler uses,
+    too: so Python runs that call.
+    """
+    rng = np.random.default_rng(1)
+    long = np.lib.stride_tricks.as_strided(rng.normal(size=101_200), (100_000, 1100), (8, 8))
+    b, short, other = (rng.normal(size=shape) for shape in ((1100, 16), (4, 1100), (1100, 16)))
+    function = fuse(product, cache=False, threads=1)
+    wanted, wanted_inside = function(long, b), function(short, other)
+    inside = []
+
+    def handles(number: int, frame: FrameType | None) -> None:
+        inside.append(function(short, other))
+
+    before = signal.signal(signal.SIGALRM, handles)
+    signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+    try:
+        for _ in range(3):
+            assert function(long, b).tobytes() == wanted.tobytes()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert inside
+    assert all(np.allclose(result, wanted_inside) for result in inside)
+
+
 def steps_to_seven(x):
     n = 0
     while x != 7:
