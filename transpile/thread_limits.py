@@ -67,20 +67,22 @@ def _bounded(most: int) -> Iterator[Threads]:
     token = _bound.set(min(most, _bound.get(most)))
     limit_by_context(_bound)
     try:
-        yield _current()
+        yield _current(reads_quota=False)
     finally:
         _bound.reset(token)
 
 
-def _current() -> Threads:
-    """The limits as they are now, which are also passed to the thread pool."""
+def _current(*, reads_quota: bool = True) -> Threads:
+    """The limits as they are now, which are also passed to the thread pool. ``reads_quota``: as for
+    `cpu_limit`.
+    """
     from targets.abi.thread_pool import apply_limit, register_controller, thread_limit
     from targets.build.cpu_limit import cpu_limit
 
     register_controller()
-    apply_limit()
-    found = cpu_limit()
-    limit = thread_limit()
+    found = cpu_limit(reads_quota=reads_quota)
+    apply_limit(found)
+    limit = thread_limit(found)
     return Threads(
         limit=min(limit, _bound.get(limit)),
         cpus=found.cpus, affinity=found.affinity, quota=found.quota, env=found.env,

@@ -21,7 +21,7 @@ from loopir.lazy_dataclass import record
 
 from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler, failures
-from ..build.cpu_limit import cpu_limit
+from ..build.cpu_limit import QUOTA_HOLDS, CpuLimit, cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
 from ..region_costs import PAYS_ASLEEP, PAYS_AWAKE
 
@@ -108,10 +108,6 @@ _traced: list[bool] = []
 _configured = [0.0]
 """When the pool was told its limit, which is read from some files (`cpu_limit`)."""
 
-_LIMIT_HOLDS = 1.0
-"""Seconds for which that limit holds; a kernel that is loaded later makes it be read again."""
-
-
 def pool_source() -> str:
     """The C text of the pool."""
     from ..c.headers import read_header
@@ -142,7 +138,7 @@ def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> No
     if not _opened:
         _open_if_built()
     if _opened:
-        if time.monotonic() > _configured[0] + _LIMIT_HOLDS:
+        if time.monotonic() > _configured[0] + QUOTA_HOLDS:  # a kernel that is loaded later
             apply_limit()
         _connect_waiting()
     else:
@@ -234,7 +230,7 @@ def _open(path: str) -> None:
         counts=one_address(address["counts"]),
         trace=ctypes.PYFUNCTYPE(number, ctypes.c_void_p, ctypes.c_void_p)(address["trace"]),
     )
-    _configure(pool)
+    _configure(pool, cpu_limit())
     if _traced:
         pool.trace(0, 0)
     # PYFUNCTYPE keeps the GIL: no other Python thread may start a region meanwhile
@@ -247,9 +243,11 @@ def _open(path: str) -> None:
     _bind_contexts()
 
 
-def thread_limit() -> int:
-    """The most threads that a call may use now, apart from bounds of its function and context."""
-    limit = cpu_limit().limit
+def thread_limit(cpus: CpuLimit | None = None) -> int:
+    """The most threads that a call may use now, apart from bounds of its function and context.
+    ``cpus``: what limits this process, if that was just read.
+    """
+    limit = (cpus or cpu_limit()).limit
     return min(limit, *_outer) if _outer else limit
 
 
@@ -289,21 +287,19 @@ def register_controller() -> None:
     module.register(_registered[0])
 
 
-def apply_limit() -> None:
-    """Tell the pool the limit of this process as it is now."""
+def apply_limit(cpus: CpuLimit | None = None) -> None:
+    """Tell the pool the limit of this process as it is now; ``cpus``: as for `thread_limit`."""
     if _opened and (pool := _opened[0]) is not None:
-        _configure(pool)
+        _configure(pool, cpus or cpu_limit())
 
 
-def _configure(pool: _Pool) -> None:
+def _configure(pool: _Pool, cpus: CpuLimit) -> None:
     """Store the limit in `pool`."""
     _configured[0] = time.monotonic()
     if _forced:
-        pool.configure(_forced[-1], cpu_limit().affinity, 1, 1)
-        return
-    cpus = cpu_limit()
-    limit = min(cpus.limit, *_outer) if _outer else cpus.limit
-    pool.configure(limit, cpus.affinity, not cpus.is_throttled, 0)
+        pool.configure(_forced[-1], cpus.affinity, 1, 1)
+    else:
+        pool.configure(thread_limit(cpus), cpus.affinity, not cpus.is_throttled, 0)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping
 
 from loopir.lazy_dataclass import record
@@ -14,7 +15,15 @@ from loopir.lazy_dataclass import record
 from ..file_kinds import is_folder
 from .build_errors import suppress_failures
 
-__all__ = ["CpuLimit", "cpu_limit", "cpu_quota"]
+__all__ = ["QUOTA_HOLDS", "CpuLimit", "cpu_limit", "cpu_quota"]
+
+QUOTA_HOLDS = 1.0
+"""Seconds for which a quota that was read is taken for what it still is, where asked for: to find
+it, several files are read, in half a millisecond.
+"""
+
+_quota_read: list[tuple[float, float | None]] = []
+"""When the quota was read last, and what it was."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -44,13 +53,14 @@ class CpuLimit:
         return self.quota is not None and self.quota < self.affinity
 
 
-def cpu_limit(environ: Mapping[str, str] = os.environ) -> CpuLimit:
+def cpu_limit(environ: Mapping[str, str] = os.environ, *, reads_quota: bool = True) -> CpuLimit:
     """What limits the threads of a call at this moment: the CPUs on which this process may run, the
     CPU quota of its container, and ``TRANSPILE_THREADS`` or ``OMP_NUM_THREADS``. The bound that
     follows is `CpuLimit.limit`. All of these may change while the process runs; the pool asks again
     now and then (`thread_pool.apply_limit`).
 
-    An invalid number in a variable counts as not set.
+    An invalid number in a variable counts as not set. ``reads_quota``: if not, the quota may be as
+    old as `QUOTA_HOLDS`.
     """
     cpus = os.cpu_count() or 1
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
@@ -58,9 +68,24 @@ def cpu_limit(environ: Mapping[str, str] = os.environ) -> CpuLimit:
     return CpuLimit(
         cpus=cpus,
         affinity=min(affinity, usable or affinity),
-        quota=cpu_quota(),
+        quota=_read_quota() if reads_quota else _recent_quota(),
         env=_number(environ, "TRANSPILE_THREADS") or _number(environ, "OMP_NUM_THREADS"),
     )
+
+
+def _read_quota() -> float | None:
+    """The quota now, which is noted."""
+    quota = cpu_quota()
+    _quota_read[:] = [(time.monotonic(), quota)]
+    return quota
+
+
+def _recent_quota() -> float | None:
+    """The quota that was read last; read now if that was long ago."""
+    for when, quota in _quota_read:
+        if time.monotonic() < when + QUOTA_HOLDS:
+            return quota
+    return _read_quota()
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import pytest
 from fault_injection import FUNCTIONS, KINDS, Trials
 
-
 PARTS = 20
 """Each ends within the time that a test may take, also on a busy machine."""
 

@@ -130,22 +130,28 @@ def loops_left_serial(
 
     - loops that are too brief to matter (`_is_brief`);
     - other versions of a parallel loop, such as the one with checks. A version comes from the same
-      loop of the source and writes to the same arrays (`_origin`).
+      loop of the source and writes to the same arrays (`_origin`); or it runs only under some
+      condition, as the search for the first NaN of ``np.argmin``.
 
     ``private``: as for `parallelize`.
     """
     parallel = {key for n in parallel_loops(kernel) if (key := _origin(n))}
+    parallel_spans = {n.span for n in parallel_loops(kernel)}
 
-    def visit(body: Iterable[Stmt]) -> Iterator[tuple[Splittable, str]]:
+    def visit(
+        body: Iterable[Stmt], *, is_conditional: bool = False
+    ) -> Iterator[tuple[Splittable, str]]:
         """The serial loops in `body`, each with the reason."""
         for s in body:
             match s:
                 case If(then=then, orelse=orelse):
-                    yield from visit((*then, *orelse))
+                    yield from visit((*then, *orelse), is_conditional=True)
+                case Loop() | VecLoop() | PredLoop() if is_conditional and s.span in parallel_spans:
+                    yield from visit(s.body, is_conditional=True)
                 case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s, definitions):
                     pass
                 case Loop(body=inside) | While(body=inside) if any(parallel_loops(*inside)):
-                    yield from visit(inside)
+                    yield from visit(inside, is_conditional=is_conditional)
                 case Loop() | VecLoop() | PredLoop():
                     reason = _obstacle(s, kernel, private)
                     if reason is not None and _origin(s) not in parallel:

@@ -19,8 +19,8 @@ from targets.build.cpu_limit import CpuLimit
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with 16 CPUs, of which 12 may be used, for the time of 8."""
     found = CpuLimit(cpus=16, affinity=12, quota=8.0, env=None)
-    monkeypatch.setattr(cpu_limit, "cpu_limit", lambda: found)
-    monkeypatch.setattr(thread_pool, "cpu_limit", lambda: found)
+    monkeypatch.setattr(cpu_limit, "cpu_limit", lambda **_: found)
+    monkeypatch.setattr(thread_pool, "cpu_limit", lambda **_: found)
 
 
 def limit() -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import transpile
 from targets.build import cpu_limit as module
 from targets.build.cpu_limit import CpuLimit, cpu_limit, cpu_quota
 
@@ -136,3 +137,27 @@ def test_affinity_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cpu_limit({}).limit == 3
     monkeypatch.setattr(os, "process_cpu_count", lambda: 2, raising=False)
     assert cpu_limit({}).limit == 2
+
+
+def test_contexts_seldom_read_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`transpile.threads(n)` may be entered at each call; without a number it tells what holds now.
+    """
+    found = [1.5, 2.5, 3.5, 4.5]
+    monkeypatch.setattr(module, "cpu_quota", lambda: found.pop(0))
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    module._quota_read.clear()
+    try:
+        quotas = []
+        for _ in range(3):
+            with transpile.threads(1) as threads:
+                quotas.append(threads.quota)
+        assert quotas == [1.5] * 3
+        assert transpile.threads().quota == 2.5
+        with transpile.threads(1) as threads:
+            assert threads.quota == 2.5
+        now[0] += 2 * module.QUOTA_HOLDS
+        with transpile.threads(1) as threads:
+            assert threads.quota == 3.5
+    finally:
+        module._quota_read.clear()

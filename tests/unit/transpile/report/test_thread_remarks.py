@@ -25,8 +25,8 @@ from transpile.report import thread_remarks
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with 8 CPUs."""
     found = CpuLimit(cpus=8, affinity=8, quota=None, env=None)
-    monkeypatch.setattr(cpu_limit, "cpu_limit", lambda: found)
-    monkeypatch.setattr(thread_pool, "cpu_limit", lambda: found)
+    monkeypatch.setattr(cpu_limit, "cpu_limit", lambda **_: found)
+    monkeypatch.setattr(thread_pool, "cpu_limit", lambda **_: found)
 
 
 def a_map(x, out):
@@ -100,9 +100,13 @@ def overlapping(x, out):
         x[i] = x[i + 1] * 0.5
 
 
+def place_of_least(x, out):
+    return np.argmin(x)
+
+
 PROGRAMS = [
     a_map, whole_arrays, a_sum, rows, product_of_matrices, escape, histogram, recurrence, positive,
-    first_negative, roots, overlapping,
+    first_negative, roots, overlapping, place_of_least,
 ]
 FIRST: dict[str, Callable[[], Any]] = {
     "x": lambda: np.ones(9), "m": lambda: np.ones((9, 9)), "k": lambda: np.arange(9),
