@@ -132,7 +132,7 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
             return _negate("lt", x, Const(1.0, "f64"))
         case "atan" | "atan2" | "asinh" | "hypot":
             return TRUE
-        case "fmod":
+        case "fmod" | "remainder":
             nan_operands = (_compare("ne", e, e) for e in operands)
             return reduce(_or, nan_operands, _compare("eq", result, result))
         case "exp":

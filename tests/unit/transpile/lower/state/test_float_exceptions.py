@@ -1,6 +1,10 @@
-"""Whole arrays: what is computed ahead of its place warns in its turn, and of the line it is on."""
+"""Whole arrays: what is computed ahead of its place warns in its turn, and of the line it is on.
+Functions of `math`: they raise where Python's do.
+"""
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agree import outcome, same
 from written import written
 
 from transpile import fuse
@@ -61,3 +66,43 @@ def test_in_the_order_and_of_the_lines_of_numpy(
             assert _shown(fused) == wanted, text
         compiled += fused.stats.compiled
     assert compiled or then != "1 + 1 / len(x)", "nothing was told by a kernel"
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e308, -1e308, 5e-324, 710.0, -746.0, 171.5]
+SPECIAL += [math.inf, -math.inf, math.nan]
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function of `math` takes so many floats."""
+    try:
+        function(*[0.5] * count)
+    except (TypeError, ValueError) as e:
+        return isinstance(e, ValueError)
+    return True
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("count", [1, 2])
+def test_functions_of_math_raise_where_those_of_python_do(
+    count: int, part: int, tmp_path: Path
+) -> None:
+    functions = [f for name, f in vars(math).items() if callable(f) and name[0] != "_"]
+    names = [f.__name__ for f in functions if _takes(f, count)]
+    compiled = 0
+    for name in names[part::4]:
+        parameters = ", ".join("ab"[:count])
+        plain = written(tmp_path, f"""
+import math
+def f({parameters}):
+    s = 0.0
+    for _ in range(1):
+        s = math.{name}({parameters})
+    return s
+""").f
+        fused = fuse(plain, on_reject="silent")
+        for arguments in itertools.product(SPECIAL, repeat=count):
+            wanted, got = outcome(plain, arguments), outcome(fused, arguments)
+            assert got.error == wanted.error, (name, arguments)
+            assert same(got.value, wanted.value, 4), (name, arguments)
+        compiled += bool(fused.stats.compiled)
+    assert compiled
