@@ -123,6 +123,12 @@ timed again, until the allowance is greater than ``_ALLOWANCE_OF_CLOSE``: other 
 may have slowed the few calls of Python's trial.
 """
 
+_HARDLY = 1.15
+"""If compiled code was chosen, but is faster by less than the factor ``_HARDLY``, or even slower,
+but by less than it costs to forward a call to Python, the decision is for calls of this size only,
+and never holds for all calls to come: other work on the machine may have caused it.
+"""
+
 _SERIES, _FAR, _LONGEST_IN_SERIES = 10, 4, 200_000
 """``_SERIES``: how many calls a series has; more than eight, as Python 3.11 specializes a
 function's bytecode after eight calls. No series is timed if a single call took more than
@@ -271,6 +277,7 @@ class CallSelection:
         self._decisions: list[Served | None] = [None] * _BUCKETS  # of exact calls, by bucket
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
+        self._is_doubtful = [False] * _BUCKETS  # of one by which it is `_HARDLY` faster
         self._only_series = [False] * _BUCKETS  # when the calls of a bucket are timed again
         self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
@@ -422,12 +429,18 @@ class CallSelection:
           be faster again where a loop stops early.
 
         The decision is noted as close if Python was not clearly slower: it then has an allowance.
+        If compiled code was hardly faster (`_HARDLY`), it is for no other sizes, unless the call is
+        so short.
         """
-        first = 0 if compiled_time <= _SHORT_CALL else bucket
+        is_short = compiled_time <= _SHORT_CALL
+        is_doubtful = not is_short and python_time < _HARDLY * compiled_time
+        first = 0 if is_short else bucket
         last = min(bucket + 1 if self._converts_lists else _BUCKETS - 1, _BUCKETS - 1)
+        last = bucket if is_doubtful else last
         self._decide("compiled", first, last)
-        is_close = compiled_time > _SHORT_CALL and python_time < _CLEARLY * compiled_time
+        is_close = not is_short and python_time < _CLEARLY * compiled_time
         self._is_close[first : last + 1] = [is_close] * (last + 1 - first)
+        self._is_doubtful[first : last + 1] = [is_doubtful] * (last + 1 - first)
 
     def _decide(self, served: Served, first: int, last: int) -> None:
         """Record what serves the exact calls of the buckets from `first` to `last`, both included.
@@ -467,9 +480,10 @@ class CallSelection:
 
     def _allowance_of(self, bucket: int) -> int:
         """How many calls the decision for this bucket serves before they are timed again; -1: all,
-        as it is for compiled code, and was clear.
+        as it is for compiled code, and was clear, or close more than once.
         """
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
+        may_be_wrong = may_be_wrong or self._is_doubtful[bucket]
         may_change = self._is_region or self._converts_lists or self._decisions[bucket] == "python"
         may_change = may_change or may_be_wrong
         return self._allowance if may_change else -1

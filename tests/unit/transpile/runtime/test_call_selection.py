@@ -55,6 +55,19 @@ def test_a_close_decision_for_compiled_code_is_looked_at_again() -> None:
         assert allowances == [256, 512, 1024, 2048][:looks]
 
 
+def test_a_doubtful_decision_for_compiled_code_is_for_its_size_and_never_holds_for_ever() -> None:
+    """It is no faster than Python, apart from the cost of forwarding a call to that."""
+    selection = new()
+    for _ in range(12):
+        assert settle(selection, 12, lambda n: 1000, lambda n: 980) == "compiled"
+        (decision,) = selection.ranges()
+        assert (decision.low, decision.high) == (8, 15)
+        assert decision.allowance > 0
+        selection.measure_again(12)
+    assert settle(selection, 100, lambda n: 1000, lambda n: 400) == "python"
+    assert settle(selection, 12, lambda n: 1000, lambda n: 400) == "python"
+
+
 def serve_in_series(
     selection: CallSelection, size: int, cold: dict[str, int], warm: dict[str, int], calls: int
 ) -> list[str]:
