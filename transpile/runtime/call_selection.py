@@ -278,6 +278,7 @@ class CallSelection:
         self._trials: dict[int, _Trials] = {}
         self._is_close = [False] * _BUCKETS  # of a decision for compiled code, by bucket
         self._is_doubtful = [False] * _BUCKETS  # of one by which it is `_HARDLY` faster
+        self._implied_by = [*range(_BUCKETS)]  # the bucket whose times have decided, by bucket
         self._only_series = [False] * _BUCKETS  # when the calls of a bucket are timed again
         self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
@@ -374,7 +375,8 @@ class CallSelection:
         self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, python_time
-            self._decide("python", 0, bucket)
+            self._decide("python", 0, bucket, bucket)
+            self._drop_implied(bucket)
         else:
             self._decide_for_compiled(bucket, compiled_time, python_time)
         return True
@@ -437,16 +439,25 @@ class CallSelection:
         first = 0 if is_short else bucket
         last = min(bucket + 1 if self._converts_lists else _BUCKETS - 1, _BUCKETS - 1)
         last = bucket if is_doubtful else last
-        self._decide("compiled", first, last)
+        self._decide("compiled", first, last, bucket)
         is_close = not is_short and python_time < _CLEARLY * compiled_time
         self._is_close[first : last + 1] = [is_close] * (last + 1 - first)
         self._is_doubtful[first : last + 1] = [is_doubtful] * (last + 1 - first)
 
-    def _decide(self, served: Served, first: int, last: int) -> None:
+    def _decide(self, served: Served, first: int, last: int, measured: int) -> None:
         """Record what serves the exact calls of the buckets from `first` to `last`, both included.
+        ``measured``: the one of them whose calls were timed.
         """
         for bucket in range(first, min(last + 1, _BUCKETS)):
-            self._decisions[bucket] = served
+            self._decisions[bucket], self._implied_by[bucket] = served, measured
+
+    def _drop_implied(self, bucket: int) -> None:
+        """Drop the decisions for larger sizes that an earlier one for this bucket, or for smaller
+        sizes, has implied: these were for compiled code, and now Python was chosen.
+        """
+        for k in range(bucket + 1, _BUCKETS):
+            if self._implied_by[k] <= bucket:
+                self._decisions[k] = None
 
     def measure_again(self, size: int) -> None:
         """Drops the decision for this size, so that calls are timed again; the next decision has

@@ -68,6 +68,27 @@ def test_a_doubtful_decision_for_compiled_code_is_for_its_size_and_never_holds_f
     assert settle(selection, 12, lambda n: 1000, lambda n: 400) == "python"
 
 
+@pytest.mark.parametrize("converts_lists", [False, True])
+def test_what_a_wrong_decision_implied_is_dropped_with_it(converts_lists: bool) -> None:
+    """Other work slowed the trials of Python; for the largest calls compiled code was measured."""
+    selection = new(converts_lists=converts_lists)
+    assert settle(selection, 1000, lambda n: 1000, lambda n: 9000) == "compiled"
+    assert settle(selection, 12, lambda n: 1000, lambda n: 1500) == "compiled"
+    assert any(r.low <= 20 <= r.high for r in selection.ranges())
+    assert not selection.prefers_python
+    selection.measure_again(12)
+    assert settle(selection, 12, lambda n: 1000, lambda n: 500) == "python"
+    decided = {(r.served, size) for r in selection.ranges() for size in (12, 20, 1000)
+               if r.low <= size <= r.high}
+    assert {("python", 12), ("compiled", 1000)} >= decided
+    assert ("python", 12) in decided
+    selection = new(converts_lists=converts_lists)
+    assert settle(selection, 12, lambda n: 1000, lambda n: 1500) == "compiled"
+    selection.measure_again(12)
+    assert settle(selection, 12, lambda n: 1000, lambda n: 500) == "python"
+    assert selection.prefers_python
+
+
 def serve_in_series(
     selection: CallSelection, size: int, cold: dict[str, int], warm: dict[str, int], calls: int
 ) -> list[str]:
