@@ -6,7 +6,9 @@ with these flags; ``--long`` does everything with all.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 from zlib import crc32
 
@@ -54,6 +56,24 @@ def test_trap(trap: Trap, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     if everything or chance % 12 == 0:  # it compiles anew
         report = fused.report(*trap.cases[0]())
         assert report.accepted or report.rejections
+
+
+@pytest.mark.share(60)
+@pytest.mark.parametrize("trap", [pytest.param(t, id=t.function.__name__) for t in TRAPS])
+def test_a_trap_that_is_defined_again(trap: Trap, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of one code object share what is known of it (`redefined_functions`)."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "time")
+    nearly(trap.near)
+    plain, names = trap.function, trap.function.__globals__
+    for case in trap.cases[:2]:
+        wanted = seen(plain, case, "ignore", names)
+        for number in range(4):
+            again = FunctionType(plain.__code__, names, plain.__name__, None, plain.__closure__)
+            again.__defaults__, again.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
+            fused = fuse(functools.update_wrapper(again, plain), on_reject="silent")
+            for _ in range(2):
+                got = seen(fused, case, "ignore", names)
+                assert got == wanted, f"function {number}: {fused.stats}"
 
 
 def test_each_topic_has_some() -> None:
