@@ -1,11 +1,13 @@
-"""Probe of NumPy's complex products and squares: whether they have fused multiply-adds."""
+"""Probes of NumPy's arithmetic, which differs between versions: fused multiply-adds, powers."""
 from __future__ import annotations
 
 from functools import cache
 
 import numpy as np
 
-__all__ = ["numpy_fuses_complex_products", "numpy_squares_by_products"]
+__all__ = [
+    "numpy_fuses_complex_products", "numpy_replaces_float_powers", "numpy_squares_by_products",
+]
 
 
 @cache
@@ -20,6 +22,27 @@ def numpy_fuses_complex_products() -> bool:
 def numpy_squares_by_products() -> bool:
     """Whether ``np.square(z)`` of a complex array has the bits of ``z * z``."""
     return bool((np.square(_ROUNDED) == _ROUNDED * _ROUNDED).all())
+
+
+@cache
+def numpy_replaces_float_powers() -> bool:
+    """Whether ``x ** 2.0`` of an array is ``np.square(x)``, and ``x ** -1.0`` a reciprocal, as
+    before NumPy 2.3; else only those by ints are. A warning tells, as it names the ufunc.
+    """
+    log = _Log()
+    with np.errstate(over="log", call=log):
+        np.array([1e308]) ** 2.0
+    return "square" in log.text
+
+
+class _Log:
+    """Receives the warnings of ``np.errstate(…="log")``."""
+
+    text = ""
+
+    def write(self, text: str) -> None:
+        """Note a warning."""
+        self.text += text
 
 
 _ROUNDED = np.array([1 + 2**-30 + 1j])

@@ -23,7 +23,11 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import unique_nodes
-from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
+from ...types.fma_probe import (
+    numpy_fuses_complex_products,
+    numpy_replaces_float_powers,
+    numpy_squares_by_products,
+)
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import product_of, row_major_index
 from ..array_views import (
@@ -273,7 +277,7 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
     operation (`mark_operation_parts`), as a warning does not speak of a power.
     """
     name = _OPERATORS[type(op).__name__]
-    if isinstance(op, ast.Pow) and integer_constant(operands[1]) == -1:
+    if isinstance(op, ast.Pow) and _is_minus_one(operands[1]):
         name = _power(operands[0], -1, cx)
         if name == "power":
             cx.mark_operation_parts()  # NumPy takes reciprocals
@@ -289,11 +293,25 @@ def _power(base: ast.expr, exponent: object, cx: Context) -> str:
     complex numbers, and -1 of complex ones.
     """
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
-    if exponent == 2 and type(exponent) is int and "b" not in kinds:
+    is_replaced = type(exponent) is int or _replaces_float_powers(kinds)
+    if exponent == 2 and "b" not in kinds and is_replaced:
         return "square"
     if exponent == -1 and kinds == {"c"}:
         return "reciprocal"
     return "sqrt" if exponent == 0.5 and kinds in ({"f"}, {"c"}) else "power"
+
+
+def _replaces_float_powers(kinds: set[str]) -> bool:
+    """Whether NumPy replaces powers of 2.0 and -1.0 of arrays of these kinds, too."""
+    return kinds in ({"f"}, {"c"}) and numpy_replaces_float_powers()
+
+
+def _is_minus_one(exponent: ast.expr) -> bool:
+    """Whether `exponent` is -1, or -1.0 where NumPy treats that in the same way."""
+    match exponent:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float(value))):
+            return value == 1 and numpy_replaces_float_powers()
+    return integer_constant(exponent) == -1
 
 
 def _is_unknown_power(base: ast.expr, exponent: ast.expr, cx: Context) -> bool:

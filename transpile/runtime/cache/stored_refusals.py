@@ -193,7 +193,7 @@ def _name_of(value: object) -> str:
     """The name of a module, class or function, without running the user's code; else ""."""
     if isinstance(value, ModuleType):
         name = _namespace_of(value).get("__name__")
-    elif isinstance(value, type):
+    elif issubclass(type(value), type):
         name = type.__getattribute__(value, "__name__")
     else:
         name = value.__name__ if isinstance(value, _FUNCTIONS) else ""
@@ -227,7 +227,9 @@ def _module_of(value: object) -> str | None:
     if isinstance(value, _FUNCTIONS):
         name = value.__module__
     else:
-        kind = value if isinstance(value, type) else type(value)
+        kind: Any = type(value)
+        if issubclass(kind, type):  # in Python 3.10 `list[int]` claims to be a type
+            kind = value
         name = type.__getattribute__(kind, "__module__")
     return name if isinstance(name, str) else None
 

@@ -237,12 +237,13 @@ def test_a_guard_that_fails(code: str, warm: bool) -> None:
 
 
 def test_the_traceback_is_pythons() -> None:
-    """One line more where there is a wrapper."""
+    """One line more where there is a wrapper; in Python 3.10 also where a call is observed."""
     f, g = fuse(axpy), fuse(doubled_here)
     f(*ones())
     g(np.ones(3), np.ones(3))
+    observed = [("axpy", "<transpile axpy>")] if sys.version_info < (3, 11) else []
     for call, args, between in (
-        (f, (2.0, np.ones(9), np.ones(3), np.zeros(9)), []),
+        (f, (2.0, np.ones(9), np.ones(3), np.zeros(9)), observed),
         (g, (np.ones(3), np.ones(2)), [("doubled_here", "<transpile doubled_here>")]),
     ):
         with pytest.raises(IndexError) as caught:
