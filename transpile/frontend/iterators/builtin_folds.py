@@ -10,19 +10,17 @@ import ast
 import functools
 import math
 import operator
-import sys
 from collections.abc import Callable
 
 import numpy as np
 
-from ...analysis.expression_facts import item_fact
 from ...analysis.tuple_types import unscalarizable_names
-from ...types.value_types import ScalarType
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import is_suspending
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
+from .compensated_sum import compensated_step, may_be_compensated
 from .comprehensions import all_conditions, nested_loops, with_fresh_variables
 from .indexed_streams import Stream
 from .iterables import paired_targets, stream_of
@@ -50,7 +48,7 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
 
     From Python 3.12 on, Python's own `sum` of Python floats (not of NumPy's) is compensated
-    (`_compensated_step`). Where it is not known here whether all items are such floats, the loop
+    (`compensated_step`). Where it is not known here whether all items are such floats, the loop
     adds plainly; so it is marked as a fold in another order (`Context.mark_folds`), which is
     compiled only where sums may be reassociated.
     """
@@ -68,78 +66,17 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     if items is None:
         return None
     total = cx.fresh("sum")
+    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
     step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
-    if _SUMS_ARE_COMPENSATED and not _is_numpys(start, cx):
-        types = _item_types(items, cx)
-        if types == {_PYTHON_FLOAT} and _is_zero_or_float(start, cx):
-            step = _compensated_step(total, start, items.elt, cx)
-        elif types & {_PYTHON_FLOAT, None}:
-            cx.mark_folds("f64")
+    if (compensated := compensated_step(total, start, items, cx)) is not None:
+        step = compensated
+    elif may_be_compensated(start, items, cx):
+        cx.mark_folds("f64")
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
         # Python computes the list first: warnings of the additions come after its own
         cx.mark_operation_parts()
-    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
     cx.before(*nested_loops(items.generators, step, cx))
     return cx.expr("TOTAL", TOTAL=total)
-
-
-_SUMS_ARE_COMPENSATED = sys.version_info >= (3, 12)
-"""Whether Python's `sum` of floats carries a correction along."""
-
-_PYTHON_FLOAT = ScalarType("f64", weak=True)
-
-
-def _item_types(items: ast.GeneratorExp | ast.ListComp, cx: Context) -> frozenset[object]:
-    """The types that an item may have; with None if they are not known."""
-    facts = [item_fact(cx.facts, ast.ListComp(items.elt, items.generators))]
-    match items.elt, items.generators:
-        case ast.Name(id=name), [ast.comprehension(
-            target=ast.Name(id=target), iter=ast.Tuple(elts=parts) | ast.List(elts=parts)
-        )] if name == target:
-            facts = [cx.fact(part) for part in parts]
-    return frozenset(t for fact in facts for t in fact.types or (None,))
-
-
-def _is_numpys(start: ast.expr, cx: Context) -> bool:
-    """Whether `start` is a NumPy scalar: Python then adds plainly."""
-    types = cx.fact(start).types
-    return bool(types) and all(isinstance(t, ScalarType) and not t.weak for t in types)
-
-
-def _is_zero_or_float(start: ast.expr, cx: Context) -> bool:
-    """Whether `start` is the literal 0, or a Python float."""
-    is_zero = isinstance(start, ast.Constant) and type(start.value) is int and start.value == 0
-    return is_zero or set(cx.fact(start).types) == {_PYTHON_FLOAT}
-
-
-def _compensated_step(total: str, start: ast.expr, item: ast.expr, cx: Context) -> list[ast.stmt]:
-    """The step of a compensated sum, as Python 3.12 and later compute it (Neumaier,
-    Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, ZAMM 54, 1974)::
-
-        _next = _partial + item
-        _lost = _lost + ((_partial - _next) + item if abs(_partial) >= abs(item) else
-                         (item - _next) + _partial)          # what all additions have rounded off
-        _partial = _next                                     # the plain sum
-        total = _partial + _lost if _lost != 0.0 and _lost - _lost == 0.0 else _partial
-
-    What is rounded off is not added where it is infinite or NaN. ``total`` is the start, which may
-    be the int 0, as long as there was no item. The other names are set by ``cx.before`` here.
-    """
-    names = {"PARTIAL": cx.fresh("partial"), "LOST": cx.fresh("lost")}
-    first = start if set(cx.fact(start).types) == {_PYTHON_FLOAT} else ast.Constant(0.0)
-    cx.before(*cx.code("PARTIAL = FIRST; LOST = 0.0", FIRST=first, **names))
-    text = """
-        ITEM = E
-        NEXT = PARTIAL + ITEM
-        LOST = LOST + ((PARTIAL - NEXT) + ITEM if ABS(PARTIAL) >= ABS(ITEM) else
-                       (ITEM - NEXT) + PARTIAL)
-        PARTIAL = NEXT
-        TOTAL = NEXT + LOST if LOST != 0.0 and LOST - LOST == 0.0 else NEXT
-    """
-    return cx.code(
-        text, TOTAL=total, E=item, ITEM=cx.fresh("item"), NEXT=cx.fresh("next"), **names,
-        ABS=cx.expr("NP.abs", NP=cx.numpy),
-    )
 
 
 @fires_on(ast.Call, calls=[any])

@@ -500,7 +500,7 @@ def test_a_bug_of_ours_is_told_and_python_runs(
         raise AssertionError("unhandled node")
 
     monkeypatch.setattr(compiling_module, "run_stages", broken)
-    f = fuse(doubled)
+    f = fuse(doubled, cache=False)
     with caplog.at_level(logging.WARNING), pytest.warns(FuseWarning, match="unhandled node"):
         assert f(np.ones(2)) == [2.0, 2.0]
     assert "Traceback" in caplog.text

@@ -3,9 +3,6 @@ sure: in what they give, raise and warn of, and in which order.
 """
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from traps.trap import seen
 from written import written
 
 from transpile import fuse
-from transpile.frontend.iterators import builtin_folds
 
 FOLDS = (
     "sum({})", "sum({}, v0)", "any({})", "all({})", "max({})", "min({})", "sorted({})",
@@ -149,47 +145,3 @@ def test_loops_over_generators(loop: str, tmp_path: Path) -> None:
                 assert_same(outcome(fused, args), outcome(plain, args), f"{loop} {n} {m}")
     if LAZY[loop] is not None:
         assert fused.report(np.ones(2), np.ones(2), 1.5).accepted == LAZY[loop]
-
-
-def compensated(items: Iterable[float], start: float = 0) -> float:
-    """The sum as Python 3.12 and later compute it."""
-    total, lost = start, 0.0
-    for item in items:
-        partial = total + item
-        if abs(total) >= abs(item):
-            lost += (total - partial) + item
-        else:
-            lost += (item - partial) + total
-        total = partial
-    return total + lost if lost and math.isfinite(lost) else total
-
-
-SUMS = (
-    "sum(x)", "sum(v * v for v in x)", "sum(v for v in x if v > 0.3)",
-    "sum([v - 0.1 for v in x], 1.5)",
-    "sum(v * w for v in x for w in x)", "sum(x[k] for k in range(len(x)))",
-    "sum(-0.0 for v in x)", "sum(x, -0.0)", "[sum((v, 0.1, -v)) for v in x]",
-)
-NUMBERS = (
-    0.1, 0.7, -0.3, 1e16, -1e16, 3e-9, math.inf, -math.inf, math.nan, 0.0, -0.0, 1e308, 5e-324,
-)
-
-
-@pytest.mark.parametrize("text", SUMS)
-def test_sums_of_floats_are_compensated(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To the last digit, however many terms there are."""
-    monkeypatch.setattr(builtin_folds, "_SUMS_ARE_COMPENSATED", True)
-    f = written(tmp_path, f"def f(x):\n    return {text}\n").f
-    names = vars(written(tmp_path, f"def f(x):\n    return {text}\n"))
-    names["sum"] = compensated
-    wanted = names["f"]
-    fused = fuse(f, on_reject="raise", cache=False)
-    rng = random.Random(4)
-    for number in range(200):
-        x = [rng.choice(NUMBERS) if number % 2 else rng.gauss(0, 1) for _ in range(number % 7)]
-        assert repr(fused(x)) == repr(wanted(x)), x
-    assert fused.stats.replays == {}
-    x = [rng.choice((0.1, 0.7, 1e10, -1e10)) for _ in range(300)]
-    assert repr(fused(x)) == repr(wanted(x))
