@@ -211,7 +211,8 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
                 continue
             _add(out, region, Stage("types", partial(_signature, types)))
             reports.append(compiled(region, out))
-        report = report_regions(report, reports, waiting, covers_all_loops=not parts.loops)
+        report = report_regions(report, reports, waiting, covers_all_loops=not parts.loops,
+                                have_all_run=all(part.types for part in parts.regions))
     _add(out, work, *report_texts(report))
     return report
 

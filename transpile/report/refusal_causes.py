@@ -41,7 +41,7 @@ from ..frontend.name_resolution import Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
-from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
+from ..types.value_types import ArgType, ArrayType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import CITATION, cited_names, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
@@ -66,6 +66,8 @@ def with_cause(
       example of the module's docstring;
     - a dict or set as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
+    - a call of a builtin that is not compiled with an array (`_argument_of_builtin`);
+    - an attribute that is set of an object which is no argument (`_attribute_of_no_argument`);
     - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
 
@@ -102,6 +104,8 @@ def with_cause(
         or _uncompiled_call(source.tree, scope, rejection)
         or _table_in_table(source.tree, rejection)
         or _function_as_value(source.tree, rejection)
+        or _attribute_of_no_argument(source.tree, types, rejection)
+        or _argument_of_builtin(source.tree, scope, types, rejection)
         or _collection_with_name(source.tree, rejection)
         or rejection
     )
@@ -179,7 +183,7 @@ def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Reject
 
 
 _HELP_FOR_TYPE = {
-    "str": "pass the string as an array of its codes: `np.frombuffer({}.encode(), np.uint8)`",
+    "str": "pass the string as an array of its codes: `np.array([*map(ord, {})])`",
     "bytes": "pass `np.frombuffer({}, np.uint8)`",
     "bytearray": "pass `np.frombuffer({}, np.uint8)`",
     "memoryview": "pass `np.asarray({})`",
@@ -278,6 +282,45 @@ def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection
             message = f"`{n.id}` is a function, which is compiled only where it is called"
             help = "call it where its result is needed, or pass it to a function that calls it"
             return Rejection("LOWER_UNSUPPORTED", message, rejection.span, help=help)
+    return None
+
+
+def _attribute_of_no_argument(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection | None:
+    """Where the store to an attribute of an argument is refused, since the function also sets one
+    of another object, as `Model.count`, which may be the same: a rejection of the latter.
+    """
+    attributes = [n for n in walk_nodes(tree) if isinstance(n, ast.Attribute)]
+    targets = [n for n in attributes if isinstance(n.ctx, (ast.Store, ast.Del))]
+    arguments = {name for name, ty in types.items() if isinstance(ty, ObjectType)}
+    others = [n for n in targets if not (isinstance(n.value, ast.Name) and n.value.id in arguments)]
+    span = rejection.span
+    refused = [n for n in targets if (at := span_of(n)) and span and is_within(at, span)]
+    if not others or not refused or refused[0] in others:
+        return None
+    text = ast.unparse(others[0])
+    message = f"`{text}` is set, and is an attribute of no argument: it may be of the same object"
+    help = f"set `{text}` outside of the function, or pass its object as an argument"
+    return Rejection("LOWER_UNSUPPORTED", message, span_of(others[0]), help=help)
+
+
+def _argument_of_builtin(
+    tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection | None:
+    """Where an array is refused as the argument of a builtin, as in ``sorted(x)``: the rejection of
+    the call.
+    """
+    for call in walk_nodes(tree):
+        match call:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=argument), *_]) if (
+                span_of(call.args[0]) == rejection.span
+                and isinstance(types.get(argument), ArrayType)
+                and is_builtin(scope.resolve(call.func))
+            ):
+                message = f"`{name}` is not compiled with an array"
+                help = "call it outside of the function; the loops beside it are compiled"
+                return Rejection("LOWER_UNSUPPORTED", message, span_of(call), help=help)
     return None
 
 

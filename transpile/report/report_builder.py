@@ -360,7 +360,7 @@ _HELP_FOR_ORDER = (
     "sum the items of an array that is an argument of the function, or move what stays Python out "
     "of the outer loop"
 )
-_COMPILED_WHEN_RUN = "has not run yet: it is compiled when it does"
+_COMPILED_WHEN_RUN = ("has not run yet: it is compiled when it does",)
 
 
 def report_compiled(
@@ -500,25 +500,25 @@ def report_without_source(
 
 
 def report_regions(
-    refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *, covers_all_loops: bool
+    refused: Report, regions: Sequence[Report], not_run: Sequence[Span], *,
+    covers_all_loops: bool, have_all_run: bool,
 ) -> Report:
     """The report on a function that is compiled in part: `refused`, that of the function as a
     whole, with the loops, guards and rejections of the reports on its `regions`.
 
     It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
-    all regions have run, and each of them is accepted. Then the refusals of the whole function
-    matter to nobody who looks for slow loops, and are only shown in detail, but for names that do
-    not exist. (The caller, `inspection.report`, adds the calls that NumPy runs.)
+    which ``have_all_run``, and are accepted. Then the refusals of the whole function matter to
+    nobody who looks for slow loops, and are only shown in detail, but for names that do not exist.
+    (The caller, `inspection.report`, adds the calls that NumPy runs.)
 
     ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
     report says of each that it is compiled when it runs.
     """
     loops = [loop for report in regions for loop in report.loops]
-    note = (_COMPILED_WHEN_RUN,)
-    loops += (LoopInfo(span=s, what="loop", isa="none", notes=note) for s in not_run)
+    loops += (LoopInfo(span=s, what="loop", isa="none", notes=_COMPILED_WHEN_RUN) for s in not_run)
     temporaries = {t for report in regions for t in report.temporaries}
     missing = (report.missing_threads for report in regions)
-    accepted = covers_all_loops and not not_run and all(report.accepted for report in regions)
+    accepted = covers_all_loops and have_all_run and all(report.accepted for report in regions)
     own = refused.rejections
     raised = [r for r in own if r.code == "LOWER_UNDEFINED"]  # whatever the loops do
     shown, further = (raised, [r for r in own if r not in raised]) if accepted else (own, ())

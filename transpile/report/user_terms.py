@@ -174,6 +174,7 @@ class UserTerms:
         - it is the source up to blanks and parentheses: the source, as the user spelled it;
         - it is None, True or False, which the source does not have (again a value): the source;
         - all its names are the user's: the citation as it is;
+        - it is a statement, in which a name may stand for an attribute: the source;
         - a name in it comes from no variable of the user's, or two come from one: the source;
         - else: the citation, each name replaced by the variable that it comes from.
         """
@@ -187,6 +188,8 @@ class UserTerms:
         unknown = names - self.identifiers - _LANGUAGE
         if not unknown:
             return cited
+        if segment is not None and _is_assignment(cited) and _is_assignment(segment):
+            return segment
         known = {name: self.variable(name) for name in unknown}
         # Two names for parts of one variable of the user's, such as the items of a tuple.
         is_part = len({*known.values()}) < len(known)
@@ -206,6 +209,15 @@ def _parsed(text: str) -> str | None:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError):
         return None
+
+
+def _is_assignment(text: str) -> bool:
+    """Whether `text` is a statement that assigns."""
+    try:
+        (statement,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
 
 
 def _first_line(span: Span, lines: Mapping[int, str]) -> str | None:

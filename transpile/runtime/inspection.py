@@ -355,7 +355,10 @@ def _report_with_regions(
         for p in outlined.regions if p.latest is not None
     ]
     not_run = [span for p in outlined.regions if p.latest is None for span in p.loops]
-    found = report_regions(refused, reports, not_run, covers_all_loops=not outlined.loops)
+    found = report_regions(
+        refused, reports, not_run, covers_all_loops=not outlined.loops,
+        have_all_run=all(p.latest is not None for p in outlined.regions),
+    )
     known = {n: ty for n, ty in found.names.items() if n not in _names_bound_outside(outlined)}
     found = replace(found, names=known)
     too_short = [span for s in outlined.too_short if (span := span_of(s)) is not None]

@@ -20,6 +20,7 @@ from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 
+from ...diagnostics import counted
 from ...frontend.ast_walk import subscript_items
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
@@ -128,8 +129,11 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     base = lower_array(ctx, node.value) or lower_value(ctx, node.value)
     if isinstance(base, tuple):
         k = lower_real(ctx, node.slice)
-        if isinstance(k.ir, Const) and k.python_int and -len(base) <= k.ir.value < len(base):
-            return base[int(k.ir.value)]
+        if isinstance(k.ir, Const) and k.python_int:
+            if -len(base) <= k.ir.value < len(base):
+                return base[int(k.ir.value)]
+            message = f"`{source_text(node.value)}` has {counted(len(base), 'item')}"
+            refuse("LOWER_SUBSCRIPT", message, node, help="Python raises IndexError here")
     if isinstance(base, (ListRef, FinishedList)):
         _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):

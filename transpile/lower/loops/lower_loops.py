@@ -83,7 +83,7 @@ def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:
 
 
 _ITERABLE_HELP = {
-    "str": "loop over an array of its codes, `np.frombuffer(text.encode(), np.uint8)`",
+    "str": "loop over an array of its codes, `np.array([*map(ord, text)])`",
     "dict": "pass its keys and values as two arrays or lists, and loop over these",
     "set": "pass it as an array or list",
 }

@@ -71,7 +71,7 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         return trips
     array = array_with_shape_of(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
-        help = "pass the string as an array, such as `np.frombuffer(text.encode(), np.uint8)`"
+        help = "pass the string as an array, such as `np.array([*map(ord, text)])`"
         is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
         what = "the length of a str" if is_text else "not the length of an array"
         message = f"`{source_text(node)}` is {what}"

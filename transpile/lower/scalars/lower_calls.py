@@ -85,7 +85,11 @@ from .tagged_unions import for_each_case
 __all__ = ["CALLS", "help_for_call", "lower_call", "refuse_library_call", "refuse_missing_method"]
 
 
-_NO_RULE = "is not a function that can be compiled"
+def _without_rule(node: ast.Call, function: object) -> str:
+    """The message for a call of `function` (None: of a method), for which there is no rule."""
+    if function is None and isinstance(node.func, ast.Attribute):
+        return f"the method `{node.func.attr}` is not compiled here"
+    return f"`{source_text(node.func)}` is not a function that can be compiled"
 
 
 _CACHED = type(functools.cache(int))
@@ -131,8 +135,8 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         is_known = function in ctx.rules.calls or is_declared_callee(function)
-        why = "is not compiled with these arguments" if is_known else _NO_RULE
-        message = f"`{source_text(node.func)}` {why}"
+        why = "is not compiled with these arguments"
+        message = f"`{source_text(node.func)}` {why}" if is_known else _without_rule(node, function)
         help = HELP_WITHOUT_OPTIONS if is_known else help_for_call(function)
         refuse("LOWER_CALL", message, node, help=help)
     if function is builtins.len:
@@ -172,7 +176,7 @@ def _call_on_numbers(
         return lower_complex_call(ctx, function, list(arguments), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        message = f"`{source_text(node.func)}` {_NO_RULE}"
+        message = _without_rule(node, function)
         return refuse("LOWER_CALL", message, node, help=help_for_call(function))
     return rule(ctx, real_arguments, node)
 

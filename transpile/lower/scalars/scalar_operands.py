@@ -89,7 +89,8 @@ def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         return to_operand_dtype(b, n, dtype, node)
     if isinstance(n.ir, Const) and n.strong is None:
         message = f"the Python int {n.ir.value} is out of bounds for {to.numpy}"
-        refuse("LOWER_TYPE", message, node)
+        help = f"NumPy raises OverflowError: widen the {to.numpy} first, as by `int(…)`"
+        refuse("LOWER_TYPE", message, node, help=help)
     e = b.bind(n.ir)
     not_above = TRUE if to.high > INT64[1] else Call("le", (e, index_const(to.high)), "bool")
     e = cast(e, "i64")

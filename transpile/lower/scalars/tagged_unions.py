@@ -381,7 +381,7 @@ def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[U
     cases = feasible_cases(union.cases, ctx.b.path.used_where)
     numbers = [c for c in cases if isinstance(c.value, Num)]
     if not numbers:
-        refuse_no_value(f"`{source_text(node)}` is of no number", node)
+        refuse_no_value(f"`{source_text(node)}` is no number here", node)
     for c in cases:
         if c not in numbers:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"

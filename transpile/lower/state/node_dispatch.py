@@ -100,7 +100,7 @@ _NO_RULE: Mapping[type[ast.expr], tuple[str, str | None]] = {
     ast.Lambda: (
         "is a function, which is compiled only where it is called, or passed to a function that "
         "calls it",
-        "write the call with an `if` for each function that may be meant",
+        "call it where it is made; keep in a list what it needs, and not the function",
     ),
     ast.JoinedStr: ("is of type str, which is not compiled", _HELP_FOR_STR),
     ast.Yield: ("makes the function a generator, which is not compiled",

@@ -83,6 +83,69 @@ def statement(x):
 
 
 
+class Counted:
+    calls = 0
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+
+def of_class_and_argument(x):
+    for i in range(3):
+        x.total = x.total + i
+        Counted.calls = i
+
+
+def sorted_array(x):
+    return sorted(x)[:3]
+
+
+def axis_that_is_missing(x):
+    s = 0.0
+    for j in range(x.shape[1]):
+        s += x[j]
+    return s
+
+
+def wide_constant(x):
+    out = np.zeros(3, np.uint8)
+    for i in range(3):
+        out[i] = np.uint8(i) * 299
+    return out
+
+
+def method_of_result(x):
+    return np.cumsum(x).tolist()
+
+
+def recursive_lists(x):
+    n = len(x)
+    if n <= 1:
+        return list(x)
+    even, odd = recursive_lists(x[0::2]), recursive_lists(x[1::2])
+    return [even[k] + odd[k] * 0.5 for k in range(n // 2)]
+
+
+@pytest.mark.parametrize(("function", "x", "message", "help"), [
+    (of_class_and_argument, Counted(), "`Counted.calls` is set, and is an attribute of no argument",
+     "pass its object as an argument"),
+    (sorted_array, X, "`sorted` is not compiled with an array", "outside of the function"),
+    (axis_that_is_missing, X, "`x.shape` has 1 item", "IndexError"),
+    (wide_constant, X, "299 is out of bounds for uint8", "OverflowError"),
+    (method_of_result, X, "the method `tolist` is not compiled", "outside of the function"),
+    (recursive_lists, X + 0j, "`recursive_lists` calls itself", "as a loop"),
+])
+def test_the_reason_and_what_to_do(
+    function: Any, x: Any, message: str, help: str
+) -> None:
+    """Before any call, too; nothing runs as Python without a reason."""
+    report = fuse(function, on_reject="silent").report(x)
+    assert not report.accepted
+    rejection, *_ = report.rejections
+    assert message in rejection.message
+    assert help in (rejection.help or "")
+
+
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 @pytest.mark.parametrize(("function", "x", "code", "message"), [
     (misspelt, X, "LOWER_UNDEFINED", "`totl` is not defined; did you mean `total`?"),
@@ -117,7 +180,7 @@ def test_columns_of_a_frame_are_converted_one_by_one() -> None:
 
 def test_the_help_fits_the_type_of_the_argument() -> None:
     rejection, *_ = fuse(of_text).report("banana").rejections
-    assert "`np.frombuffer(x.encode(), np.uint8)`" in (rejection.help or "")
+    assert "`np.array([*map(ord, x)])`" in (rejection.help or "")
     rejection, *_ = fuse(of_text).report(memoryview(b"banana").cast("c")).rejections
     assert rejection.help == "pass `np.asarray(x)`"
 
