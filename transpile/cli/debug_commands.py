@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .argument_parser import Parser, UsageError, choose_target
 from .bisect_miscompile import SECONDS, NotCompiled, find_difference, show_finding
-from .failing_call import load_call
+from .failing_call import FailingCall, load_calls
 from .file_cases import UnreadableFile
 
 __all__ = ["COMMANDS", "run_command"]
@@ -32,10 +32,16 @@ def run_command(words: Sequence[str]) -> int:
     options = parser.parse_known_options(words[1:])
     choose_target(options.target)
     try:
-        call = load_call(options.file, options.args, options.types)
-        finding = find_difference(call, seconds=options.seconds)
+        calls = load_calls(options.file, options.args, options.types)
+        return max(_run_on(call, command, options.seconds) for call in calls)
     except (ValueError, UnreadableFile) as error:
         raise UsageError(str(error)) from None
+
+
+def _run_on(call: FailingCall, command: str, seconds: float) -> int:
+    """Run the command on one call and print what it finds; the exit status."""
+    try:
+        finding = find_difference(call, seconds=seconds)
     except NotCompiled as refused:
         print(f"{call.function.__qualname__} is refused, and runs as Python: {refused}")
         return 0
@@ -44,5 +50,5 @@ def run_command(words: Sequence[str]) -> int:
     else:
         from .reduce_program import reduce_call, show_reduced
 
-        print(show_reduced(*reduce_call(call, finding, seconds=options.seconds)), end="")
+        print(show_reduced(*reduce_call(call, finding, seconds=seconds)), end="")
     return int(finding is not None)

@@ -28,7 +28,7 @@ from .argument_types import infer_signature, parse_type_spec
 from .file_cases import UnreadableFile, import_file, run_file
 from .static.annotation_types import array_of
 
-__all__ = ["FailingCall", "load_call"]
+__all__ = ["FailingCall", "load_calls"]
 
 LENGTHS = {1: (33,), 2: (9, 11), 3: (3, 5, 7)}
 """The shape of arrays that are made, by rank: no multiples of a vector's width."""
@@ -45,9 +45,9 @@ class FailingCall:
     args: tuple[Any, ...]  # one for each parameter
 
 
-def load_call(spec: str, args: str | None = None, types: str | None = None) -> FailingCall:
-    """The call of ``FILE::FUNCTION``, or of ``FILE``, whose function is the first one that is
-    called, or the only fused one. The arguments are, in this order:
+def load_calls(spec: str, args: str | None = None, types: str | None = None) -> list[FailingCall]:
+    """The call of ``FILE::FUNCTION``; or one of each fused function that ``FILE`` calls, in the
+    order of their first calls, or of the only fused one. The arguments are, in this order:
 
     - made for ``types``, written as for ``--types``;
     - ``args``, Python in the names of the file and ``np``: a tuple, or one argument;
@@ -59,17 +59,22 @@ def load_call(spec: str, args: str | None = None, types: str | None = None) -> F
     path, _, name = spec.partition("::")
     if args is None and types is None:
         calls, names = _recorded_calls(path)
-        function, options = _function(names, name, path, [*calls])
+        if calls and not name:
+            # Of functions that are defined again and again the first one.
+            of_code = {f.__wrapped__.__code__: f for f in reversed(calls)}
+            firsts = [f for f in calls if of_code[f.__wrapped__.__code__] is f]
+            return [FailingCall(f.__wrapped__, f.options, calls[f]) for f in firsts]
+        function, options = _function(names, name, path)
         for fused, values in calls.items():
             if fused.__wrapped__ is function:
-                return FailingCall(function, options, values)
-        return FailingCall(function, options, _arguments(_annotated(function)))
+                return [FailingCall(function, options, values)]
+        return [FailingCall(function, options, _arguments(_annotated(function)))]
     names = import_file(path)
     if types is not None:
         function_name, given_types = parse_type_spec(types)
-        function, options = _function(names, name or function_name, path, [])
-        return FailingCall(function, options, _arguments(given_types))
-    function, options = _function(names, name, path, [])
+        function, options = _function(names, name or function_name, path)
+        return [FailingCall(function, options, _arguments(given_types))]
+    function, options = _function(names, name, path)
     try:
         values = eval(str(args), {"np": np, **names})
     except Exception as error:
@@ -79,13 +84,11 @@ def load_call(spec: str, args: str | None = None, types: str | None = None) -> F
     if len(values) != count:
         takes = f"{function.__name__} takes {counted(count, 'argument')}"
         raise ValueError(f"--args: {takes}, not {len(values)}")
-    return FailingCall(function, options, values)
+    return [FailingCall(function, options, values)]
 
 
-def _function(
-    names: Mapping[str, Any], name: str, path: str, called: Sequence[AnyFused]
-) -> tuple[FunctionType, Options]:
-    """The function of this name; without a name the first that was called, or the only fused one.
+def _function(names: Mapping[str, Any], name: str, path: str) -> tuple[FunctionType, Options]:
+    """The function of this name; without a name the only fused one.
 
     Raises ValueError where there is none.
     """
@@ -97,8 +100,7 @@ def _function(
                 value = value.__func__
         candidates = [value]
     else:
-        fused = dict.fromkeys(v for v in names.values() if isinstance(v, Fused))
-        candidates = [*called[:1]] or [*fused]
+        candidates = [*dict.fromkeys(v for v in names.values() if isinstance(v, Fused))]
         if len(candidates) != 1:
             known = ", ".join(f.__qualname__ for f in candidates)
             raise ValueError(f"{path}: which function? Add ::FUNCTION (fused: {known or 'none'})")

@@ -16,7 +16,7 @@ from transpile.cli import bisect_miscompile, debug_commands
 from transpile.cli.bisect_miscompile import NotCompiled, find_difference
 from transpile.cli.call_outcomes import Outcome, compare, run_in_child
 from transpile.cli.command_line import main
-from transpile.cli.failing_call import FailingCall, load_call
+from transpile.cli.failing_call import FailingCall, load_calls
 from transpile.options import Options, chosen_target
 
 
@@ -122,7 +122,7 @@ def test_skipping_a_wrong_pass_helps(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     path = tmp_path / "program.py"
     path.write_text(BUGS["pass"].text)
     BUGS["pass"].plant(monkeypatch)
-    call = load_call(str(path))
+    (call,) = load_calls(str(path))
     assert find_difference(call) is not None
     monkeypatch.setenv("TRANSPILE_SKIP", "simplify@3")
     monkeypatch.setattr(bisect_miscompile._Search, "_test_native", lambda *_: None)
@@ -145,19 +145,40 @@ def test_where_arguments_come_from(tmp_path: Path) -> None:
         "@fuse\ndef f(x, n=3):\n    return x * n\n"
         'if __name__ == "__main__":\n    f(np.arange(4.0))\n    f(np.arange(5.0))\n'
     )
-    call = load_call(str(path))
+    (call,) = load_calls(str(path))
     assert (call.function.__name__, call.args[0].tolist(), call.args[1]) == ("f", [0, 1, 2, 3], 3)
-    assert load_call(f"{path}::g", args="np.ones(2)").args[0].tolist() == [1, 1]
-    (x, n) = load_call(str(path), types="f(f32[:], int)").args
+    assert load_calls(f"{path}::g", args="np.ones(2)")[0].args[0].tolist() == [1, 1]
+    (x, n) = load_calls(str(path), types="f(f32[:], int)")[0].args
     assert (x.dtype, x.shape, n) == (np.float32, (33,), 5)
-    (xs, rows) = load_call(str(path), types="f(list[float], list[tuple[int, ...]])").args
+    (made,) = load_calls(str(path), types="f(list[float], list[tuple[int, ...]])")
+    (xs, rows) = made.args
     assert (type(xs[0]), len(xs)) == (float, 33)
     assert (type(rows), type(rows[0]), type(rows[0][0]), len(rows)) == (list, tuple, int, 9)
     for wrong in ({"args": "np.ones(2), 1, 2"}, {"args": "1 +"}, {"types": "f(str)"}):
         with pytest.raises(ValueError, match=r"takes 2 arguments|--args|type"):
-            load_call(f"{path}::f", **wrong)
+            load_calls(f"{path}::f", **wrong)
     with pytest.raises(ValueError, match="no function h"):
-        load_call(f"{path}::h", args="1")
+        load_calls(f"{path}::h", args="1")
+
+
+def test_all_functions_of_a_file_are_tested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One call of each, also of those inside others."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import numpy as np\nfrom transpile import fuse\n"
+        "@fuse\ndef first(x):\n    return x + 1\n"
+        "def make(k):\n    @fuse\n    def inner(x):\n        return x * k\n    return inner\n"
+        "@fuse\ndef text(x):\n    return str(x)\n"
+        "for k in range(3):\n    make(k + 2.0)(first(np.ones(3)))\n    text(k)\n"
+    )
+    assert main(["bisect", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert [line.partition(" ")[0] for line in said.splitlines()] == [
+        "first:", "make.<locals>.inner:", "text",
+    ]
+    assert [call.args[0].tolist() for call in load_calls(str(path))[:2]] == [[1.0] * 3, [2.0] * 3]
 
 
 def test_a_static_method_is_found(tmp_path: Path) -> None:
@@ -166,7 +187,7 @@ def test_a_static_method_is_found(tmp_path: Path) -> None:
         "class C:\n    @staticmethod\n    def total(x: list[float]) -> float:\n"
         "        t = 0.0\n        for v in x: t += v\n        return t\n"
     )
-    call = load_call(f"{path}::C.total")
+    (call,) = load_calls(f"{path}::C.total")
     assert (call.function.__qualname__, len(call.args[0])) == ("C.total", 33)
     assert find_difference(call) is None
 

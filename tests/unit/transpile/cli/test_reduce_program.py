@@ -12,7 +12,7 @@ from planted_bugs import BUGS
 from transpile.cli.bisect_miscompile import Finding, find_difference
 from transpile.cli.call_outcomes import Difference
 from transpile.cli.command_line import main
-from transpile.cli.failing_call import FailingCall, load_call
+from transpile.cli.failing_call import FailingCall, load_calls
 from transpile.cli.reduce_program import show_reduced
 from transpile.options import Options
 
@@ -48,7 +48,7 @@ def test_a_planted_bug_is_reduced(
     smaller.write_text(said)
     assert size(said) <= 2 / 3 * size(bug.text)
     assert any(least in said for least in LEAST[name])
-    found = find_difference(load_call(str(smaller)))
+    found = find_difference(*load_calls(str(smaller)))
     assert found is not None
     assert found.stage == bug.stage
 
