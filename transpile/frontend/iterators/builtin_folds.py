@@ -65,16 +65,16 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     items = fold_items(node.args[0], cx)
     if items is None:
         return None
-    total = cx.fresh("sum")
-    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
-    step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
-    if (compensated := compensated_step(total, start, items, cx)) is not None:
-        step = compensated
-    elif may_be_compensated(start, items, cx):
-        cx.mark_folds("f64")
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
         # Python computes the list first: warnings of the additions come after its own
         cx.mark_operation_parts()
+    total = cx.fresh("sum")
+    cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
+    step = compensated_step(total, start, items, cx)
+    if step is None:
+        if may_be_compensated(start, items, cx):
+            cx.mark_folds("f64")
+        step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
     cx.before(*nested_loops(items.generators, step, cx))
     return cx.expr("TOTAL", TOTAL=total)
 
