@@ -317,7 +317,7 @@ def _refused() -> Iterator[Any]:
         for i in range(len(x)):
             x[i] = compiled.f(x[i])
 
-    yield of_an_object, "LOWER_CALL", "is not a function that can be compiled"
+    yield of_an_object, "LOWER_CALL", "the method `f` is not compiled here"
 
 
 @pytest.mark.parametrize(("function", "code", "said"), [*_refused()], ids=lambda v: str(v)[:20])
