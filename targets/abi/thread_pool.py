@@ -108,6 +108,7 @@ _traced: list[bool] = []
 _configured = [0.0]
 """When the pool was told its limit, which is read from some files (`cpu_limit`)."""
 
+
 def pool_source() -> str:
     """The C text of the pool."""
     from ..c.headers import read_header

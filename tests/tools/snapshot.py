@@ -212,7 +212,7 @@ def cut(work: Work, rejection: Any, out: list[Stage]) -> Any:
             _add(out, region, Stage("types", partial(_signature, types)))
             reports.append(compiled(region, out))
         report = report_regions(report, reports, waiting, covers_all_loops=not parts.loops,
-                                have_all_run=all(part.types for part in parts.regions))
+                                have_all_run=all(part.types is not None for part in parts.regions))
     _add(out, work, *report_texts(report))
     return report
 

@@ -66,8 +66,9 @@ def with_cause(
       example of the module's docstring;
     - a dict or set as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
+    - an attribute that is set of a class, or of an object that is no argument
+      (`_attribute_of_other_object`);
     - a call of a builtin that is not compiled with an array (`_argument_of_builtin`);
-    - an attribute that is set of an object which is no argument (`_attribute_of_no_argument`);
     - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
 
@@ -104,7 +105,7 @@ def with_cause(
         or _uncompiled_call(source.tree, scope, rejection)
         or _table_in_table(source.tree, rejection)
         or _function_as_value(source.tree, rejection)
-        or _attribute_of_no_argument(source.tree, types, rejection)
+        or _attribute_of_other_object(source.tree, types, rejection)
         or _argument_of_builtin(source.tree, scope, types, rejection)
         or _collection_with_name(source.tree, rejection)
         or rejection
@@ -285,11 +286,11 @@ def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection
     return None
 
 
-def _attribute_of_no_argument(
+def _attribute_of_other_object(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection | None:
     """Where the store to an attribute of an argument is refused, since the function also sets one
-    of another object, as `Model.count`, which may be the same: a rejection of the latter.
+    of a class or of an object that is no argument, as `Model.count`: a rejection of the latter.
     """
     attributes = [n for n in walk_nodes(tree) if isinstance(n, ast.Attribute)]
     targets = [n for n in attributes if isinstance(n.ctx, (ast.Store, ast.Del))]
@@ -300,8 +301,8 @@ def _attribute_of_no_argument(
     if not others or not refused or refused[0] in others:
         return None
     text = ast.unparse(others[0])
-    message = f"`{text}` is set, and is an attribute of no argument: it may be of the same object"
-    help = f"set `{text}` outside of the function, or pass its object as an argument"
+    message = f"`{text}` is set: an attribute of a class, or of an object that is no argument"
+    help = f"set `{text}` outside of the function"
     return Rejection("LOWER_UNSUPPORTED", message, span_of(others[0]), help=help)
 
 

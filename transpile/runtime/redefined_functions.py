@@ -42,11 +42,7 @@ from ..types.value_types import WrappedFunction
 from .call_selection import Trial
 from .installed_call import Keys, keys_of
 from .kernel_call.stub_functions import Arguments, Timed
-from .specialization import (
-    Specialization,
-    captured_values,
-    has_function_argument,
-)
+from .specialization import Specialization, captured_values, has_function_argument
 
 if TYPE_CHECKING:
     from .outlined_function import Refusal
@@ -185,16 +181,14 @@ class _Redefinitions:
         times.exact_up_to = min(times.exact_up_to, limit)
         times.is_refused = times.is_refused and is_refused
 
-
     def known_refusal(self, key: Hashable, function: FunctionType) -> Refusal | None:
         """The refusal that was noted for `key` when all names meant what they do in `function`;
         None if there is none.
         """
-        if (known := self._refusals.get(key)) is None:
+        known = self._refusals.get(key)
+        if not known or (meanings := _meanings(function)) is None:
             return None
-        meanings = _meanings(function)
-        found = (refusal for meant, refusal in known if meant == meanings)
-        return None if meanings is None else next(found, None)
+        return next((refusal for meant, refusal in known if meant == meanings), None)
 
     def note_refusal(self, key: Hashable, function: FunctionType, refusal: Refusal) -> None:
         """Note the refusal of `function`. ``key``: the signature, and the environment variables."""

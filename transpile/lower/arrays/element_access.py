@@ -132,8 +132,10 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
         if isinstance(k.ir, Const) and k.python_int:
             if -len(base) <= k.ir.value < len(base):
                 return base[int(k.ir.value)]
-            message = f"`{source_text(node.value)}` has {counted(len(base), 'item')}"
-            refuse("LOWER_SUBSCRIPT", message, node, help="Python raises IndexError here")
+            count = len(base)
+            message = f"`{source_text(node.value)}` has {counted(count, 'item')}"
+            help = f"use a subscript from {-count} to {count - 1}: Python raises IndexError here"
+            refuse("LOWER_SUBSCRIPT", message, node, help=help if count else None)
     if isinstance(base, (ListRef, FinishedList)):
         _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):

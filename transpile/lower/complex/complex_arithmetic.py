@@ -30,7 +30,7 @@ from loopir.op_table import OPS
 
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
-from ...types.fma_probe import numpy_fuses_complex_products
+from ...types.numpy_probes import numpy_fuses_complex_products
 from ...types.phi import join_values
 from ...types.typed_values import TRUE, ComplexPair, Num, bool_op, constant, probe_result
 from ...types.value_types import ELEMENTS, PARTS, ScalarType

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from inspect import signature
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -85,13 +85,6 @@ from .tagged_unions import for_each_case
 __all__ = ["CALLS", "help_for_call", "lower_call", "refuse_library_call", "refuse_missing_method"]
 
 
-def _without_rule(node: ast.Call, function: object) -> str:
-    """The message for a call of `function` (None: of a method), for which there is no rule."""
-    if function is None and isinstance(node.func, ast.Attribute):
-        return f"the method `{node.func.attr}` is not compiled here"
-    return f"`{source_text(node.func)}` is not a function that can be compiled"
-
-
 _CACHED = type(functools.cache(int))
 
 _HELP_FOR_CACHED = "call it without `functools.cache`, and keep its results in an array or a dict"
@@ -109,6 +102,15 @@ def help_for_call(function: object) -> str | None:
     if function is print:
         return _HELP_FOR_PRINT
     return HELP_FOR_NUMPY if is_numpy_function(function) else None
+
+
+def _refuse_without_rule(node: ast.Call, function: object) -> NoReturn:
+    """Refuses the call `node` of `function` (None: of a method), for which there is no rule."""
+    if function is None and isinstance(node.func, ast.Attribute):
+        message = f"the method `{node.func.attr}` is not compiled here"
+        refuse("LOWER_CALL", message, node, help="call it outside of the function")
+    message = f"`{source_text(node.func)}` is not a function that can be compiled"
+    refuse("LOWER_CALL", message, node, help=help_for_call(function))
 
 
 def _only_literal(args: list[ast.expr]) -> object:
@@ -134,11 +136,10 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
             return conjugate
         refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        is_known = function in ctx.rules.calls or is_declared_callee(function)
-        why = "is not compiled with these arguments"
-        message = f"`{source_text(node.func)}` {why}" if is_known else _without_rule(node, function)
-        help = HELP_WITHOUT_OPTIONS if is_known else help_for_call(function)
-        refuse("LOWER_CALL", message, node, help=help)
+        if function not in ctx.rules.calls and not is_declared_callee(function):
+            _refuse_without_rule(node, function)
+        message = f"`{source_text(node.func)}` is not compiled with these arguments"
+        refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
@@ -176,8 +177,7 @@ def _call_on_numbers(
         return lower_complex_call(ctx, function, list(arguments), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        message = _without_rule(node, function)
-        return refuse("LOWER_CALL", message, node, help=help_for_call(function))
+        _refuse_without_rule(node, function)
     return rule(ctx, real_arguments, node)
 
 

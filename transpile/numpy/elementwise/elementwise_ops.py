@@ -23,7 +23,7 @@ from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import unique_nodes
-from ...types.fma_probe import (
+from ...types.numpy_probes import (
     numpy_fuses_complex_products,
     numpy_replaces_float_powers,
     numpy_squares_by_products,

@@ -56,7 +56,7 @@ from ...host_nodes import (
     HostName,
 )
 from ...options import Options, chosen_target
-from ...types.fma_probe import numpy_fuses_complex_products, numpy_squares_by_products
+from ...types.numpy_probes import numpy_fuses_complex_products, numpy_squares_by_products
 from ...types.value_types import ArgType, Function
 from ..compiled_variant import Variant
 from ..kernel_call.stub_functions import Arguments

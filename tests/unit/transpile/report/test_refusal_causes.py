@@ -127,10 +127,10 @@ def recursive_lists(x):
 
 
 @pytest.mark.parametrize(("function", "x", "message", "help"), [
-    (of_class_and_argument, Counted(), "`Counted.calls` is set, and is an attribute of no argument",
-     "pass its object as an argument"),
+    (of_class_and_argument, Counted(), "`Counted.calls` is set: an attribute of a class",
+     "outside of the function"),
     (sorted_array, X, "`sorted` is not compiled with an array", "outside of the function"),
-    (axis_that_is_missing, X, "`x.shape` has 1 item", "IndexError"),
+    (axis_that_is_missing, X, "`x.shape` has 1 item", "from -1 to 0"),
     (wide_constant, X, "299 is out of bounds for uint8", "OverflowError"),
     (method_of_result, X, "the method `tolist` is not compiled", "outside of the function"),
     (recursive_lists, X + 0j, "`recursive_lists` calls itself", "as a loop"),

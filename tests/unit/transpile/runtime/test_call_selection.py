@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traps.lengths import ints_that_do_not_fit
 
 from loopir.passes.version_small_calls import LARGEST_SMALL_CALL
 from targets.abi.inline_cache import SIZE_LIMIT, size_of_call
@@ -879,24 +880,13 @@ def test_the_times_of_calls_that_always_raise_count() -> None:
     assert selection.choice(12) == ("python", False)
 
 
-def in_a_byte(x: Any) -> np.ndarray:
-    if len(x) == 0:
-        return x
-    out = []
-    for i in range(len(x)):
-        if i != 3:
-            k = -i if i == 5 else i
-            out.append(k)
-    return np.array(out, dtype=np.uint8)
-
-
 @pytest.mark.usefixtures("by_time")
 @pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 wraps the numbers round")
 def test_a_function_that_always_raises_is_not_timed_for_ever() -> None:
     """It is the result that is made after the kernel has run which raises."""
-    f, x = fuse(in_a_byte), np.arange(300)
+    f, x = fuse(ints_that_do_not_fit), np.arange(300)
     with pytest.raises(OverflowError) as expected:
-        in_a_byte(x)
+        ints_that_do_not_fit(x)
     for _ in range(200):
         with pytest.raises(OverflowError) as raised:
             f(x)
