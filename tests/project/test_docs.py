@@ -20,6 +20,7 @@ from transpile.pipeline import STAGES
 
 MAP = ROOT / "docs" / "architecture.md"
 GLOSSARY = ROOT / "docs" / "glossary.md"
+WHERE_IS = ROOT / "docs" / "where_is.md"
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("transpile/README.md"),
@@ -149,15 +150,23 @@ def broken_references(text: str) -> list[str]:
 
 
 def where_is() -> list[str]:
-    """The lines of the list "Where is …": ``- a question? `file`: `name` `` and, indented below
+    """The lines of the index "Where is …": ``- a question? `file`: `name` `` and, indented below
     it, ``- what follows: `file`: `name` ``.
     """
-    (lines,) = (lines for h, lines in sections(MAP.read_text("utf-8")) if h == WHERE)
+    lines = WHERE_IS.read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.lstrip().startswith("- ")]
 
 
 def test_where_is_names_what_exists() -> None:
     assert broken_references("\n".join(where_is())) == []
+
+
+def test_the_map_ends_with_lines_of_where_is() -> None:
+    """Some forty questions that are asked first; what the index says is not said otherwise."""
+    (lines,) = (lines for h, lines in sections(MAP.read_text("utf-8")) if h == WHERE)
+    questions = [line for line in lines if line.startswith("- ")]
+    assert 35 <= len(questions) <= 50
+    assert [line for line in questions if line not in where_is()] == []
 
 
 def test_where_is_has_one_address_a_line() -> None:
