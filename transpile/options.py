@@ -1,7 +1,8 @@
 """Options of ``@fuse``: one field each; `options_of` checks the keywords of a decorator."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,7 +104,8 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     return TARGETS[name]
 
 
-# -- Each check raises TypeError for a value of a wrong type, ValueError for a wrong value.
+# -- Each check raises TypeError for a value of a wrong type, ValueError for a wrong value of a right
+#    one. Both say the same of an option: all that is right.
 
 
 def _check_flag(name: str, value: object) -> None:
@@ -112,33 +114,42 @@ def _check_flag(name: str, value: object) -> None:
 
 
 def _check_target(name: str, value: object) -> None:
-    if value == "auto":
+    if isinstance(value, str) and value == "auto":
         return
     from targets.isa.target_registry import TARGETS
 
-    if not isinstance(value, str) or value not in TARGETS:
-        error = ValueError if isinstance(value, str) else TypeError
-        raise _wrong(error, name, value, f"one of auto, {', '.join(TARGETS)}")
-
-
-def _check_threads(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise _wrong(TypeError, name, value, '"auto" or a whole number')
-    if value != "auto" and not (isinstance(value, int) and value >= 1):
-        raise _wrong(ValueError, name, value, '"auto" or at least 1')
+    _check_word(name, value, ("auto", *TARGETS))
 
 
 def _check_on_reject(name: str, value: object) -> None:
-    if value not in ("warn", "silent", "raise"):
-        error = ValueError if isinstance(value, str) else TypeError
-        raise _wrong(error, name, value, '"warn", "silent" or "raise"')
+    _check_word(name, value, ("warn", "silent", "raise"))
+
+
+def _check_word(name: str, value: object, words: Sequence[str]) -> None:
+    expected = "one of " + ", ".join(f'"{word}"' for word in words)
+    if not isinstance(value, str):
+        raise _wrong(TypeError, name, value, expected)
+    if value not in words:
+        raise _wrong(ValueError, name, value, expected)
+
+
+def _check_threads(name: str, value: object) -> None:
+    """A text other than "auto" is of a wrong type, such as "2"."""
+    if isinstance(value, str) and value == "auto":
+        return
+    expected = '"auto" or an int, at least 1'
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(TypeError, name, value, expected)
+    if value < 1:
+        raise _wrong(ValueError, name, value, expected)
 
 
 def _check_verify(name: str, value: object) -> None:
+    expected = "a float or an int, from 0 to 1"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong(TypeError, name, value, "a number from 0 to 1")
+        raise _wrong(TypeError, name, value, expected)
     if not 0 <= value <= 1:
-        raise _wrong(ValueError, name, value, "from 0 to 1")
+        raise _wrong(ValueError, name, value, expected)
 
 
 _CHECKS: dict[str, Callable[[str, object], None]] = {
@@ -152,4 +163,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
 
 def _wrong(error: type[Exception], name: str, value: object, expected: str) -> Exception:
     """The error to raise for a wrong value of an option."""
-    return error(f"fuse({name}={value!r}): must be {expected}")
+    kind = type(value)
+    owner = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    found = f", and is of type {owner}{kind.__qualname__}" if error is TypeError else ""
+    return error(f"fuse({name}={reprlib.repr(value)}): must be {expected}{found}")
