@@ -62,7 +62,7 @@ class ArgumentMismatch:
     code: str
     """The code of the guard that failed."""
     argument: str
-    """The name of the function's parameter."""
+    """The name of the function's parameter, or of a global or closure variable."""
     message: str
     help: str | None = None
     """What to do about it; None: the help of the code."""

@@ -30,7 +30,7 @@ DEBUG_WORDS = ("macros", "python", "fuse", "ir", "c", "asm", "time")
 
 @record(frozen=True, slots=True, kw_only=True)
 class Knob:
-    """One variable, for ``transpile info`` and the documentation."""
+    """One variable, for the documentation."""
 
     name: str
     values: str

@@ -104,8 +104,8 @@ def chosen_target(options: Options, settings: Knobs) -> Target:
     return TARGETS[name]
 
 
-# -- Each check raises TypeError for a value of a wrong type, ValueError for a wrong value of a right
-#    one. Both say the same of an option: all that is right.
+# -- Each check raises TypeError for a wrong type, ValueError for a wrong value of a right type, and
+#    says all that is right.
 
 
 def _check_flag(name: str, value: object) -> None:

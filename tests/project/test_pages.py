@@ -20,6 +20,7 @@ from forked_programs import run_program, with_bytecode
 from paths import ROOT
 
 from transpile.cli.command_line import main
+from transpile.cli.debug_commands import COMMANDS
 from transpile.knobs import KNOBS
 from transpile.options import Options
 
@@ -181,9 +182,13 @@ def test_the_variables_are_those_there_are() -> None:
 
 
 def test_the_command_has_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    known = set(re.findall(r"(?<![\w-])--?[a-z]+", capsys.readouterr().out)) - {"-h"}
+    """All options of ``transpile`` and of its commands, all commands, and no other ones."""
+    known = set[str]()
+    for command in ([], *([name] for name in COMMANDS)):
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        known |= {*re.findall(r"(?<![\w-])--?[a-z]+[a-z-]*", capsys.readouterr().out)}
     text = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
     (listed,) = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[:1]
-    assert set(re.findall(r"(?<![\w-])--?[a-z]+", listed)) == known - {"--help"}
+    assert {*re.findall(r"(?<![\w-])--?[a-z]+[a-z-]*", listed)} == known - {"-h"}
+    assert {*re.findall(r"^transpile ([a-z]+) ", listed, re.MULTILINE)} == {*COMMANDS}

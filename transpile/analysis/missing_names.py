@@ -54,8 +54,8 @@ def _undefined_of(
         match node:
             case ast.Name(id=name) if name not in bound:
                 if name in scope.local or scope.find(name)[0] is NameScope.UNBOUND:
-                    known = {*bound, *scope.globals, *scope.cells, *vars(builtins)}
-                    yield _not_defined(name, known - {name}, node)
+                    outer = {*scope.globals, *scope.cells, *vars(builtins)} - {name}
+                    yield _not_defined(name, bound, outer, node, is_local=name in scope.local)
             case ast.Attribute(value=owner, attr=name):
                 module = scope.resolve(owner)
                 if isinstance(module, ModuleType) and _lacks(module, name):
@@ -126,11 +126,19 @@ _CLOSE = 0.75
 """How similar a name must be that is proposed instead of an unknown one (see `difflib`)."""
 
 
-def _not_defined(name: str, known: Collection[str], node: ast.AST) -> Rejection:
-    """The rejection of a name that has no value; it proposes the most similar one of `known`."""
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
+def _not_defined(
+    name: str, local: Collection[str], outer: Collection[str], node: ast.AST, *, is_local: bool
+) -> Rejection:
+    """The rejection of a name that has no value. It proposes the most similar one of the names that
+    the function binds, `local`, else of those around it, `outer`. ``is_local``: the function itself
+    updates the name, which makes it a local one.
+    """
+    known = (difflib.get_close_matches(name, sorted(n), n=1, cutoff=_CLOSE) for n in (local, outer))
+    close = next(filter(None, known), [])
     meant = f"; did you mean `{close[0]}`?" if close else ""
     help = f"define or import `{name}` before the function is called"
+    if is_local:
+        help = f"assign `{name}` in the function before it is read"
     return Rejection("LOWER_UNDEFINED", f"`{name}` is not defined{meant}", span_of(node), help=help)
 
 

@@ -19,7 +19,9 @@ BUILD = (
         code="SOURCE_UNAVAILABLE",
         title="the function's source cannot be found",
         why="Compilation starts from source text. Functions made by exec or eval, and lambdas, "
-            "have none of their own.",
+            "have none of their own. Nor has a function whose file was edited after it was "
+            "imported, until Python is started again or the module is reloaded: the text is "
+            "compared with what Python runs.",
         help="define the function by `def` in a file or a notebook cell",
         bad="""\
 names = {}

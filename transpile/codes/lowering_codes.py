@@ -3,10 +3,27 @@ from __future__ import annotations
 
 from .reason_code import Code
 
-__all__ = ["LOWERING", "HELP_FOR_ITERABLES", "HELP_FOR_NUMPY", "HELP_WITHOUT_OPTIONS"]
+__all__ = [
+    "LOWERING", "HELP_FOR_ARGUMENTS", "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS",
+    "HELP_FOR_NUMPY", "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS", "HELP_WITHOUT_STARS",
+]
 
 HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
 """The help for a call of a function that is known, but not with these arguments."""
+
+HELP_FOR_ARGUMENTS = "pass the arguments that it takes"
+"""The help for a call of a Python function that raises TypeError, since it takes others."""
+
+HELP_WITHOUT_STARS = "write each argument in the call"
+"""The help for a call of a Python function with ``*`` or ``**``."""
+
+HELP_FOR_LENGTHS = (
+    "give each list, dict or set in it a name, by an assignment of its own; or count in a loop"
+)
+"""The help for ``len`` of something that is no array or collection with a name."""
+
+HELP_FOR_UNBOUND = "assign it on every path before it is read"
+"""The help for a local name that may have no value."""
 
 HELP_FOR_NUMPY = "write what it computes as a loop, or with other functions of NumPy"
 """The help for a call of a function of NumPy that has no compiled form."""

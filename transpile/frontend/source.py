@@ -135,7 +135,9 @@ def read_source(fn: Callable[..., Any]) -> Source:
     if tree is None or not compiles_to(tree, fn):
         raise _unavailable(
             f"the source of `{fn.__name__}` does not match the function",
-            note=f"{code.co_filename} has changed since, or the function was rewritten",
+            note=f"{code.co_filename} has changed since it was imported, or a tool has rewritten "
+                 "the function",
+            help="if the file was edited, start Python again, or reload the module",
         )
     source = _source(tree, fn.__qualname__, code.co_filename, lines)
     _read[fn] = _ReadSource(text, code, replace(source, tree=copy_tree(tree)))

@@ -12,6 +12,7 @@ bound in `IRBuilder.env` like a local variable from then on::
 from __future__ import annotations
 
 import ast
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,11 +23,12 @@ from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
+from ..codes.lowering_codes import HELP_FOR_UNBOUND
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_missing_attribute, refuse_no_value
 from ..host_nodes import HostName, host_source
-from ..types.int_limits import ARGUMENT, INT64
+from ..types.int_limits import ARGUMENT, INT64, help_for_long_int
 from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
@@ -207,18 +209,41 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
         return local
     origin, value = ctx.scope.find(name)
     if origin is NameScope.LOCAL or origin is NameScope.UNBOUND:
-        refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
+        _refuse_unbound(name, node)
     ty = global_type(value)
     if isinstance(ty, ListType):
         ctx.b.env[name] = items = take_list_items(ctx, name, ty, node, captured=True)
         return items
     if isinstance(ty, (Constant, ObjectType, Opaque)):
-        return refuse("LOWER_TYPE", f"`{name}` is a global of type {ty}", node)
+        _refuse_special_object(name, value, node)
+        where = "closure variable" if origin is NameScope.CLOSURE else "global"
+        return refuse("LOWER_TYPE", f"`{name}` is a {where} of type {ty}", node)
     if isinstance(ty, RecordType):
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
     ctx.b.env[name] = captured = _add_param(ctx, name, ty, Captured(name, ty))
     return captured
+
+
+def _refuse_unbound(name: str, node: ast.AST) -> NoReturn:
+    """Refuses the local `name`, of which lowering knows no value at `node`."""
+    message = f"`{name}` may have no value here"
+    refuse("LOWER_UNSUPPORTED", message, node, help=HELP_FOR_UNBOUND)
+
+
+def _refuse_special_object(text: str, value: object, node: ast.AST) -> None:
+    """Refuses `text`, a name or attribute that is bound to `value`, if that is a module, a class or
+    a function: these have no value in a kernel, and are compiled where they are used otherwise.
+    """
+    if isinstance(value, ModuleType):
+        help = "use a function or a number of it"
+        refuse("LOWER_TYPE", f"`{text}` is a module, and no number", node, help=help)
+    if isinstance(value, type):
+        help = "call it where its result is needed, or use the class outside of the function"
+        refuse("LOWER_TYPE", f"`{text}` is a class, and no number", node, help=help)
+    if callable(value) and hasattr(value, "__name__"):
+        help = "call it where its result is needed, or pass it to a function that calls it"
+        refuse("LOWER_TYPE", f"`{text}` is a function, and no number", node, help=help)
 
 
 def lower_name_expression(ctx: Lowering, node: ast.Name) -> Any:
@@ -253,7 +278,7 @@ def lower_delete(ctx: Lowering, node: ast.expr) -> None:
     """``del name``: requires that the name is bound, and makes it unbound."""
     assert isinstance(node, ast.Name)
     if not _require_bound(ctx, node.id, node) and node.id not in ctx.arguments:
-        refuse("LOWER_UNSUPPORTED", f"`{node.id}` may have no value here", node)
+        _refuse_unbound(node.id, node)
     ctx.b.env[node.id] = Unbound()
 
 
@@ -292,7 +317,7 @@ def _value_if_bound(ctx: Lowering, name: str, maybe: Unbound, node: ast.AST) -> 
     no value of it.
     """
     if maybe.value is None or maybe.is_bound is None:
-        return refuse("LOWER_UNSUPPORTED", f"`{name}` may have no value here", node)
+        return _refuse_unbound(name, node)
     require(ctx.b, maybe.is_bound, "GUARD_EMPTY", node)
     return maybe.value
 
@@ -317,10 +342,18 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     if type(value) is complex:
         return complex_literal(value)
     if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
-        refuse("LOWER_TYPE", f"the int `{source_text(node)}` needs more than 64 bits", node)
+        message = f"`{source_text(node)}` does not fit an int of 64 bits"
+        refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
     if type(value) in (int, float, bool):
         return constant(value)  # type: ignore[arg-type]
-    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not known to be a number", node)
+    text = source_text(node)
+    _refuse_special_object(text, value, node)
+    root = text.partition(".")[0]
+    is_outer = root.isidentifier() and ctx.scope.find(root)[0] in (
+        NameScope.CLOSURE, NameScope.GLOBAL
+    )
+    help = f"pass `{text}` as a parameter of its own" if is_outer else None
+    return refuse("LOWER_UNSUPPORTED", f"`{text}` is not known to be a number", node, help=help)
 
 
 _LENGTH_IN_SIZE = (0, 1 << 20)

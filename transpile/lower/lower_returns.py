@@ -211,6 +211,10 @@ def _lower_returned_value(ctx: Lowering, node: ast.expr) -> ResultSpec:
     if isinstance(value, ComplexPair) and not value.doubtful:
         re, im = _scalar_result(ctx, value.re, node), _scalar_result(ctx, value.im, node)
         return ComplexResult(re, im)
+    if isinstance(value, ComplexPair):
+        message = f"`{source_text(node)}` is a real or a complex number, depending on the data"
+        help = "make it complex on every path: for instance, start with `0j`"
+        return refuse("LOWER_JOIN", message, node, help=help)
     if not isinstance(value, Num):
         return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` cannot be returned", node)
     return _scalar_result(ctx, value, node)

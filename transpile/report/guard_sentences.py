@@ -106,7 +106,7 @@ def failed_guard_rejections(
             is_cautious = code in failures.never_raised and code in _CAUTIOUS
             if is_cautious and isinstance(guard, Guard):
                 message = _CAUTIOUS[code].format(_guarded(guard, terms))
-            help = _HELP_FOR_CAUTIOUS_BOUNDS if is_cautious and code == "GUARD_BOUNDS" else None
+            help = _HELP_FOR_CAUTIOUS.get(code) if is_cautious else None
             yield _failed(code, message, (span,), count, terms, help)
     for code, found in failures.mismatches.items():
         if (count := unexplained.get(code, 0)) > 0:
@@ -121,9 +121,11 @@ def failed_guard_rejections(
             spans = [_line_span(s.line, terms) for s in sources if s.helper is None]
         if count > 0 and family_of(code) == "GUARD":
             message = _CHECKED[code] if spans and code in _CHECKED else CODES[code].title
-            if code in failures.never_raised and code == _UNKNOWN_CAUSE and not spans:
-                message = _NOTHING_RAISED
-            yield _failed(code, message, spans, count, terms)
+            help = None
+            if code in failures.never_raised and code == _UNKNOWN_CAUSE:
+                message = _NOTHING_RAISED_HERE if spans else _NOTHING_RAISED
+                help = _HELP_FOR_CAUTIOUS[code]
+            yield _failed(code, message, spans, count, terms, help)
 
 
 def _first_line(span: Span, terms: UserTerms) -> Span:
@@ -160,6 +162,9 @@ tells the cause, but not at which of the places with such a check it was."""
 _NOTHING_RAISED = "compiled code could not answer the call, and Python then raised nothing"
 """The message where neither the status nor an exception tells which check has failed."""
 
+_NOTHING_RAISED_HERE = "Python may raise an exception here; none came out of the call"
+"""The message for checks of `_UNKNOWN_CAUSE` that failed in calls in which nothing was raised."""
+
 _HELP_FOR_EXCEPTIONS = {
     _UNKNOWN_CAUSE:
         "nothing needs to be done if the exception is meant; else test for such values before "
@@ -174,15 +179,20 @@ _HELP_FOR_EXCEPTIONS = {
 _CAUTIOUS = {
     "GUARD_BOUNDS": "{} might have left its array; when Python ran the call, it did not",
     "GUARD_DIVISION": "{} might have divided by zero; when Python ran the call, it did not",
-    "GUARD_RAISES": "{} might have raised an exception; when Python ran the call, it did not",
+    "GUARD_RAISES": "{} might have raised an exception; none came out of the call",
 }
 """What is said of a guard that failed in calls in which Python then raised nothing: it is tested
 before the loop, and the loop does not come to that place, or not with these values."""
 
-_HELP_FOR_CAUTIOUS_BOUNDS = (
-    "test the subscript where it is used, such as `if i < len(x)`; where an array grows, append to "
-    "a list, and make the array of it at the end"
-)
+_HELP_FOR_CAUTIOUS = {
+    "GUARD_BOUNDS":
+        "test the subscript where it is used, such as `if i < len(x)`; where an array grows, "
+        "append to a list, and make the array of it at the end",
+    "GUARD_RAISES":
+        "nothing needs to be done if such calls are rare; else keep such values from the "
+        "operation: zeros, infinities, NaN or very large numbers",
+}
+"""The help for a guard of that code that failed though nothing was raised, or such a check."""
 
 _OF_FLOATS = ("GUARD_FLOAT_STATUS", "GUARD_ERRSTATE")
 """The codes of floating-point conditions."""

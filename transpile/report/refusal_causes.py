@@ -16,6 +16,7 @@ import ast
 import builtins
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodType
 
@@ -37,11 +38,12 @@ from ..frontend.defining_modules import (
 )
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
-from ..frontend.name_resolution import Scope
+from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
-from ..types.value_types import ArgType, ArrayType, Constant, ObjectType, Opaque, WrappedFunction
+from ..types.typeof import type_of
+from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import CITATION, cited_names, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
@@ -68,7 +70,6 @@ def with_cause(
     - a local function that is used as a value (`_function_as_value`);
     - an attribute that is set of a class, or of an object that is no argument
       (`_attribute_of_other_object`);
-    - a call of a builtin that is not compiled with an array (`_argument_of_builtin`);
     - a list, dict or set with a use that is not compiled (`_collection_with_name`);
     - the rejection itself.
 
@@ -101,18 +102,21 @@ def with_cause(
         _in_standard_library(source.tree, scope, rejection)
         or _method_of_new_object(source.tree, scope, rejection)
         or _foreign_object(types, rejection)
-        or _unusual_array(types, rejection)
+        or _unusual_array(source.tree, types, rejection)
         or _uncompiled_call(source.tree, scope, rejection)
         or _table_in_table(source.tree, rejection)
-        or _function_as_value(source.tree, rejection)
+        or _function_as_value(source.tree, scope, rejection)
         or _attribute_of_other_object(source.tree, types, rejection)
-        or _argument_of_builtin(source.tree, scope, types, rejection)
         or _collection_with_name(source.tree, rejection)
         or rejection
     )
     cause = _with_class(source.tree, scope, cause)  # a class "makes an object"
     terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
-    told = terms.rejection(_with_help_for_type(types, cause))
+    outer = {
+        name: type_of(value) for name in cited_names(cause.message) - types.keys()
+        for origin, value in [scope.find(name)] if origin in (NameScope.CLOSURE, NameScope.GLOBAL)
+    }
+    told = terms.rejection(_with_help_for_type({**outer, **types}, cause))
     return replace(told, help=told.help or terms.help(told.code, told.span))
 
 
@@ -170,16 +174,25 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
     return None
 
 
-def _unusual_array(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection | None:
+def _unusual_array(
+    tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
+) -> Rejection | None:
     """The rejection of an argument that is an array of objects, strings or times, if `rejection`
-    refuses a call and names it.
+    refuses a call, and names the argument or has it in the refused expression, as in
+    ``np.diff(t).sum()``.
     """
-    if rejection.code != "LOWER_CALL":
+    if rejection.code != "LOWER_CALL" or rejection.span is None:
         return None
-    for name in sorted(cited_names(rejection.message) & types.keys()):
-        ty = types[name]
+    inside = [
+        n for n in walk_nodes(tree)
+        if isinstance(n, ast.Name) and (at := span_of(n)) and is_within(at, rejection.span)
+    ]
+    places = dict.fromkeys(sorted(cited_names(rejection.message)), rejection.span)
+    places |= {n.id: span_of(n) or rejection.span for n in inside}
+    for name, place in places.items():
+        ty = types.get(name)
         if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
-            return Rejection(ty.code, f"`{name}` is of type {ty}", rejection.span)
+            return Rejection(ty.code, f"`{name}` is of type {ty}", place)
     return None
 
 
@@ -268,21 +281,37 @@ def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:
 # -- calls
 
 
-def _function_as_value(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
+def _function_as_value(
+    tree: ast.FunctionDef, scope: Scope, rejection: Rejection
+) -> Rejection | None:
     """Where the name of a function or lambda that is defined in the refused function is refused,
-    since it is used other than in a call of it: a rejection that says so.
+    since it is used other than in a call of it: a rejection that says so. The same where that is
+    in a function that is called at the place of the refusal, as of a closure that it returns; a
+    closure is compiled unless it binds names by ``nonlocal``.
     """
     nodes = [*walk_nodes(tree)]
-    local = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+    calls = [n for n in nodes if isinstance(n, ast.Call) and span_of(n) == rejection.span]
+    for helper in (scope.resolve(call.func) for call in calls):
+        if isinstance(helper, FunctionType):
+            with suppress(Refused):
+                nodes += walk_nodes(read_source(helper).tree)
+    defined = {n.name: n for n in nodes if isinstance(n, ast.FunctionDef) and n is not tree}
     bound = (pair for n in nodes for pair in name_bindings(n))
-    local |= {to.id for to, value in bound if isinstance(value, ast.Lambda)}
+    lambdas = {to.id for to, value in bound if isinstance(value, ast.Lambda)}
     called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
-    values = (n for n in nodes if isinstance(n, ast.Name) and id(n) not in called)
-    for n in values:
-        if n.id in local and span_of(n) == rejection.span:
-            message = f"`{n.id}` is a function, which is compiled only where it is called"
-            help = "call it where its result is needed, or pass it to a function that calls it"
-            return Rejection("LOWER_UNSUPPORTED", message, rejection.span, help=help)
+    values = {n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called}
+    values &= {*defined, *lambdas}
+    at_place = {n.id for n in nodes if isinstance(n, ast.Name) and span_of(n) == rejection.span}
+    # of a function that is called, the message cites the name, and the place is that of the call
+    found = values & (at_place or cited_names(rejection.message))
+    for name in sorted(found if rejection.code == "LOWER_UNSUPPORTED" else ()):
+        message = f"`{name}` is a function, which is compiled only where it is called"
+        help = "call it where its result is needed, or pass it to a function that calls it"
+        own = walk_nodes(defined[name]) if calls and name in defined else ()
+        if any(isinstance(n, ast.Nonlocal) for n in own):
+            message = f"`{name}` binds names by `nonlocal`, and is used other than in a call"
+            help = f"call `{name}` in the function that defines it, or pass what it changes"
+        return replace(rejection, message=message, help=help)
     return None
 
 
@@ -304,25 +333,6 @@ def _attribute_of_other_object(
     message = f"`{text}` is set: an attribute of a class, or of an object that is no argument"
     help = f"set `{text}` outside of the function"
     return Rejection("LOWER_UNSUPPORTED", message, span_of(others[0]), help=help)
-
-
-def _argument_of_builtin(
-    tree: ast.FunctionDef, scope: Scope, types: Mapping[str, ArgType], rejection: Rejection
-) -> Rejection | None:
-    """Where an array is refused as the argument of a builtin, as in ``sorted(x)``: the rejection of
-    the call.
-    """
-    for call in walk_nodes(tree):
-        match call:
-            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=argument), *_]) if (
-                span_of(call.args[0]) == rejection.span
-                and isinstance(types.get(argument), ArrayType)
-                and is_builtin(scope.resolve(call.func))
-            ):
-                message = f"`{name}` is not compiled with an array"
-                help = "call it outside of the function; the loops beside it are compiled"
-                return Rejection("LOWER_UNSUPPORTED", message, span_of(call), help=help)
-    return None
 
 
 _USES = {
@@ -440,10 +450,9 @@ def _in_standard_library(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
     """Where something is refused in a Python function of the standard library, which was inlined:
-    the rejection of the call of it, since the user can change nothing in the function.
+    or cannot be, as one that takes ``**kw``: the rejection of the call of it, since the user can
+    change nothing in the function.
     """
-    if rejection.helper is None:
-        return None
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:
             called = scope.resolve(call.func)

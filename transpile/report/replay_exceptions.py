@@ -16,7 +16,15 @@ import numpy as np
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
 
-from ..codes.lowering_codes import HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+from ..codes.lowering_codes import (
+    HELP_FOR_ARGUMENTS,
+    HELP_FOR_ITERABLES,
+    HELP_FOR_LENGTHS,
+    HELP_FOR_NUMPY,
+    HELP_FOR_UNBOUND,
+    HELP_WITHOUT_OPTIONS,
+    HELP_WITHOUT_STARS,
+)
 from ..diagnostics import CODES, Rejection, family_of
 from ..frontend.defining_modules import is_builtin, is_numpys, module_of
 from ..frontend.source import is_within
@@ -105,7 +113,11 @@ def with_exceptions(
 def _general_help(code: str) -> tuple[str | None, ...]:
     """The help that all rejections of `code` have, if there is no better one."""
     page = CODES[code]
-    return None, page.help, page.help_outside_loop, HELP_FOR_ITERABLES, HELP_WITHOUT_OPTIONS
+    return (
+        None, page.help, page.help_outside_loop, HELP_FOR_ARGUMENTS, HELP_FOR_ITERABLES,
+        HELP_FOR_LENGTHS, HELP_FOR_NUMPY, HELP_FOR_UNBOUND, HELP_WITHOUT_OPTIONS,
+        HELP_WITHOUT_STARS,
+    )
 
 
 _HELP = "correct that first: the exception is Python's own"

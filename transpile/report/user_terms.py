@@ -37,7 +37,7 @@ _LOOPS = (
 )
 """The nodes that run code several times."""
 
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_STRING = re.compile(r"(?<![fF])(?<![fF][rR])(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
 _CONSTANTS = ("None", "True", "False")
 _LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
@@ -124,8 +124,9 @@ class UserTerms:
             is_value = values and cited[1].isidentifier()
             if is_value and segment is not None and self.variable(cited[1]) is None:
                 return "its result" if span in self.loops else f"`{segment}`"
-            spelled = span and self._spelling(cited[1], span.line)
-            return f"`{spelled or self._citation(cited[1], segment)}`"
+            cites = self._citation(cited[1], segment)
+            spellings = (span and self._spelling(c, span.line) for c in (cited[1], cites))
+            return f"`{next(filter(None, spellings), cites)}`"
 
         return CITATION.sub(translated, text)
 
@@ -153,13 +154,13 @@ class UserTerms:
         return next((stem for stem in stems if stem in self.variables), None)
 
     def _spelling(self, cited: str, line: int) -> str | None:
-        """The source text of the call in this line that is the code `cited`, up to blanks and
-        parentheses, which `ast.unparse` sets in its own way; None if there is none.
+        """The source text of the expression in this line that is the code `cited`, up to blanks,
+        quotes and parentheses, which `ast.unparse` sets in its own way; None if there is none.
         """
-        if self.tree is None or "(" not in cited or (parsed := _parsed(cited)) is None:
+        if self.tree is None or cited.isidentifier() or (parsed := _parsed(cited)) is None:
             return None
         for n in ast.walk(self.tree):
-            if isinstance(n, ast.Call) and n.lineno == line:
+            if isinstance(n, ast.expr) and n.lineno == line:
                 span, statement = span_of(n), ast.Module([ast.Expr(n)], [])
                 if span is not None and ast.dump(statement) == parsed:
                     return source_segment(span, self.lines)

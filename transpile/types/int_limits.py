@@ -20,6 +20,7 @@ from loopir.analysis.integers.intervals import dtype_bounds
 
 __all__ = [
     "ARGUMENT", "ENDLESS", "EXACT_F64", "EXACT_POWER_OF_TEN_F64", "INT64", "SAFE_RANGE",
+    "help_for_long_int",
 ]
 
 INT64 = dtype_bounds("i64")
@@ -44,3 +45,11 @@ EXACT_F64 = (-(1 << 53), 1 << 53)
 
 EXACT_POWER_OF_TEN_F64 = 22
 """The greatest exponent whose power of ten is a float64; greater ones are rounded."""
+
+
+def help_for_long_int(value: int) -> str:
+    """What to do about the int `value`, which is outside of `INT64`."""
+    if 0 <= value < 1 << 64:
+        return "beside unsigned numbers give `np.uint64(...)` of it a name, before the loop or " \
+               "outside; or compute with floats, if 53 bits are enough"
+    return "compute with floats, if 53 bits are enough; larger exact ints are Python's alone"

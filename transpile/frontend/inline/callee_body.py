@@ -202,8 +202,10 @@ def _bind_unassigned_reads(
             if not state.loop_depth:
                 break
             original = {str(v): k for k, v in names.items()}
-            message = f"`{original[read.id]}` of `{callee.name}` may have no value"
-            refuse("LOWER_CALL", message, call)
+            unset = original[read.id]
+            message = f"`{unset}` of `{callee.name}` may have no value"
+            help = f"assign `{unset}` in `{callee.name}` on every path before it is read"
+            refuse("LOWER_CALL", message, call, help=help)
         lines += state.cx.code("NAME = E", NAME=read.id, E=literal_source(constants[read.id]))
         bound.add(read.id)
     return [*lines, *body]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from loopir.lazy_dataclass import record
 
 from ...analysis.access_paths import access_path_type
+from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_WITHOUT_STARS
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...types.value_types import ArgType, ObjectType
@@ -29,8 +30,8 @@ from ..source import read_source
 from ..suppress_warnings import suppress_warnings
 
 __all__ = [
-    "Callee", "callee_of", "local_callee", "bind_arguments", "fillable_parameters", "Method",
-    "is_property", "method_called", "object_type_of",
+    "Callee", "NotInlined", "callee_of", "local_callee", "bind_arguments",
+    "fillable_parameters", "Method", "is_property", "method_called", "object_type_of",
 ]
 
 
@@ -72,9 +73,18 @@ class Callee:
         return self.function.__code__ if self.function is not None else self.tree
 
 
-def callee_of(function: FunctionType) -> Callee | str:
-    """`function` as a callee, or why it cannot be inlined: the end of a sentence that begins with
-    its name, ``"`f` binds global names"``. `inliner._callee_of_function` keeps the result.
+class NotInlined(NamedTuple):
+    """Why a function cannot be inlined."""
+
+    reason: str
+    """The end of a sentence that begins with its name: "binds global names"."""
+    help: str
+    """What to do about it. It does not say to call a function of one's own: this is one."""
+
+
+def callee_of(function: FunctionType) -> Callee | NotInlined:
+    """`function` as a callee, or why it cannot be inlined. `inliner._callee_of_function` keeps the
+    result.
 
     Refused are functions whose body would mean something else in the caller:
 
@@ -85,23 +95,29 @@ def callee_of(function: FunctionType) -> Callee | str:
     """
     code = function.__code__
     if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
-        return "is a generator or a coroutine"
+        return NotInlined(
+            "is a generator or a coroutine", "let it return a list, or loop over it in Python")
     if code.co_name == "<lambda>":
         tree = _lambda_source(function)
         if tree is None:
-            return "is a lambda whose source is not available"
+            return NotInlined("is a lambda whose source is not available", "write it as a `def`")
         return Callee("<lambda>", code.co_filename, tree, function)
     try:
         source = read_source(function)
     except Refused as refused:
-        return f"cannot be read: {refused.rejection.message}"
+        why = refused.rejection
+        help = why.help or "define it by `def` in a file or a notebook cell"
+        return NotInlined(f"cannot be read: {why.message}", help)
     if declared_outer(source.tree) - set(code.co_freevars):
-        return "binds global names"
+        return NotInlined("binds global names", "let it return the value, and bind that here")
     mangled = {n for n in code.co_names if n.startswith("_") and "__" in n and n[-2:] != "__"}
     if mangled and "." in function.__qualname__:
-        return "has names that its class mangles"
+        return NotInlined(
+            "has names that its class mangles", "begin its private names with one underscore")
     if code.co_freevars and declared_outer(source.tree) & set(code.co_freevars):
-        return "binds names of its closure"
+        return NotInlined(
+            "binds names of its closure by `nonlocal`",
+            "pass what it changes as an argument, and return the new value")
     return Callee(source.name, source.path, source.tree, function)
 
 
@@ -150,7 +166,8 @@ def bind_arguments(
     """
     a = callee.tree.args
     if a.kwarg is not None:
-        refuse("LOWER_CALL", f"`{callee.name}` takes `**{a.kwarg.arg}`", call)
+        help = "give it a parameter for each keyword"
+        refuse("LOWER_CALL", f"`{callee.name}` takes `**{a.kwarg.arg}`", call, help=help)
     keywords = _keyword_arguments(callee, call)
     positional = [p.arg for p in (*a.posonlyargs, *a.args)]
     yield from zip(positional, call.args, strict=False)
@@ -173,7 +190,9 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
     """
     a = callee.tree.args
     if any(isinstance(x, ast.Starred) for x in call.args) or any(not k.arg for k in call.keywords):
-        refuse("LOWER_CALL", f"`{callee.name}` is called with `*`", call)
+        star = "*" if any(isinstance(x, ast.Starred) for x in call.args) else "**"
+        message = f"`{callee.name}` is called with `{star}`"
+        refuse("LOWER_CALL", message, call, help=HELP_WITHOUT_STARS)
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     positional = [p.arg for p in (*a.posonlyargs, *a.args)][: len(call.args)]
     allowed = {p.arg for p in (*a.args, *a.kwonlyargs)} - set(positional)
@@ -184,7 +203,8 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
     """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
-    return refuse("LOWER_CALL", f"`{callee.name}` does not take these arguments", call)
+    message = f"`{callee.name}` does not take these arguments"
+    return refuse("LOWER_CALL", message, call, help=HELP_FOR_ARGUMENTS)
 
 
 class Method(NamedTuple):

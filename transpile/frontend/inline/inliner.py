@@ -61,6 +61,7 @@ from .callee_body import (
 from .callees import (
     Callee,
     Method,
+    NotInlined,
     callee_of,
     fillable_parameters,
     is_property,
@@ -421,7 +422,8 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     # 5
     if isinstance(value, WrappedFunction) and not state.options.computes_as(value.options):
         message = f"`{ast.unparse(func)}` is fused with options of its own"
-        refuse("LOWER_CALL", message, call)
+        help = "give both functions the same `reassociate`, `contract` and `fast`"
+        refuse("LOWER_CALL", message, call, help=help)
     function = state.captures.python_function(func, value)
     if function is None:
         return None
@@ -441,8 +443,9 @@ def _callee_of_function(state: Inlining, function: FunctionType, call: ast.Call)
     if function not in state.callees:
         state.callees[function] = callee_of(function)
     callee = state.callees[function]
-    if isinstance(callee, str):
-        refuse("LOWER_CALL", f"`{ast.unparse(call.func)}` {callee}", call)
+    if isinstance(callee, NotInlined):
+        message = f"`{ast.unparse(call.func)}` {callee.reason}"
+        refuse("LOWER_CALL", message, call, help=callee.help)
     return callee
 
 

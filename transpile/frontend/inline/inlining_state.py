@@ -23,7 +23,7 @@ from ..fold_branches import LessThan
 from ..macros.macro_context import Context
 from ..name_resolution import Scope
 from ..source import Source
-from .callees import Callee
+from .callees import Callee, NotInlined
 from .captured_names import CapturedNames
 from .local_imports import ImportPlace
 
@@ -69,7 +69,7 @@ class Inlining:
     """The key of the callee and the constant arguments of each call being inlined, the innermost
     last.
     """
-    callees: dict[FunctionType, Callee | str] = field(default_factory=dict)
+    callees: dict[FunctionType, Callee | NotInlined] = field(default_factory=dict)
     """The callee, or the reason why there is none, of each function whose source was read."""
 
     @property

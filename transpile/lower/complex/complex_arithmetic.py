@@ -361,7 +361,11 @@ def _complex_power_operation(
     is_either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
     exponent = _small_exponent(y) if isinstance(x, ComplexPair) else 0
     is_square = isinstance(x, ComplexPair) and x.simple and exponent == 2
-    if boxed or not _OLD_RULES or (is_either and not is_square):
+    if is_either and not is_square:
+        message = f"the base of `{source_text(node)}` is Python's or NumPy's number, by the data"
+        help = "make it one of both before, by `complex(...)` or `np.complex128(...)`"
+        return refuse("LOWER_COMPLEX", message, node, help=help)
+    if boxed or not _OLD_RULES:
         return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
     function = np.power if ufunc else operator.pow
     ty, either_parts = _result_type(function, x, y, node)
@@ -388,12 +392,18 @@ def _python_power(ctx: Lowering, x: _Number, y: _Number, node: ast.AST) -> Compl
     raise: the result is finite, and 0 has no negative power. Raises Refused for other exponents.
     """
     exponent = y.ir.value if isinstance(y, Num) and y.weak and isinstance(y.ir, Const) else None
-    if not isinstance(x, ComplexPair) or exponent is None:
-        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
+    if not isinstance(x, ComplexPair):
+        message = f"`{source_text(node)}`, a real number to a complex power, is not compiled"
+        return refuse("LOWER_COMPLEX", message, node)
+    if exponent is None:
+        message = f"`{source_text(node)}` is compiled only with an exponent that is a constant"
+        help = "write the exponent as a constant, or the power as products in a loop"
+        return refuse("LOWER_COMPLEX", message, node, help=help)
     value = float(exponent)
     is_whole = value.is_integer()
     if not math.isfinite(value) or (is_whole and abs(value) > _MAX_PYTHON_EXPONENT):
-        return refuse("LOWER_COMPLEX", f"`{source_text(node)}` is not compiled", node)
+        message = f"`{source_text(node)}` has an exponent that is too large to be compiled"
+        return refuse("LOWER_COMPLEX", message, node)
     ty, either_parts = _result_type(operator.pow, x, y, node)
     base, steps = as_complex_parts(ctx, x, ty, node), ComplexSteps(ctx.b)
     if value < 0 or not is_whole:

@@ -19,6 +19,7 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
+from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_FOR_LENGTHS
 from ...diagnostics import counted
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
@@ -73,13 +74,18 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
     if array is None or array.rank == 0:
         help = "pass the string as an array, such as `np.array([*map(ord, text)])`"
         is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
-        what = "the length of a str" if is_text else "not the length of an array"
-        message = f"`{source_text(node)}` is {what}"
+        message = f"`{source_text(node)}` is the length of a str"
+        if not is_text and len(node.args) == 1:
+            help = HELP_FOR_LENGTHS
+            message = f"the length of `{source_text(node.args[0])}` is not compiled"
+        elif not is_text:
+            help = HELP_FOR_ARGUMENTS
+            message = f"`{source_text(node)}`: `len` takes one argument"
         if len(node.args) == 1 and isinstance(of := node.args[0], ast.Attribute):
             message = f"`{source_text(of)}` is no array: of an attribute nothing else is read"
             help = f"pass `{source_text(of)}` as a parameter of its own, or keep an array in it"
             return refuse("LOWER_CALL", message, of, help=help)
-        return refuse("LOWER_CALL", message, node, help=help if is_text else None)
+        return refuse("LOWER_CALL", message, node, help=help)
     return array.shape[0]
 
 

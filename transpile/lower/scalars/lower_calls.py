@@ -15,7 +15,8 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from inspect import signature
 from types import ModuleType
@@ -30,12 +31,14 @@ from loopir.op_table import Op
 
 from ... import core_functions
 from ...codes.lowering_codes import HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
+from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
-from ...frontend.defining_modules import is_native, is_numpy_function
+from ...frontend.defining_modules import is_builtin, is_native, is_numpy_function
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
+from ...types.value_types import ELEMENTS
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -104,13 +107,61 @@ def help_for_call(function: object) -> str | None:
     return HELP_FOR_NUMPY if is_numpy_function(function) else None
 
 
-def _refuse_without_rule(node: ast.Call, function: object) -> NoReturn:
+def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoReturn:
     """Refuses the call `node` of `function` (None: of a method), for which there is no rule."""
     if function is None and isinstance(node.func, ast.Attribute):
-        message = f"the method `{node.func.attr}` is not compiled here"
-        refuse("LOWER_CALL", message, node, help="call it outside of the function")
+        owner, of, help = node.func.value, "", "call it outside of the function"
+        dtypes = _dtypes_of_arrays(ctx, [owner])
+        if dtypes == {_HALF}:
+            of, help = f" of an array of {_HALF}", _HELP_FOR_HALF
+        elif isinstance(owner, ast.JoinedStr) or isinstance(getattr(owner, "value", None), str):
+            of = " of a str"
+            help = "make strings after the loops, from the numbers that these compute"
+        how = "with these arguments" if dtypes and (node.args or node.keywords) else "here"
+        message = f"the method `{node.func.attr}`{of} is not compiled {how}"
+        refuse("LOWER_CALL", message, node, help=help)
+    if function in (set, frozenset, dict, list):
+        message = f"this use of `{source_text(node)}` is not compiled"
+        help = "give it a name by an assignment of its own, and loop over it or use `in` and `len`"
+        refuse("LOWER_CALL", message, node, help=help)
     message = f"`{source_text(node.func)}` is not a function that can be compiled"
     refuse("LOWER_CALL", message, node, help=help_for_call(function))
+
+
+_HALF = "float16"
+
+_HELP_FOR_HALF = "convert the array to float32 before, by `.astype(np.float32)`"
+
+
+def _dtypes_of_arrays(ctx: Lowering, nodes: Iterable[ast.expr]) -> set[str]:
+    """The names of the dtypes of those `nodes` that are arrays."""
+    dtypes = set[str]()
+    for node in nodes:
+        with suppress(Refused):
+            if isinstance(array := lower_array(ctx, node), ArrayRef) and not array.kinds:
+                dtypes.add(ELEMENTS[array.dtype].numpy.name)
+    return dtypes
+
+
+def _refuse_for_arguments(ctx: Lowering, node: ast.Call, function: Any) -> None:
+    """Raises Refused where an argument of the call `node` was refused that only follows from the
+    call: there is no rule for `function` (None: a method, or not known), whatever the arguments
+    are; or an array is passed to one whose rule takes numbers.
+    """
+    has_rule = function in ctx.rules.calls or is_declared_callee(function)
+    if function is None or not (has_rule or function in COMPLEX_CONSTRUCTORS):
+        _refuse_without_rule(ctx, node, function)
+    if dtypes := _dtypes_of_arrays(ctx, node.args):
+        name = source_text(node.func)
+        if is_builtin(function):
+            message = f"`{name}` is not compiled with an array"
+            help = "call it outside of the function; the loops beside it are compiled"
+        elif dtypes == {_HALF}:
+            message, help = f"`{name}` of an array of {_HALF} is not compiled here", _HELP_FOR_HALF
+        else:
+            message = f"`{name}` is not compiled with these arguments"
+            help = HELP_WITHOUT_OPTIONS if node.keywords else HELP_FOR_NUMPY
+        refuse("LOWER_CALL", message, node, help=help)
 
 
 def _only_literal(args: list[ast.expr]) -> object:
@@ -136,15 +187,19 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
             return conjugate
         refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        if function not in ctx.rules.calls and not is_declared_callee(function):
-            _refuse_without_rule(node, function)
+        _refuse_for_arguments(ctx, node, function)
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     if function is builtins.len:
         return lower_len(ctx, node)
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
         return float_from_text(text, node)
-    arguments = [lower_scalar(ctx, a) for a in node.args]
+    try:
+        arguments = [lower_scalar(ctx, a) for a in node.args]
+    except Refused as refused:
+        if type(refused) is Refused:  # the subclasses ask for another lowering
+            _refuse_for_arguments(ctx, node, function)
+        raise
     return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *arguments)
 
 
@@ -177,7 +232,7 @@ def _call_on_numbers(
         return lower_complex_call(ctx, function, list(arguments), node)
     rule = ctx.rules.calls.get(function)
     if rule is None:
-        _refuse_without_rule(node, function)
+        _refuse_without_rule(ctx, node, function)
     return rule(ctx, real_arguments, node)
 
 

@@ -26,7 +26,7 @@ from loopir.nodes import Call, Const, Expr, Load, Var
 
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
-from ...types.int_limits import INT64
+from ...types.int_limits import INT64, help_for_long_int
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, constant, fits_dtype
 from ..arrays.alias_states import first_ambiguous_read
 from ..complex.complex_arithmetic import (
@@ -97,7 +97,9 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
             return complex_literal(value)
         case bool() | int() | float() as value:
             if isinstance(value, int) and not INT64[0] <= value <= INT64[1]:
-                refuse("LOWER_TYPE", f"the int {value} needs more than 64 bits", node)
+                text = str(value) if value.bit_length() <= 128 else f"of {value.bit_length()} bits"
+                message = f"the int {text} does not fit an int of 64 bits"
+                refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
             return constant(value)
     return refuse_expression(node)
 

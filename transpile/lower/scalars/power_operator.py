@@ -171,7 +171,8 @@ def _integer_power(ctx: Lowering, x: Num, y: Num, ty: ScalarType, node: ast.AST)
     if ty.weak and x.python_int and y.python_int:
         return _python_int_power(ctx, x, y, node)
     if ty.weak or DTYPES[ty.dtype].kind not in "iu":
-        refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node)
+        help = "convert the bool to an int before, by `int(...)`"
+        refuse("LOWER_UNSUPPORTED", "a power of Python's bools is not compiled", node, help=help)
     a, c = (ctx.b.bind(convert_operand(ctx.b, n, ty.dtype, node)) for n in (x, y))
     if DTYPES[ty.dtype].kind == "i":
         zero = Const(0, ty.dtype)

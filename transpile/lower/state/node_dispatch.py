@@ -37,10 +37,12 @@ def lower_scalar(
         refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
     if operand_of is not None and isinstance(value, ArrayRef) and not value.kinds:
         _refuse_array_operation(value, operand_of)
-    reason = "here"
+    reason, help = "here", None
     if isinstance(value, ArrayRef):
         reason = f"but an array with {counted(value.rank, 'axis', 'axes')}"
-    return refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not a number {reason}", node)
+        help = "read an item of it, or make one number of it, such as by `np.any` or `np.sum`"
+    message = f"`{source_text(node)}` is not a number {reason}"
+    return refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 
 def _refuse_array_operation(array: ArrayRef, node: ast.BinOp | ast.UnaryOp) -> NoReturn:
@@ -121,4 +123,7 @@ def refuse_expression(node: ast.expr) -> NoReturn:
     if isinstance(node, ast.Constant):
         what = f"is of type {type(node.value).__name__}, which is not compiled"
         help = _HELP_FOR_STR if isinstance(node.value, str) else None
+    if isinstance(node, ast.List) and not node.elts:
+        what = "is an empty list without a name, whose items have no type"
+        help = "append to a list with a name; for an array without items write `np.empty(0)`"
     refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` {what}", node, help=help)

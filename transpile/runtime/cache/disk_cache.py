@@ -108,11 +108,14 @@ def store_refusal(
     rejection: Rejection,
 ) -> None:
     """Store that the function is refused, if all that the decision depends on can be described:
-    not where an argument is a function or a module, of which the key has the name alone.
+    not where an argument is a function or a module, of which the key has the name alone; nor where
+    the source is missing or another one (SOURCE_…), which the next process may find.
     """
     from .stored_refusals import refusal_row
 
-    if _has_user_macros() or any(isinstance(ty, Function) for ty in types.values()):
+    if rejection.family == "SOURCE" or _has_user_macros():
+        return
+    if any(isinstance(ty, Function) for ty in types.values()):
         return
     try:
         row = refusal_row(function, rejection)

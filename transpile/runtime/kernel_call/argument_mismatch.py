@@ -6,6 +6,7 @@ array is read-only"``.
 """
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
@@ -17,7 +18,17 @@ import numpy as np
 from targets.abi.portable_call import has_internal_overlap
 from targets.abi.sequence_conversion import shared_array
 
-from ...call_plan import Argument, ArgumentMismatch, Field, KernelInterface, ListItems
+from ...call_plan import (
+    Argument,
+    ArgumentMismatch,
+    Captured,
+    Field,
+    KernelInterface,
+    ListItems,
+    ObjectMember,
+)
+from ...host_nodes import HostAttribute, HostExpr, HostName, host_names, host_source
+from ...types.int_limits import INT64, help_for_long_int
 from ...types.typeof import parameter_names, type_of
 from ...types.value_types import Constant, ListType, ScalarType
 
@@ -35,7 +46,8 @@ def argument_mismatch(
     - elements of such an array share memory, as with a stride of 0: GUARD_ALIAS, since passes
       reorder its stores. (Two arrays that overlap have the same code, but another guard: a
       `Disjoint` of the kernel, whose status `Variant._judge_and_restore` reads.);
-    - a Python int argument does not fit 64 bits: GUARD_INT_RANGE;
+    - a Python int that is an argument, a member of one, or a global or closure variable does not
+      fit 64 bits: GUARD_INT_RANGE;
     - with ``lists``, which takes time, an item of a list is of another type or length than the
       first one, GUARD_DTYPE, or an int that does not fit 64 bits, GUARD_INT_RANGE; or two of
       these lists, or of their rows, are the same object, GUARD_ALIAS.
@@ -55,16 +67,50 @@ def argument_mismatch(
         if has_internal_overlap(array):
             message = f"elements of `{name}` share memory with each other"
             return ArgumentMismatch("GUARD_ALIAS", name, message)
-    for b in interface.bindings:
-        is_int = isinstance(b, Argument) and b.type == ScalarType("i64", weak=True)
-        if is_int and _is_long(values[b.name]):
-            return _too_long(b.name, b.name)
+    captured: dict[str, HostExpr] = {c.name: c.expr for c in interface.captures}
+    for read in _ints_that_are_read(interface):
+        expr = captured.get(read.name, read) if isinstance(read, HostName) else read
+        value = _value_of(expr, values, function)
+        if isinstance(value, int) and _is_long(value):
+            return _too_long(next(host_names(expr)), host_source(expr), value)
     for items in interface.bindings if lists else ():
-        if isinstance(items, ListItems) and items.of in values:
-            odd = next(_odd_items(values[items.of], items.type, items.of, items.of), None)
-            if odd is not None:
+        if isinstance(items, ListItems):
+            expr = captured.get(items.of, HostName(items.of))
+            value, place = _value_of(expr, values, function), host_source(expr)
+            odd_items = _odd_items(value, items.type, place, place)
+            if isinstance(value, (list, tuple)) and (odd := next(odd_items, None)) is not None:
                 return odd
     return _shared_lists(interface, values) if lists else None
+
+
+def _ints_that_are_read(interface: KernelInterface) -> Iterator[HostExpr]:
+    """Where the kernel's Python ints come from."""
+    for b in interface.bindings:
+        if isinstance(b, Argument | Captured) and b.type == _INT:
+            yield HostName(b.name)
+        elif isinstance(b, ObjectMember) and b.type == _INT:
+            yield b.read
+
+
+_INT = ScalarType("i64", weak=True)
+
+
+def _value_of(e: HostExpr, values: Mapping[str, Any], function: FunctionType) -> object:
+    """The value of `e`, a name or an attribute, in a call of `function` with the arguments
+    ``values``; None for other expressions, and where code of the user's would run.
+    """
+    match e:
+        case HostName(name):
+            names, closure = function.__code__.co_freevars, function.__closure__ or ()
+            cells = dict(zip(names, closure, strict=True))
+            if name in values:
+                return values[name]
+            if name in cells:
+                return cells[name].cell_contents
+            return function.__globals__.get(name)
+        case HostAttribute(of, name):
+            return inspect.getattr_static(_value_of(of, values, function), name, None)
+    return None
 
 
 def _written_arrays(
@@ -115,13 +161,13 @@ def _rows(value: Any, place: str) -> Iterator[tuple[str, list[Any]]]:
 
 def _is_long(value: object) -> bool:
     """Whether this is an int that does not fit 64 bits."""
-    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+    return isinstance(value, int) and not INT64[0] <= value <= INT64[1]
 
 
-def _too_long(argument: str, place: str) -> ArgumentMismatch:
-    """The int at `place` in an argument, or that itself, does not fit 64 bits."""
+def _too_long(argument: str, place: str, value: int) -> ArgumentMismatch:
+    """The int `value` at `place` in an argument, or that itself, does not fit 64 bits."""
     message = f"`{place}` does not fit an int of 64 bits"
-    return ArgumentMismatch("GUARD_INT_RANGE", argument, message)
+    return ArgumentMismatch("GUARD_INT_RANGE", argument, message, help_for_long_int(value))
 
 
 def _odd_items(
@@ -153,7 +199,7 @@ def _odd_items(
         elif type_of(item) != expected.item:
             yield _odd_type(place, item, expected.item, argument)
         elif _is_long(item):
-            yield _too_long(argument, place)
+            yield _too_long(argument, place, item)
 
 
 def _odd_type(place: str, item: object, expected: object, argument: str) -> ArgumentMismatch:
@@ -165,4 +211,6 @@ def _odd_type(place: str, item: object, expected: object, argument: str) -> Argu
     if item is None:
         help = "put a number in place of None, such as `math.nan` in a list of floats, and test " \
                "for that"
+    if isinstance(item, str):
+        help = "strings are not compiled: put a number in its place, such as its code or length"
     return ArgumentMismatch("GUARD_DTYPE", argument, message, help)

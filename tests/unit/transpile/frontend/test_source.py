@@ -294,8 +294,12 @@ def test_what_was_read_is_read_again_only_after_an_edit(tmp_path: Path) -> None:
     assert ast.unparse(again.tree) == "def f(x):\n    return x + 1"
     assert again.lines is first.lines
     path.write_text("def f(x):\n    return x + 2  # longer\n")
-    with pytest.raises(Refused, match="does not match"):
+    with pytest.raises(Refused, match="does not match") as edited:
         read_source(module.f)
+    told = edited.value.rejection
+    del edited
+    assert f"{path} has changed since it was imported" in (told.note or "")
+    assert "start Python again" in (told.help or "")
     path.write_text("# moved down by a line\n\ndef f(x):\n    return x + 1\n")
     with pytest.raises(Refused, match=r"does not match|no function"):
         read_source(module.f)

@@ -34,7 +34,7 @@ def of(body: str, tmp_path: Path) -> Any:
      "give it a name, in a statement before this one"),
     ("s = sum({int(v) for v in x})", "is a set that has no name",
      "give it a name, in a statement before this one"),
-    ("s = ','.join(str(v) for v in x)", "`','.join` is not a function that can be compiled",
+    ("s = ','.join(str(v) for v in x)", "the method `join` of a str is not compiled here",
      "make strings after the loops, from the numbers that these compute"),
     ("f = lambda v: v\ns = [f, f]", "`f` is a function, which is compiled only where it is called",
      "call it where its result is needed, or pass it to a function that calls it"),

@@ -86,6 +86,36 @@ def test_a_change_compiles_again(change: dict[str, str], run) -> None:
     assert run(**change)["front"]
 
 
+EDITED = """
+import sys
+from pathlib import Path
+import numpy as np
+import helping
+path, now = Path(helping.__file__), Path(helping.__file__).read_text()
+path.write_text(sys.argv[1] + now)
+try:
+    helping.total(np.ones(3))
+finally:
+    path.write_text(now)
+print([*helping.total.stats.replays])
+"""
+
+
+def test_a_function_whose_file_was_edited_is_compiled_by_the_next_process(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(EDITED)
+    (tmp_path / "helping.py").write_text(
+        "from transpile import fuse\n@fuse(on_reject='silent')\ndef total(x):\n"
+        "    s = 0.0\n    for v in x:\n        s += v\n    return s\n"
+    )
+    env = os.environ | {"TRANSPILE_CACHE": str(tmp_path / "cache")}
+    env.pop("TRANSPILE_FALLBACK", None)
+    replays = [
+        run_program(tmp_path / "program.py", before, env=env).stdout.strip()
+        for before in ("# edited\n", "")
+    ]
+    assert replays == ["['SOURCE_UNAVAILABLE']", "[]"]
+
+
 LIMIT = 2.0
 
 

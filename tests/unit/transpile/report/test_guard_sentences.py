@@ -1,0 +1,120 @@
+"""Calls that Python computes: the reason is true, also where nothing was raised."""
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+X = np.arange(3)
+BIG = 1 << 70
+UNSIGNED = 1 << 63
+MIXED = (1, "a", 2)
+INFINITE = complex("inf+nanj")
+
+
+class Counts:
+    def __init__(self) -> None:
+        self.big = BIG
+
+
+def inverse_of_complex(z, n):
+    return [z ** -1 for _ in range(n)]
+
+
+def root_of_zero(z, n):
+    return [z ** 0.5 for _ in range(n)]
+
+
+def phases(x):
+    return [cmath.phase(complex(v)) for v in x]
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("function", "arguments", "place"), [
+    (inverse_of_complex, (INFINITE, 2), "Python"),
+    (root_of_zero, (0j, 2), "`z ** 0.5`"),
+    (phases, (np.array([np.inf + 1j]),), "Python"),
+])
+def test_nothing_is_said_to_be_raised_where_nothing_was(
+    function: Callable[..., Any], arguments: tuple[Any, ...], place: str
+) -> None:
+    fused = fuse(function)
+    fused(*arguments)
+    (told,) = fused.report().rejections
+    assert told.code == "GUARD_RAISES"
+    assert told.message.startswith(place)
+    assert told.message.endswith("; none came out of the call")
+    assert "if the exception is meant" not in (told.help or "")
+
+
+def rest_by_global(x):
+    return [v % BIG for v in x]
+
+
+def rest_by_unsigned(x):
+    return [v % UNSIGNED for v in x]
+
+
+def rest_by_argument(x, m):
+    return [v % m for v in x]
+
+
+def rest_by_member(x, counts):
+    return [v % counts.big for v in x]
+
+
+def closure() -> Callable[..., Any]:
+    limit = BIG
+
+    def rest_by_closure(x):
+        return [v % limit for v in x]
+
+    return rest_by_closure
+
+
+def helper(v):
+    return v % BIG
+
+
+def rest_by_helper(x):
+    return [helper(v) for v in x]
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("function", "others", "name", "help"), [
+    (rest_by_global, (), "BIG", "compute with floats"),
+    (rest_by_unsigned, (), "UNSIGNED", "`np.uint64(...)`"),
+    (rest_by_argument, (BIG,), "m", "compute with floats"),
+    (rest_by_member, (Counts(),), "counts.big", "compute with floats"),
+    (closure(), (), "limit", "compute with floats"),
+    (rest_by_helper, (), "BIG", "compute with floats"),
+])
+def test_the_int_that_is_too_long_is_named(
+    function: Callable[..., Any], others: tuple[Any, ...], name: str, help: str
+) -> None:
+    fused = fuse(function)
+    assert fused([1, 2], *others) == [1, 2]
+    (told,) = fused.report().rejections
+    assert (told.code, told.message) == (
+        "GUARD_INT_RANGE", f"`{name}` does not fit an int of 64 bits"
+    )
+    assert help in (told.help or "")
+
+
+def second_of_global(x):
+    return [MIXED[1] for _ in x]
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_the_item_of_a_global_that_does_not_fit_is_named() -> None:
+    fused = fuse(second_of_global)
+    assert fused(X) == ["a"] * 3
+    (told,) = fused.report().rejections
+    assert told.code == "GUARD_DTYPE"
+    assert told.message == "`MIXED[1]` is of type str, and the first item is of type int"
+    assert "float" not in (told.help or "")
