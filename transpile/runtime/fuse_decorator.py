@@ -27,7 +27,7 @@ from ..options import OnReject, Options, options_of
 from ..types.typeof import parameter_names
 from .dispatcher import Dispatcher
 from .kernel_call.stub_functions import Arguments, argument_collector
-from .region_records import Stats, total_stats
+from .region_records import OutlinedFunction, Stats, total_stats
 
 if TYPE_CHECKING:
     from targets.isa.target_registry import TargetName
@@ -47,7 +47,7 @@ _Self = TypeVar("_Self")
 
 _MANY_CALLS = 32
 """How many calls of a region Python must have served before the region's statements may be put
-beside its call (`original_in_place`).
+beside its call (`original_in_place`), or in its place (`inline_refused_regions`).
 """
 
 
@@ -339,6 +339,23 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         stats = self.stats
         original = sum(stats.replays.values())
         return original / (original + stats.compiled) if original >= _MANY_CALLS else 0
+
+    def outlined_in_all_calls(self) -> OutlinedFunction | None:
+        """Of a region: the outlined function that has served all calls so far, adapted to what the
+        calls of its own regions have shown; the caller may have its statements in place of the call
+        (`outline.inline_refused_regions`). None if there were fewer than `_MANY_CALLS` calls, or a
+        signature that is compiled, or several.
+        """
+        specs = [*self._specializations.values()]
+        if len(specs) != 1 or self._shared is not None or specs[0].variants:
+            return None
+        (spec,) = specs
+        if spec.outlined is None or spec.refusal is None or not spec.refusal.is_about_source:
+            return None
+        if spec.python_calls.total < _MANY_CALLS:
+            return None
+        spec.outlined = self._without_slow_regions(spec)
+        return spec.outlined
 
     @property
     def has_python_bits(self) -> bool:

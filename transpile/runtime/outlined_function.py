@@ -23,6 +23,7 @@ from ..options import Options
 from ..types.value_types import ArgType
 from .kernel_call.stub_functions import code_from_tree, function_of_code
 from .outline.hoist_numpy_call import hoist_numpy_call
+from .outline.inline_refused_regions import with_refused_regions_inlined
 from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
@@ -61,8 +62,9 @@ class OutliningPlan:
     source: Source  # without the function object
     outlined: OutlinedTree
     regions: tuple[_PlannedRegion, ...]
-    codes: dict[frozenset[str], CodeType] = field(default_factory=dict)
-    """The code of the calling function, by the helpers of the regions that are in place."""
+    codes: dict[tuple[object, ...], CodeType] = field(default_factory=dict)
+    """The code of the calling function, by the helpers of the regions that are in place, and the
+    code of those that are inlined."""
 
 
 @record(slots=True)
@@ -176,7 +178,8 @@ def bind_plan(
     is compiled when it is first called.
 
     ``wanted``: the outlined function so far, whose regions are used again, with the names of those
-    whose statements it is to have itself, too (``in_place``, see `original_in_place`).
+    whose statements it is to have itself, too (``in_place``, see `original_in_place`), or in place
+    of their call (``inlined``, see `inline_refused_regions`).
     `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
     ``role``: of `function`, if that is a region itself.
     """
@@ -198,21 +201,27 @@ def _with_regions(
 ) -> OutlinedFunction:
     """The outlined function of `plan`, in which the names of the helpers are bound to the fused
     functions of its regions. Regions that `wanted` has in place have their statements beside the
-    call, with a test (`original_in_place`).
+    call, with a test (`original_in_place`); regions that it has inlined, instead of the call.
     """
     dropped, in_place = (wanted.dropped, wanted.in_place) if wanted else (_NONE, _NONE)
+    inlined = wanted.inlined if wanted else {}
     outlined = plan.outlined
-    cells = {region.helper: CellType(region.fused) for region in regions}
+    bodies = {helper: inner.calling_tree or inner.tree for helper, inner in inlined.items()}
+    calling_tree, replaced = with_refused_regions_inlined(outlined.tree, bodies)
+    cells = {r.helper: CellType(r.fused) for r in regions if r.helper not in replaced}
+    for helper in replaced:
+        cells |= inlined[helper].cells
     runs = {r.helper: r.run for r in regions if r.helper in in_place}
     tests = {r.helper: f"{_TEST_PREFIX}{r.helper}" for r in regions if r.helper in runs}
     cells |= {tests[r.helper]: r.fused.original_test for r in regions if r.helper in runs}
-    calling_tree = with_originals_in_place(outlined.tree, runs, tests)
-    code = plan.codes.get(in_place)
+    calling_tree = with_originals_in_place(calling_tree, runs, tests)
+    key = (in_place, frozenset((helper, inlined[helper].function.__code__) for helper in replaced))
+    code = plan.codes.get(key)
     if code is None:
-        code = plan.codes[in_place] = code_from_tree(calling_tree, function.__code__, (*cells,))
+        code = plan.codes[key] = code_from_tree(calling_tree, function.__code__, (*cells,))
     return OutlinedFunction(
         function_of_code(code, function, cells), outlined.tree, tuple(regions), outlined.loops,
-        dropped, outlined.too_short, calling_tree, cells, in_place,
+        dropped, outlined.too_short, calling_tree, cells, in_place, inlined,
     )
 
 

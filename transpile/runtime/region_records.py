@@ -92,6 +92,8 @@ class FusedRegion(Protocol):
     @property
     def prefers_python(self) -> bool: ...
 
+    def outlined_in_all_calls(self) -> OutlinedFunction | None: ...
+
     @property
     def has_python_bits(self) -> bool: ...
 
@@ -154,6 +156,10 @@ class OutlinedFunction:
     """The helpers of regions whose statements are in `function`, too, for the calls that Python
     serves (`outline.original_in_place`).
     """
+    inlined: Mapping[str, OutlinedFunction] = field(default_factory=dict)
+    """By their helpers, the regions that are refused in all calls, outlined in turn: `function` has
+    their statements in place of the call (`outline.inline_refused_regions`).
+    """
 
     @property
     def has_python_bits(self) -> bool:
@@ -180,17 +186,24 @@ class OutlinedFunction:
 
     def as_measured(self, *, may_drop: bool) -> OutlinedFunction:
         """`self` if its regions are to stay as they are. Else a copy with other ``dropped`` and
-        ``in_place``, of which `outline_function` makes the function:
+        ``in_place`` and ``inlined``, of which `bind_plan` makes the function:
 
         - dropped are those of `regions_to_drop`, by time if that is allowed (``may_drop``);
         - in place are those of the others that stay, but of whose calls Python has served at least
-          half (`Fused.original_share`).
+          half (`Fused.original_share`);
+        - inlined are those that are refused (`Fused.outlined_in_all_calls`).
         """
+        found = ((r.helper, r.fused.outlined_in_all_calls()) for r in self.regions)
+        inlined = {helper: outlined for helper, outlined in found if outlined is not None}
         dropped = self.regions_to_drop(by_time=may_drop)
         in_place = frozenset(r.helper for r in self.regions if r.fused.original_share >= 0.5)
-        if not dropped and in_place == self.in_place:
+        is_known = all(self.inlined.get(h) is outlined for h, outlined in inlined.items())
+        if not dropped and in_place == self.in_place and is_known:
             return self
-        return replace(self, dropped=dropped | self.dropped, in_place=in_place - dropped)
+        inlined = {h: outlined for h, outlined in inlined.items() if h not in dropped}
+        return replace(
+            self, dropped=dropped | self.dropped, in_place=in_place - dropped, inlined=inlined
+        )
 
     @property
     def calls(self) -> int:
