@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import FunctionType, ModuleType
 
@@ -17,6 +17,7 @@ from ..frontend.ast_names import names_bound_by
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import is_within, read_source, span_of
+from ..types.value_types import ArgType, ListType
 
 __all__ = ["undefined_in_helper", "undefined_name"]
 
@@ -35,13 +36,43 @@ def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
     return [n for part in parts for n in walk_nodes(part) if isinstance(n, ast.expr)]
 
 
-def undefined_name(tree: ast.FunctionDef, scope: Scope, span: Span) -> Rejection | None:
-    """The rejection of a name or an attribute of a module that does not exist, in the smallest
-    statement around `span`: running it would raise NameError or AttributeError whatever the data
-    are. None if there is none.
+def undefined_name(
+    tree: ast.FunctionDef, scope: Scope, span: Span, types: Mapping[str, ArgType]
+) -> Rejection | None:
+    """The rejection of a name, or an attribute of a module or of a list that is an argument, that
+    does not exist, in the smallest statement around `span`: running it would raise NameError or
+    AttributeError whatever the data are. None if there is none. ``types``: those of the arguments.
     """
-    bound = _names_bound_anywhere(tree)
-    return next(_undefined_of(_expressions_at(tree, span), scope, bound), None)
+    bound, nodes = _names_bound_anywhere(tree), _expressions_at(tree, span)
+    stored = {n.id for n in walk_nodes(tree) if isinstance(n, ast.Name) and _is_stored(n)}
+    lists = {
+        name: ty.kinds[0] for name, ty in types.items()
+        if isinstance(ty, ListType) and name not in stored
+    }
+    missing = next(_undefined_of(nodes, scope, bound), None)
+    return missing or next(_missing_of_lists(nodes, lists), None)
+
+
+def _is_stored(name: ast.Name) -> bool:
+    """Whether `name` is bound or deleted."""
+    return not isinstance(name.ctx, ast.Load)
+
+
+def _missing_of_lists(
+    nodes: Iterable[ast.AST], lists: Mapping[str, type]
+) -> Iterator[Rejection]:
+    """The rejections of attributes that sequences do not have; ``lists``: their classes."""
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if (
+                name in lists and not hasattr(lists[name], attribute)
+            ):
+                public = [n for n in dir(lists[name]) if n[0] != "_"]
+                close = difflib.get_close_matches(attribute, public, n=1)
+                help = f"did you mean `{close[0]}`?" if close else "correct the name"
+                message = f"a {lists[name].__name__} has no attribute `{attribute}`: " \
+                          "Python raises AttributeError"
+                yield Rejection("LOWER_UNDEFINED", message, span_of(node), help=help)
 
 
 def _undefined_of(

@@ -5,7 +5,8 @@ from .reason_code import Code
 
 __all__ = [
     "LOWERING", "HELP_FOR_ARGUMENTS", "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS",
-    "HELP_FOR_NUMPY", "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS", "HELP_WITHOUT_STARS",
+    "HELP_FOR_NONE", "HELP_FOR_NUMPY", "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS",
+    "HELP_WITHOUT_STARS",
 ]
 
 HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
@@ -21,6 +22,9 @@ HELP_FOR_LENGTHS = (
     "give each list, dict or set in it a name, by an assignment of its own; or count in a loop"
 )
 """The help for ``len`` of something that is no array or collection with a name."""
+
+HELP_FOR_NONE = "put a number in the place of None, such as `0.0` or `math.nan`"
+"""The help for None where a number is needed."""
 
 HELP_FOR_UNBOUND = "assign it on every path before it is read"
 """The help for a local name that may have no value."""
@@ -216,8 +220,7 @@ kept(np.ones(10), True, np.zeros(10))
             "with one to five axes. A list that is an argument is compiled as an array if its "
             "items are numbers of one type, or lists of such. Other objects and strings are left "
             "to Python; arrays of other kinds also, under GUARD_DTYPE.",
-        help="pass numbers, arrays of numbers or lists of numbers, for instance "
-             "`np.asarray(...)` of it",
+        help="pass numbers, arrays of numbers or lists of numbers in its place",
         bad="""\
 from collections import UserList
 

@@ -68,9 +68,9 @@ def refuse_missing_attribute(kind: type, owner: str, node: ast.Attribute) -> NoR
     refuse("LOWER_UNDEFINED", message, node, help=help)
 
 
-def refuse_no_value(message: str, node: ast.AST) -> NoReturn:
+def refuse_no_value(message: str, node: ast.AST, *, help: str | None = None) -> NoReturn:
     """Raise NoValue; the span of the rejection is that of `node`."""
-    rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node))
+    rejection = Rejection("LOWER_UNSUPPORTED", message, span_of(node), help=help)
     raise NoValue(rejection, inlined_at(node))
 
 

@@ -22,8 +22,11 @@ from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
+from ..analysis.definite_assignment import first_unassigned_read
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..codes.lowering_codes import HELP_FOR_UNBOUND
+from ..frontend.ast_names import bound_names
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_missing_attribute, refuse_no_value
@@ -209,7 +212,7 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
         return local
     origin, value = ctx.scope.find(name)
     if origin is NameScope.LOCAL or origin is NameScope.UNBOUND:
-        _refuse_unbound(name, node)
+        _refuse_unbound(ctx, name, node)
     ty = global_type(value)
     if isinstance(ty, ListType):
         ctx.b.env[name] = items = take_list_items(ctx, name, ty, node, captured=True)
@@ -225,8 +228,16 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
     return captured
 
 
-def _refuse_unbound(name: str, node: ast.AST) -> NoReturn:
-    """Refuses the local `name`, of which lowering knows no value at `node`."""
+def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
+    """Refuses the local `name`, of which lowering knows no value at `node`: it may be unbound, or
+    is bound to something else in a loop or branch that cannot be carried out of it.
+    """
+    parameters = [n.arg for n in walk_nodes(ctx.tree.args) if isinstance(n, ast.arg)]
+    is_bound = name in bound_names(*ctx.tree.body) or name in parameters
+    if is_bound and first_unassigned_read(ctx.tree.body, parameters, {name}) is None:
+        message = f"what `{name}` is bound to here is not known: it changes in a loop or a branch"
+        help = "use another name for each array or list, or subscripts in place of views"
+        refuse("LOWER_UNSUPPORTED", message, node, help=help)
     message = f"`{name}` may have no value here"
     refuse("LOWER_UNSUPPORTED", message, node, help=HELP_FOR_UNBOUND)
 
@@ -278,7 +289,7 @@ def lower_delete(ctx: Lowering, node: ast.expr) -> None:
     """``del name``: requires that the name is bound, and makes it unbound."""
     assert isinstance(node, ast.Name)
     if not _require_bound(ctx, node.id, node) and node.id not in ctx.arguments:
-        _refuse_unbound(node.id, node)
+        _refuse_unbound(ctx, node.id, node)
     ctx.b.env[node.id] = Unbound()
 
 
@@ -317,7 +328,7 @@ def _value_if_bound(ctx: Lowering, name: str, maybe: Unbound, node: ast.AST) -> 
     no value of it.
     """
     if maybe.value is None or maybe.is_bound is None:
-        return _refuse_unbound(name, node)
+        return _refuse_unbound(ctx, name, node)
     require(ctx.b, maybe.is_bound, "GUARD_EMPTY", node)
     return maybe.value
 
@@ -348,11 +359,12 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         return constant(value)  # type: ignore[arg-type]
     text = source_text(node)
     _refuse_special_object(text, value, node)
-    root = text.partition(".")[0]
-    is_outer = root.isidentifier() and ctx.scope.find(root)[0] in (
-        NameScope.CLOSURE, NameScope.GLOBAL
-    )
-    help = f"pass `{text}` as a parameter of its own" if is_outer else None
+    root, help = text.partition(".")[0], None
+    if root.isidentifier() and ctx.scope.find(root)[0] in (NameScope.CLOSURE, NameScope.GLOBAL):
+        help = f"pass `{text}` as a parameter of its own"
+        if isinstance(value, (int, float)):  # of a subclass, such as IntEnum
+            number = "int" if isinstance(value, int) else "float"
+            help = f"pass `{number}({text})` as a parameter of its own"
     return refuse("LOWER_UNSUPPORTED", f"`{text}` is not known to be a number", node, help=help)
 
 

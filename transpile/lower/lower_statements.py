@@ -20,9 +20,11 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
+from ..containers.method_table import METHODS
 from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
 from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
+from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..numpy.function_table import ARRAY_OF_ITEMS
@@ -183,6 +185,7 @@ _STATEMENT_HELP = {
     "try": "test the condition with an `if` instead of catching the exception",
     "def": "define the function outside, or write its statements where it is called",
     "del": "make a new list without the item, for instance by a comprehension",
+    "match": "write the cases whose patterns are classes, sequences or mappings as `if`, `elif`",
     "class": "define the class outside of the function",
 }
 """The help for statements that are not compiled, by their keyword."""
@@ -306,6 +309,25 @@ def _require_no_raise(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | Non
     return remaining
 
 
+def _refuse_outer_collection(ctx: Lowering, func: ast.expr, stmt: ast.stmt) -> None:
+    """Refuses ``owner.append(v)`` and other methods of a list, dict or set that is a global or in
+    an attribute.
+    """
+    if not isinstance(func, ast.Attribute) or func.attr not in METHODS:
+        return
+    root = func.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    outer = (NameScope.CLOSURE, NameScope.GLOBAL)
+    if isinstance(root, ast.Name) and (
+        root.id in ctx.arguments or ctx.scope.find(root.id)[0] in outer
+    ):
+        owner = source_text(func.value)
+        message = f"`{owner}.{func.attr}` is a method of something that is not made here"
+        help = f"collect in a list, dict or set made here, and add that to `{owner}` after the loop"
+        refuse("LOWER_CALL", message, stmt, help=help)
+
+
 def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> None:
     """``a.resize(n, refcheck=False)``. Raises Refused for every other call, and for an expression
     that is no call.
@@ -325,6 +347,7 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             help = "append to a list and return it, or make the generator from compiled functions"
             refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
     if isinstance(value, ast.Call):
+        _refuse_outer_collection(ctx, value.func, stmt)
         name = source_text(value.func)
         message = f"`{name}` is not a function that can be compiled"
         for_print = _PRINT_HELP if ctx.b.path.frames else _PRINT_OUTSIDE_HELP

@@ -92,7 +92,7 @@ def with_cause(
         helper = None  # the line that is shown
         note = None if rejection.note == str(rejection.helper) else rejection.note
         rejection = replace(rejection, note=note, helper=None)
-    if (undefined := undefined_name(source.tree, scope, span)) is not None:
+    if (undefined := undefined_name(source.tree, scope, span, types)) is not None:
         return undefined
     if helper is not None:
         cited = {part for text in CITATION.findall(rejection.message) for part in text.split(".")}
@@ -204,6 +204,12 @@ _HELP_FOR_TYPE = {
     "array.array": "pass `np.asarray({})`",
     "dict": "pass the keys and the values of `{}` as two arrays or lists",
     "set": "pass the items of `{}` as an array or a list",
+    "frozenset": "pass the items of `{}` as an array or a list",
+    "range": "pass the ends of `{}` as ints, and make the range in the function",
+    "Fraction": "pass `float({})`",
+    "Decimal": "pass `float({})`",
+    "datetime": "pass `{}.timestamp()`",
+    "timedelta": "pass `{}.total_seconds()`",
     "list": "pass `{}` as a list or an array of numbers of one type",
 }
 """The help for an argument that is not compiled, by the name of its type (`_kind`): how to pass the
@@ -351,10 +357,13 @@ def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Reject
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
     for n in walk_nodes(tree):
-        if isinstance(n, ast.Assign) and span_of(n.value) == rejection.span:
-            kind, uses = _USES.get(type(n.value), ("", ""))
+        value = n.value if isinstance(n, ast.Assign) else None
+        if isinstance(value, ast.BinOp) and span_of(value.left) == rejection.span:
+            value = value.left  # ``[0.0] * n``
+        if isinstance(n, ast.Assign) and value and span_of(value) == rejection.span:
+            kind, uses = _USES.get(type(value), ("", ""))
             target = n.targets[0]
-            if isinstance(target, ast.Name) and (items := _uncompiled_items(n.value)):
+            if isinstance(target, ast.Name) and (items := _uncompiled_items(value)):
                 message = f"the items of `{target.id}` are {items}, which are not compiled"
                 return replace(rejection, message=message, help=_HELP_FOR_UNCOMPILED[items])
             if kind and isinstance(target, ast.Name):

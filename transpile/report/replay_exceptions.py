@@ -20,6 +20,7 @@ from ..codes.lowering_codes import (
     HELP_FOR_ARGUMENTS,
     HELP_FOR_ITERABLES,
     HELP_FOR_LENGTHS,
+    HELP_FOR_NONE,
     HELP_FOR_NUMPY,
     HELP_FOR_UNBOUND,
     HELP_WITHOUT_OPTIONS,
@@ -92,9 +93,10 @@ def with_exceptions(
         x.foo()  →  AttributeError, for all values: the rejection's message becomes "AttributeError
                     was raised here: …", unless the rejection has a help of its own
         g(n)     →  ValueError, for this n: its message stays, and it gets the note "in the first
-                    call ValueError was raised here: …"
+                    call ValueError was raised here: …". The same in the first case, if the
+                    rejection has a help of its own, and its message does not say what is raised
 
-    All other rejections stay as they are; in the second case also one that has a note already.
+    All other rejections stay as they are, also one that has a note already.
     `inspection` calls this for the report of a refused function.
     """
     causes = [e for e in raised if e.code == e.reason and e.span is not None]
@@ -104,7 +106,7 @@ def with_exceptions(
             yield r
         elif cause.holds_for_all_values and r.help in _general_help(r.code):
             yield Rejection(r.code, cause.message, cause.span, help=_HELP)
-        elif r.note is None and not cause.holds_for_all_values:
+        elif r.note is None and (not cause.holds_for_all_values or "raises" not in r.message):
             yield replace(r, note=f"in the first call {cause.message}")
         else:
             yield r
@@ -115,7 +117,7 @@ def _general_help(code: str) -> tuple[str | None, ...]:
     page = CODES[code]
     return (
         None, page.help, page.help_outside_loop, HELP_FOR_ARGUMENTS, HELP_FOR_ITERABLES,
-        HELP_FOR_LENGTHS, HELP_FOR_NUMPY, HELP_FOR_UNBOUND, HELP_WITHOUT_OPTIONS,
+        HELP_FOR_LENGTHS, HELP_FOR_NONE, HELP_FOR_NUMPY, HELP_FOR_UNBOUND, HELP_WITHOUT_OPTIONS,
         HELP_WITHOUT_STARS,
     )
 

@@ -99,8 +99,8 @@ class UserTerms:
         )
 
     def in_loop(self, span: Span | None) -> bool:
-        """Whether `span` is in a loop; also where there is no place."""
-        return span is None or any(is_within(span, loop) for loop in self.loops)
+        """Whether `span` is in a loop, and not the loop itself; also where there is no place."""
+        return span is None or any(is_within(span, loop) and span != loop for loop in self.loops)
 
     def help(self, code: str, span: Span | None) -> str:
         """The help of a code for a rejection at that place: `Code.help`, or, where that speaks of a

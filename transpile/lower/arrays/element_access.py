@@ -139,9 +139,7 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     if isinstance(base, (ListRef, FinishedList)):
         _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):
-        return refuse(
-            "LOWER_SUBSCRIPT", f"`{source_text(node.value)}` is not an array here", node
-        )
+        _refuse_other_owner(node)
     refuse_list_slice(ctx, base, node)
     parts = subscript_items(node)
     if len(parts) < base.rank or any(is_slice_part(ctx, p) for p in parts):
@@ -260,6 +258,13 @@ def _flagged_stores(
     return *stores, Store(array.flags, index, number.weak_now, span=span)
 
 
+def _refuse_other_owner(node: ast.Subscript) -> NoReturn:
+    """Refuses the subscript `node` of something that is no array."""
+    help = "subscript an array, or a list or dict that is made in the function"
+    message = f"`{source_text(node.value)}` is not an array here"
+    refuse("LOWER_SUBSCRIPT", message, node, help=help)
+
+
 def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
     """The array that a store goes to, the condition under which it is in bounds (None: always), and
     the subscripts.
@@ -269,7 +274,7 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
     field = lower_field(ctx, target)
     array = lower_array(ctx, target.value) if field is None else field[0]
     if array is None:
-        refuse("LOWER_SUBSCRIPT", f"`{source_text(target.value)}` is not an array here", target)
+        _refuse_other_owner(target)
     parts = subscript_items(target) if field is None else []
     if len(parts) < array.rank or any(is_slice_part(ctx, p) for p in parts):
         refuse("LOWER_UNSUPPORTED", f"`{source_text(target)}` is a whole row", target)

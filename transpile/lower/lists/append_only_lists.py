@@ -87,7 +87,9 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         if name in ctx.types:
             help = f"append to a list that is made here, and extend `{name}` with it in the caller"
             refuse("LOWER_UNSUPPORTED", f"the argument `{name}` is made longer", stmt, help=help)
-        refuse("LOWER_UNSUPPORTED", f"`{name}` is not a list of numbers made here", stmt)
+        help = f"append to a list that is made here, and extend `{name}` with it after the loop"
+        message = f"`{name}` is not a list of numbers made here"
+        refuse("LOWER_UNSUPPORTED", message, stmt, help=help)
     # 2. Without a counter, all of the buffer is the list: it must have exactly one element for each
     # item. It would have more where this statement is lowered once for each array that a name may
     # be bound to, as each version adds its capacity; and where the loop runs once for each item of

@@ -64,10 +64,10 @@ def _new_list_items(
             help = f"make a list here, for instance `list({name})`, change that, and return it"
             refuse("LOWER_UNSUPPORTED", said, use, help=help)
         said = f"`{name}` is of type {ty}, and is used as a whole, not item by item"
-        refuse("LOWER_TYPE", said, use, help=_as_array(name))
+        refuse("LOWER_TYPE", said, use, help=_help_for_whole(name, ty, use, ctx.tree))
     if name not in _traversed_names(ctx.tree):
         said = f"`{name}` is of type {ty}, and no loop goes through it"
-        refuse("LOWER_TYPE", said, node, help=_as_array(name))
+        refuse("LOWER_TYPE", said, node, help=_as_array(name, ty))
     array = fresh_array_name(ctx, f"{name}_items")
     flags = fresh_array_name(ctx, f"{name}_are_ints") if ty.is_mixed else None
     items = ListItems(array, name, ty, captured, flags)
@@ -86,9 +86,33 @@ def _is_changed_by_method(use: ast.AST, tree: ast.AST) -> bool:
     return False
 
 
-def _as_array(name: str) -> str:
+def _as_array(name: str, ty: ListType) -> str:
     """The help for the list `name`, if it is not converted for a few of its items."""
-    return f"pass `{name}` as an array, made once by `np.array({name})`, before the calls"
+    made = f"np.array({name})"
+    if ty.kinds[0] in (bytes, bytearray):
+        made = f"np.frombuffer({name}, np.uint8)"
+    elif ty.memory:
+        made = f"np.asarray({name})"
+    return f"pass `{name}` as an array, made once by `{made}`, before the calls"
+
+
+def _help_for_whole(name: str, ty: ListType, use: ast.AST, tree: ast.AST) -> str:
+    """The help for `use` of the list `name` as a whole. It proposes an array only where this means
+    the same: operators of arrays are elementwise, and several items have no truth value.
+    """
+    for n in walk_nodes(tree):
+        match n:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if test is use:
+                return f"write `len({name}) > 0`"
+            case ast.UnaryOp(operand=operand) if operand is use:
+                return f"write `len({name}) == 0`"
+            case ast.BoolOp(values=values) if use in values:
+                return f"write `len({name}) > 0`"
+            case ast.BinOp(left=left, right=right) if use in (left, right):
+                return "compute with the items in a loop, and append to a new list"
+            case ast.Compare(left=left, comparators=others) if use in (left, *others):
+                return "compare the items in a loop"
+    return _as_array(name, ty)
 
 
 def _array_type(ty: ListType) -> ArrayType:

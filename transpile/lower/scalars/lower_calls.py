@@ -124,6 +124,9 @@ def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoR
         message = f"this use of `{source_text(node)}` is not compiled"
         help = "give it a name by an assignment of its own, and loop over it or use `in` and `len`"
         refuse("LOWER_CALL", message, node, help=help)
+    if function in _COMPILED_OTHERWISE:
+        message = f"`{source_text(node.func)}` is not compiled with these arguments"
+        refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     message = f"`{source_text(node.func)}` is not a function that can be compiled"
     refuse("LOWER_CALL", message, node, help=help_for_call(function))
 
@@ -162,6 +165,13 @@ def _refuse_for_arguments(ctx: Lowering, node: ast.Call, function: Any) -> None:
             message = f"`{name}` is not compiled with these arguments"
             help = HELP_WITHOUT_OPTIONS if node.keywords else HELP_FOR_NUMPY
         refuse("LOWER_CALL", message, node, help=help)
+
+
+_COMPILED_OTHERWISE = (
+    all, any, divmod, enumerate, filter, isinstance, map, max, min, pow, reversed, round, sorted,
+    sum, type, zip,
+)
+"""Builtins of which macros expand some calls, without a rule in `CALLS`, or with one."""
 
 
 def _only_literal(args: list[ast.expr]) -> object:

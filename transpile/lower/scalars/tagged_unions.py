@@ -23,6 +23,7 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Call, Const, Expr, Var
 
+from ...codes.lowering_codes import HELP_FOR_NONE
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse, refuse_no_value
@@ -381,7 +382,9 @@ def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[U
     cases = feasible_cases(union.cases, ctx.b.path.used_where)
     numbers = [c for c in cases if isinstance(c.value, Num)]
     if not numbers:
-        refuse_no_value(f"`{source_text(node)}` is no number here", node)
+        is_none = all(c.value is Absent.NONE for c in cases)
+        help = HELP_FOR_NONE if is_none else None
+        refuse_no_value(f"`{source_text(node)}` is no number here", node, help=help)
     for c in cases:
         if c not in numbers:
             code = "GUARD_RAISES" if c.value is Absent.NONE else "GUARD_EMPTY"

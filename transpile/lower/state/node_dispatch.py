@@ -123,6 +123,9 @@ def refuse_expression(node: ast.expr) -> NoReturn:
     if isinstance(node, ast.Constant):
         what = f"is of type {type(node.value).__name__}, which is not compiled"
         help = _HELP_FOR_STR if isinstance(node.value, str) else None
+    if isinstance(node, ast.Tuple) and not node.elts:
+        what = "is an empty tuple"
+        help = "append to a list, and make the tuple of it at the end, `tuple(...)`"
     if isinstance(node, ast.List) and not node.elts:
         what = "is an empty list without a name, whose items have no type"
         help = "append to a list with a name; for an array without items write `np.empty(0)`"

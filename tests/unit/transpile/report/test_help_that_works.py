@@ -1,6 +1,7 @@
 """What a report proposes can be followed: each refused function beside the one that follows it."""
 from __future__ import annotations
 
+import enum
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -33,6 +34,22 @@ def counter() -> Callable[[], int]:
 
 
 COUNT = counter()
+LOG: list[float] = []
+SEEN: set[float] = set()
+COUNTS: dict[int, float] = {}
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+LOW = int(Level.LOW)
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.values = np.arange(3.0)
+        self.log: list[float] = []
 
 
 def with_names(**names: float) -> float:
@@ -51,6 +68,8 @@ class Pair(NamedTuple):
     x: Any
     message: str
     help: str
+    followed_x: Any = None
+    """The argument of `followed`; None: `x`."""
 
 
 def pairs() -> Iterator[Pair]:
@@ -228,6 +247,177 @@ def pairs() -> Iterator[Pair]:
     message = "`s` is a real or a complex number, depending on the data"
     yield Pair(sum_from_real, sum_from_complex, C, message, "start with `0j`")
 
+    def appended_to_global(x):
+        for v in x:
+            LOG.append(v)  # noqa: PERF402
+
+    def appended_here(x):
+        out = []
+        for v in x:
+            out.append(v)  # noqa: PERF402
+        return out
+
+    message = "`LOG` is not a list of numbers made here"
+    yield Pair(appended_to_global, appended_here, X, message, "extend `LOG` with it")
+
+    def appended_to_member(x):
+        for v in x.values:
+            x.log.append(v)
+
+    message = "`x.log.append` is a method of something that is not made here"
+    pair = Pair(appended_to_member, appended_here, Kept(), message, "add that to `x.log`")
+    yield pair._replace(followed_x=X)
+
+    def added_to_global(x):
+        for v in x:
+            SEEN.add(v)
+
+    message = "`SEEN.add` is a method of something that is not made here"
+    yield Pair(added_to_global, appended_here, X, message, "made here")
+
+    def stored_in_global(x):
+        for i in range(len(x)):
+            COUNTS[i] = x[i]
+
+    def stored_here(x):
+        counts = {}
+        for i in range(len(x)):
+            counts[i] = x[i]
+        return counts
+
+    yield Pair(stored_in_global, stored_here, X, "`COUNTS` is not an array here", "is made in the")
+
+    def nonempty(x):
+        if x:
+            return 1
+        return 0
+
+    def nonempty_told(x):
+        if len(x) > 0:
+            return sum(x)
+        return 0
+
+    message = "`x` is of type list[int], and is used as a whole, not item by item"
+    yield Pair(nonempty, nonempty_told, [1, 2], message, "`len(x) > 0`")
+
+    def doubled(x):
+        return x * 2
+
+    def doubled_in_loop(x):
+        return [v for _ in range(2) for v in x]
+
+    yield Pair(doubled, doubled_in_loop, [1, 2], message, "to a new list")
+
+    def bytes_as_whole(x):
+        return sum(x), x.hex()
+
+    def items_of_bytes(x):
+        return sum(x)
+
+    message = "`x` is of type bytes, and is used as a whole, not item by item"
+    yield Pair(bytes_as_whole, items_of_bytes, b"ab", message, "`np.frombuffer(x, np.uint8)`")
+
+    def all_in_range(x):
+        return [v * v for v in x]
+
+    def all_to_end(x):
+        return [v * v for v in range(x)]
+
+    ends = Pair(all_in_range, all_to_end, range(3), "`x` is of type range", "make the range in")
+    yield ends._replace(followed_x=3)
+    items = Pair(all_in_range, all_in_range, frozenset((1, 2)), "`x` is of type frozenset", "as an")
+    yield items._replace(followed_x=[1, 2])
+
+    def grown_tuple(x):
+        out = ()
+        for v in x:
+            out += (v,)
+        return out
+
+    def tuple_of_list(x):
+        out = []
+        for v in x:
+            out.append(v)  # noqa: PERF402
+        return tuple(out)
+
+    yield Pair(grown_tuple, tuple_of_list, X, "`()` is an empty tuple", "`tuple(...)`")
+
+    def filled_with_none(x):
+        out = [None] * len(x)
+        for i in range(len(x)):
+            out[i] = x[i]
+        return out
+
+    def filled_with_numbers(x):
+        out = [math.nan] * len(x)
+        for i in range(len(x)):
+            out[i] = float(x[i])
+        return out
+
+    yield Pair(filled_with_none, filled_with_numbers, X, "`None` is no number here", "`math.nan`")
+
+    def sorted_by_match(x):
+        n = 0
+        for v in x:
+            match v:
+                case int():
+                    n += 1
+        return n
+
+    def sorted_by_if(x):
+        n = 0
+        for v in x:
+            if isinstance(v, int):
+                n += 1
+        return n
+
+    message = "a `match` statement is not compiled here"
+    yield Pair(sorted_by_match, sorted_by_if, [1, 2], message, "as `if`")
+
+    def shrinking(x):
+        while True:
+            x = x[1:]
+            if len(x) < 2:
+                break
+        return x
+
+    def shrinking_by_subscript(x):
+        k = 0
+        while True:
+            k += 1
+            if len(x) - k < 2:
+                break
+        return x[k:]
+
+    message = "what `x` is bound to here is not known: it changes in a loop or a branch"
+    yield Pair(shrinking, shrinking_by_subscript, X, message, "subscripts in place of views")
+
+    def joined_arrays(x):
+        out = np.zeros(0)
+        for v in x:
+            if v > 1:
+                out = np.append(out, v)
+        return out
+
+    def joined_items(x):
+        out = []
+        for v in x:
+            if v > 1:
+                out.append(v)  # noqa: PERF401
+        return np.array(out)
+
+    message = "`out` is another array after each branch"
+    yield Pair(joined_arrays, joined_items, X, message, "append to a list")
+
+    def by_enum(x):
+        return [v + Level.LOW for v in x]
+
+    def by_number(x):
+        return [v + LOW for v in x]
+
+    message = "`Level.LOW` is not known to be a number"
+    yield Pair(by_enum, by_number, X, message, "`int(Level.LOW)`")
+
 
 def report_of(function: Callable[..., Any], x: Any) -> Report:
     return fuse(function, on_reject="silent").report(x)
@@ -243,7 +433,8 @@ def test_the_help_can_be_followed(pair: Pair) -> None:
     assert not refused.accepted
     rejection, *_ = refused.rejections
     assert (rejection.message, pair.help in (rejection.help or "")) == (pair.message, True)
-    assert report_of(pair.followed, pair.x).accepted
+    x = pair.x if pair.followed_x is None else pair.followed_x
+    assert report_of(pair.followed, x).accepted
 
 
 def of_module(x):
@@ -310,6 +501,23 @@ def listed(x):
     return inner
 
 
+def powers(x):
+    return pow(2, 3, 5)
+
+
+def misspelt_method(x):
+    return x.appendd(1)
+
+
+def with_list_and_number(x):
+    return x + 1
+
+
+def repeated_with_name(x):
+    out = [0.0] * 3
+    return out + [1.0]  # noqa: RUF005
+
+
 @pytest.mark.share(1)
 @pytest.mark.parametrize(("function", "x", "message", "help"), [
     (of_module, X, "`math` is a module, and no number", "a function or a number of it"),
@@ -325,6 +533,12 @@ def listed(x):
     (steps_of_times, np.array([1, 3], "M8[s]"), "`x` is of type array of datetime64[s]",
      "`x.astype(np.int64)`"),
     (updated, X, "`total_` is not defined; did you mean `totl`?", "assign `total_`"),
+    (powers, X, "`pow` is not compiled with these arguments", "the optional arguments"),
+    (misspelt_method, [1], "a list has no attribute `appendd`: Python raises AttributeError",
+     "did you mean `append`?"),
+    (with_list_and_number, [1],
+     "`x` is of type list[int], and is used as a whole, not item by item", "to a new list"),
+    (repeated_with_name, X, "not all that is done with the list `out` is compiled", "append to it"),
     (listed([1]), X, "`names` is a closure variable of type dict", "the keys and the values of"),
 ])
 def test_the_reason_is_the_real_one(
@@ -341,3 +555,12 @@ def of_many_digits(x):
 def test_an_int_of_many_digits_is_told_by_its_bits() -> None:
     rejection, *_ = report_of(of_many_digits, X).rejections
     assert rejection.message == "the int of 201 bits does not fit an int of 64 bits"
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_an_exception_for_all_values_is_told_beside_a_help_of_its_own() -> None:
+    fused = fuse(with_list_and_number)
+    with pytest.raises(TypeError):
+        fused([1])
+    rejection, *_ = fused.report().rejections
+    assert "TypeError was raised here: can only concatenate list" in (rejection.note or "")
