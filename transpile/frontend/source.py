@@ -103,7 +103,8 @@ def read_source(fn: Callable[..., Any]) -> Source:
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
        after `fn` was defined: what is compiled must be what Python would run.
 
-    Raises Refused: LOWER_UNSUPPORTED for an async function, else SOURCE_UNAVAILABLE.
+    Raises Refused: LOWER_UNSUPPORTED for an async function, LOWER_TYPE where a constant has so many
+    digits that `compiles_to` cannot compare it, else SOURCE_UNAVAILABLE.
     """
     fn = getattr(fn, "__func__", fn)
     if isinstance(fn, types.FunctionType) and fn in _generated:
@@ -132,7 +133,13 @@ def read_source(fn: Callable[..., Any]) -> Source:
             help="put the function in a file",
         )
     tree = _definition_at(lines, code)
-    if tree is None or not compiles_to(tree, fn):
+    try:
+        is_source = tree is not None and compiles_to(tree, fn)
+    except ValueError:  # from `dis`, since Python does not print such an int
+        message = f"`{fn.__name__}` has an int of thousands of digits"
+        help = "make the int outside of the function, and pass what is computed from it"
+        raise Refused(Rejection("LOWER_TYPE", message, help=help)) from None
+    if tree is None or not is_source:
         raise _unavailable(
             f"the source of `{fn.__name__}` does not match the function",
             note=f"{code.co_filename} has changed since it was imported, or a tool has rewritten "

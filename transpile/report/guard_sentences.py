@@ -125,6 +125,8 @@ def failed_guard_rejections(
             if code in failures.never_raised and code == _UNKNOWN_CAUSE:
                 message = _NOTHING_RAISED_HERE if spans else _NOTHING_RAISED
                 help = _HELP_FOR_CAUTIOUS[code]
+            if code == "GUARD_FLOAT_STATUS" and kernel.strict and not spans:
+                message, help = _ABS_OVERFLOWED, _HELP_FOR_ABS
             yield _failed(code, message, spans, count, terms, help)
 
 
@@ -164,6 +166,14 @@ _NOTHING_RAISED = "compiled code could not answer the call, and Python then rais
 
 _NOTHING_RAISED_HERE = "Python may raise an exception here; none came out of the call"
 """The message for checks of `_UNKNOWN_CAUSE` that failed in calls in which nothing was raised."""
+
+_ABS_OVERFLOWED = (
+    "an operation overflowed, and Python's `abs` of a complex number may raise OverflowError then"
+)
+_HELP_FOR_ABS = "keep very large numbers from `abs`: scale them before, and the result after"
+"""Message and help after an overflow in a kernel that takes Python's ``abs`` of complex numbers,
+which alone makes a condition strict (`Kernel.strict`). Error states of NumPy have no part in it.
+"""
 
 _HELP_FOR_EXCEPTIONS = {
     _UNKNOWN_CAUSE:

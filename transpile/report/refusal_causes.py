@@ -388,6 +388,10 @@ def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | 
     """
     for n in walk_nodes(tree):
         match n:
+            case ast.DictComp(value=ast.List() as value) if span_of(value) == rejection.span:
+                message = "the values of a dict are lists, which are compiled where they grow"
+                help = "begin with `d = defaultdict(list)`, and loop with `d[key].append(...)`"
+                return replace(rejection, message=message, help=help)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"), args=[_, value]
             ) if span_of(value) == rejection.span:

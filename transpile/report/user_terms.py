@@ -119,6 +119,8 @@ class UserTerms:
         ``values``: a name in it is that of a value, and not of a function.
         """
         segment = None if span is None else _first_line(span, self.lines)
+        if segment is not None:  # a value is cited, and not the statement that returns it
+            segment = segment.removeprefix("return ").strip()
 
         def translated(cited: re.Match[str]) -> str:
             is_value = values and cited[1].isidentifier()

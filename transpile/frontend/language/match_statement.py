@@ -9,16 +9,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
+from ...diagnostics import Rejection
 from ..ast_names import bound_names
 from ..ast_walk import copy_tree
+from ..core_nodes import note_obstacle
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
+from ..source import span_of
 
 __all__ = ["match_statement"]
 
 
 class _UnsupportedPattern(Exception):
     """Raised for a pattern that has no plain tests: of a class, a mapping, or a sequence."""
+
+    def __init__(self, pattern: ast.pattern) -> None:
+        super().__init__()
+        self.pattern = pattern
 
 
 @fires_on(ast.Match)
@@ -56,7 +63,11 @@ def match_statement(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     try:
         for case in reversed(node.cases):
             lines = _case_lines(case, names, is_tuple, lines, cx)
-    except _UnsupportedPattern:
+    except _UnsupportedPattern as unsupported:
+        message = f"the pattern `{ast.unparse(unsupported.pattern)}` is not compiled"
+        help = "write the cases as `if` and `elif`"
+        place = span_of(unsupported.pattern)
+        note_obstacle(node, Rejection("LOWER_UNSUPPORTED", message, place, help=help))
         return None
     return [*before, *lines] or [ast.Pass()]
 
@@ -85,7 +96,7 @@ def _case_lines(
     body, before = [copy_tree(s) for s in case.body], list[ast.stmt]()
     if case.guard is not None:
         if bindings and tests:
-            raise _UnsupportedPattern
+            raise _UnsupportedPattern(case.pattern)
         # the guard reads the bound names, which stay bound if it is false
         tests, bindings, before = [*tests, case.guard], [], bindings
     body = [*bindings, *body]
@@ -113,7 +124,7 @@ def _pattern_tests(
             parts = [_pattern_tests(p, [e], False, cx) for p, e in pairs]
             return [t for tests, _ in parts for t in tests], [b for _, bs in parts for b in bs]
     if is_tuple:
-        raise _UnsupportedPattern
+        raise _UnsupportedPattern(pattern)
     (e,) = subject
     match pattern:
         case ast.MatchValue(value=value):
@@ -129,6 +140,6 @@ def _pattern_tests(
         case ast.MatchOr(patterns=patterns):
             parts = [_pattern_tests(p, subject, False, cx) for p in patterns]
             if any(len(tests) != 1 or bindings for tests, bindings in parts):
-                raise _UnsupportedPattern
+                raise _UnsupportedPattern(pattern)
             return [ast.BoolOp(ast.Or(), [tests[0] for tests, _ in parts])], []
-    raise _UnsupportedPattern
+    raise _UnsupportedPattern(pattern)

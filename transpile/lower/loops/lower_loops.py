@@ -27,7 +27,7 @@ from ...frontend.core_nodes import break_index, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS
 from ...types.typed_values import TRUE, Num
-from ...types.value_types import ArgType, ObjectType, Opaque
+from ...types.value_types import ArgType, Constant, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
@@ -54,16 +54,29 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
         help = f"pass `{text}` as a parameter of its own, or keep an array in the attribute"
         message = f"`{text}` is a {ty} in an attribute, which is not read"
         refuse("LOWER_UNSUPPORTED", message, over, help=help)
-    is_text = isinstance(over, ast.Constant) and isinstance(over.value, str)
+    is_text = _is_of_text(ctx, over)
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""
     if isinstance(over, ast.Call) and kind:
         type_clause = f", a method of a {kind},"
     help = _ITERABLE_HELP.get(kind, HELP_FOR_ITERABLES)
+    if isinstance(over, ast.Call) and is_text:
+        help = "make numbers of the string before the call, and loop over an array of these"
     if isinstance(over, ast.Subscript) and kind:
         type_clause, help = f", an item of a {kind},", _HELP_FOR_ITEM.get(kind, help)
     message = f"a loop over `{source_text(over)}`{type_clause} is not compiled"
     refuse("LOWER_UNSUPPORTED", message, over, help=help)
+
+
+def _is_of_text(ctx: Lowering, over: ast.expr) -> bool:
+    """Whether `over` is a string that is known, or a call of a method of one."""
+    root = over
+    while isinstance(root, (ast.Call, ast.Attribute)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if isinstance(root, ast.Name):
+        ty = ctx.arguments.get(root.id)
+        return isinstance(ty, Constant) and isinstance(ty.value, str)
+    return isinstance(root, ast.Constant) and isinstance(root.value, str)
 
 
 def _argument_part(ctx: Lowering, node: ast.expr) -> ArgType | None:

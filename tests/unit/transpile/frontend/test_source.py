@@ -9,6 +9,7 @@ import linecache
 import math
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -278,6 +279,15 @@ class TestScope:
             return trap.x
 
         assert Scope.of(f).resolve(ast.parse("trap.x", mode="eval").body) is None
+
+
+def test_a_constant_of_thousands_of_digits(tmp_path: Path) -> None:
+    path = tmp_path / "digits.py"
+    path.write_text(f"def f(x):\n    return x & {1 << 20000:#x}\n")
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    with pytest.raises(Refused, match="`f` has an int of thousands of digits"):
+        read_source(names["f"])
 
 
 def test_what_was_read_is_read_again_only_after_an_edit(tmp_path: Path) -> None:

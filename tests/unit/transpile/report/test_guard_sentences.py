@@ -52,6 +52,24 @@ def test_nothing_is_said_to_be_raised_where_nothing_was(
     assert "if the exception is meant" not in (told.help or "")
 
 
+def sizes(z, n):
+    total = 0.0
+    for _ in range(n):
+        total += abs(z)
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_an_overflow_of_abs_has_nothing_to_do_with_the_error_state_of_numpy() -> None:
+    fused = fuse(sizes)
+    with np.errstate(all="ignore"):
+        fused(complex(1e308, 1e308), 3)
+    (told,) = fused.report().rejections
+    assert told.code == "GUARD_FLOAT_STATUS"
+    assert "`abs` of a complex number" in told.message
+    assert "errstate" not in (told.help or "")
+
+
 def rest_by_global(x):
     return [v % BIG for v in x]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -371,8 +372,8 @@ def pairs() -> Iterator[Pair]:
                 n += 1
         return n
 
-    message = "a `match` statement is not compiled here"
-    yield Pair(sorted_by_match, sorted_by_if, [1, 2], message, "as `if`")
+    message = "the pattern `int()` is not compiled"
+    yield Pair(sorted_by_match, sorted_by_if, [1, 2], message, "as `if` and `elif`")
 
     def shrinking(x):
         while True:
@@ -408,6 +409,34 @@ def pairs() -> Iterator[Pair]:
 
     message = "`out` is another array after each branch"
     yield Pair(joined_arrays, joined_items, X, message, "append to a list")
+
+    def of_words(x):
+        n = 0
+        for word in x.split():
+            n += len(word)
+        return n
+
+    def of_numbers(x):
+        n = 0
+        for count in x:
+            n += count
+        return n
+
+    message = "a loop over `x.split()`, a method of a str, is not compiled"
+    pair = Pair(of_words, of_numbers, "a b", message, "make numbers of the string")
+    yield pair._replace(followed_x=np.array([1, 1]))
+
+    def lists_by_key(x):
+        return {int(v): [v] for v in x}
+
+    def grown_by_key(x):
+        d = defaultdict(list)
+        for v in x:
+            d[int(v)].append(v)
+        return d
+
+    message = "the values of a dict are lists, which are compiled where they grow"
+    yield Pair(lists_by_key, grown_by_key, X, message, "defaultdict(list)")
 
     def by_enum(x):
         return [v + Level.LOW for v in x]
