@@ -354,6 +354,11 @@ class _Interpreter:
         """As `iterations`, in random order. Once an iteration has made ``until`` true, those that
         come after it in the loop are left out; those before it are still run.
         """
+        if s.accs:
+            for i in self.appending(s, indices):
+                self.names[s.var] = i
+                yield
+            return
         hit = len(indices)
         for k in self.in_any_order([*range(hit)]):
             self.names[s.var] = indices[k]
@@ -382,6 +387,28 @@ class _Interpreter:
         self.shuffle.shuffle(iterations)
         return iterations
 
+    def appending(
+        self, s: ir.Loop | ir.VecLoop | ir.PredLoop, iterations: list[Any]
+    ) -> Iterator[Any]:
+        """The iterations of a parallel loop that appends, in random order. Each runs with an empty
+        array in place of the one to which it appends; in the end, what these hold is appended to
+        that array, in the order of the iterations. Raises IndexError beyond its capacity.
+        """
+        appends = [n for n in walk(s) if isinstance(n, ir.Append)]
+        name, [count] = appends[0].array, [a.name for a in s.accs]
+        whole, parts = self.arrays[name], dict[int, Any]()
+        start, most = int(self.names[count]), len(appends) * (self.group or 1)
+        for k in self.in_any_order([*range(len(iterations))]):
+            self.names[count] = np.int64(0)
+            self.arrays[name] = np.empty(most, whole.dtype)
+            yield iterations[k]
+            parts[k] = self.arrays[name][: self.names[count]]
+        appended = np.concatenate([whole[:start], *(parts[k] for k in sorted(parts))])
+        self.arrays[name], self.names[count] = whole, np.int64(len(appended))
+        if len(appended) > len(whole):
+            raise IndexError(f"{name}: has room for {len(whole)}, not {len(appended)}")
+        whole[: len(appended)] = appended
+
     def scan(self, s: ir.Scan) -> None:
         """Execute a scan one element at a time."""
         acc = ir.Var(s.acc, s.value.dtype)
@@ -403,8 +430,10 @@ class _Interpreter:
         vector_accs = [a.name for a in s.accs if a.name not in advanced_accums(s)]
         self.names.update({a.name: self.expr(a.init) for a in s.accs})
         self.names.update({n: np.full(group, self.names[n]) for n in vector_accs})
-        bases = range(lo, hi, group)
-        for base in self.in_any_order([*bases]) if s.parallel else bases:
+        bases: Iterable[int] = range(lo, hi, group)
+        if s.parallel:
+            bases = self.appending(s, [*bases]) if s.accs else self.in_any_order([*bases])
+        for base in bases:
             for first in range(0, min(group, hi - base), width):
                 lanes = np.arange(min(width, hi - base - first))
                 self.vector_iteration(s, np.int64(base + first), lanes, first + lanes, vector_accs)

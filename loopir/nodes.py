@@ -201,7 +201,9 @@ class Loop(Spanned):
 
     ``parallel``: the loop has no accumulators, and its iterations may run in any order and at the
     same time (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With
-    an ``until`` all iterations up to the first one that makes it true run, and later ones may.
+    an ``until`` all iterations up to the first one that makes it true run, and later ones may. One
+    that appends has the count as its accumulator: each part stores behind the elements of the parts
+    before it, which are counted first (`analysis.counted_appends`).
     ``undoes``: if a check stops the kernel in this parallel loop (or VecLoop), the elements of
     parameters that the loop has stored to get their old values back (`analysis.undoable_stores`).
     """

@@ -57,6 +57,7 @@ from ..nodes import (
 )
 from ..statement_blocks import evaluated_by
 from .array_reductions import added_arrays, adds_floats
+from .counted_appends import append_obstacle
 from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
 
@@ -79,7 +80,7 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
 
         each iteration                       the answer
         y[i] = x[i] + 1.0                    None
-        if x[i] > 0.0: append(w, k, x[i])    it appends to `w`
+        if x[i] > 0.0: append(w, k, x[i])    None, as a part can be counted (`append_obstacle`)
         if x[i] < 0.0: break                 it may end before its last iteration
         s = step(s + x[i])                   `s` is carried from iteration to iteration
         x[i + 1] = x[i]                      iterations may touch the same element of `x`
@@ -90,9 +91,8 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     parts that it makes; the verifier, of each loop that is marked; and the MLIR target.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
-    for s in statements:
-        if isinstance(s, Append):  # its place depends on how many have been appended before
-            return f"it appends to `{s.array}`"
+    if any(isinstance(s, Append) for s in statements):
+        return append_obstacle(loop, kernel)
     is_search = getattr(loop, "until", None) is not None
     if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"

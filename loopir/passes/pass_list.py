@@ -29,6 +29,7 @@ from ..nodes import (
     Interval,
     Kernel,
     Loop,
+    PredLoop,
     Store,
     VecLoop,
     While,
@@ -409,7 +410,7 @@ PASS_LIST: tuple[Pass, ...] = (
         reason="duplicates loops, so no pass after it should process both copies",
     ),
     Pass(
-        run=parallelize, needs=(Loop | VecLoop,), takes_private=True,
+        run=parallelize, needs=(Loop | VecLoop | PredLoop,), takes_private=True,
         reason="the loops are final: what it marks is what threads run, whatever made the loops",
     ),
 )

@@ -50,6 +50,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* what a thread must save; the t-th one saves work/(t-1) - work/t, which is work/(t*(t-1)) */
 #define MORE_ASLEEP 6000.0      /* the same where the workers must be woken */
+#define TWO_PASSES 1.5          /* of a chunk that counts first (`counts_first`): its time, over that of one pass */
 #define LEAST_CHUNK 2500.0
 #define USUAL_CHUNK 15000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
@@ -635,7 +636,8 @@ static int free_cpus(int awake)
  *     100 us    5                  4
  *       1 ms    8                  8
  *
- * Fewer, or 1, for each of the reasons below. PAYS_AWAKE and PAYS_ASLEEP are from `targets/region_costs.py`.
+ * Fewer, or 1, for each of the reasons below. PAYS_AWAKE and PAYS_ASLEEP are from `targets/region_costs.py`; a loop whose chunks count
+ * first needs COUNTING_FIRST times as much.
  *
  * Sets `pool.were_awake`: some worker is awake, or regions come in quick succession. And `pool.is_wake`: they do, and with
  * MORE_AWAKE this region gets more workers than are awake, so that some are woken. The next regions are to find them awake. */
@@ -668,8 +670,9 @@ static int choose_threads(const tp_region *r, history *h, double time)
     if (most < 2) return 1;
     /* Workers that spin are those that are awake; in quick succession all, although some must be woken first. */
     int ready = in_succession ? most : awake + 1 < most ? awake + 1 : most;
-    int spinning = time < PAYS_AWAKE ? 1 : threads_for(time, MORE_AWAKE, ready);
-    int asleep = time < PAYS_ASLEEP ? 1 : threads_for(time, MORE_ASLEEP, most);
+    double passes = r->loop->counts_first ? COUNTING_FIRST : 1;
+    int spinning = time < PAYS_AWAKE * passes ? 1 : threads_for(time, MORE_AWAKE, ready);
+    int asleep = time < PAYS_ASLEEP * passes ? 1 : threads_for(time, MORE_ASLEEP, most);
     pool.is_wake = in_succession && spinning > awake + 1;
     return spinning > asleep ? spinning : asleep;
 }
@@ -863,6 +866,7 @@ static int64_t run_parallel(tp_region *r, int t, double expected)
     double share = (double)iterations / range;
     history *h = history_of(r);
     time = since(begin);
+    if (r->loop->counts_first) own /= TWO_PASSES;       /* what one thread would have done */
     if (h->serial_runs == 2) learn_parallel(r, h, t, time, h->serial * r->units);
     else learn_parallel(r, h, t, time, r->loop->is_uneven ? time : own / share);      /* the owner's share of an even range is its work */
     if (!r->loop->is_uneven) learn_rate(r->loop->rate, own, r->units * share);

@@ -23,7 +23,7 @@ from ..build.background_build import BackgroundBuild
 from ..build.build_errors import BuildError, NoCompiler, failures
 from ..build.cpu_limit import QUOTA_HOLDS, CpuLimit, cpu_limit
 from ..build.shared_library import SharedLibrary, open_library
-from ..region_costs import PAYS_ASLEEP, PAYS_AWAKE
+from ..region_costs import COUNTING_FIRST, PAYS_ASLEEP, PAYS_AWAKE
 
 __all__ = [
     "PoolCounts", "RegionRuns", "apply_limit", "connect", "forced", "limit_by_context",
@@ -114,6 +114,7 @@ def pool_source() -> str:
     from ..c.headers import read_header
 
     costs = f"#define PAYS_AWAKE {PAYS_AWAKE}\n#define PAYS_ASLEEP {PAYS_ASLEEP}\n"
+    costs += f"#define COUNTING_FIRST {COUNTING_FIRST}\n"
     headers = (read_header(name) for name in ("abi.h", "parallel.h"))
     with open(os.path.join(os.path.dirname(__file__), "thread_pool.c"), encoding="utf-8") as file:
         return "".join(("#define _GNU_SOURCE\n", costs, *headers, file.read()))

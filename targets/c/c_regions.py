@@ -17,8 +17,9 @@
 
 The pool calls `tp_loop.run` for each chunk (`run_chunks` in thread_pool.c), or, where threads do
 not pay, for the whole range (`run_serially`). It is tp_part_0; or, where a chunk has more to do
-(to sum into a table of its own, to save what it overwrites), the function tp_run_0, which calls
-tp_part_0. A kernel without pool or with little work runs the whole range itself.
+(to sum into a table of its own, to save what it overwrites, to count what it appends), the
+function tp_run_0, which calls tp_part_0. A kernel without pool or with little work runs the whole
+range itself.
 
 `tp_rate_0` is how many nanoseconds a unit takes: an estimate at first, then measured in calls. So a
 call that does little takes one comparison longer than without threads.
@@ -31,7 +32,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable, arrays_reduced_by
 from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
-from loopir.analysis.work_estimate import InnerWork, Work, advance, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
 from loopir.ir_traversal import contains, is_innermost, range_bounds, walk
@@ -43,6 +43,20 @@ from .c_expressions import element, expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
 from .interrupt_polls import declarations
+from .parallel.region_appends import (
+    APPENDED,
+    BLOCKS_OF_CHUNK,
+    COUNTER,
+    appends,
+    block_iterations,
+    count_of,
+    overwrites,
+    run_with_places,
+    started_at,
+    storing_only,
+    without_checks,
+)
+from .parallel.region_estimate import least_chunk, work_of_range
 
 __all__ = ["can_emit_region", "emit_region"]
 
@@ -62,6 +76,9 @@ _PER_ELEMENT = 8
 
 _FIRST, _LAST = "#first", "#last"
 """The IR names of the ends of a part. No other name contains a ``#``."""
+
+_COUNT = "#count"
+"""The IR name of the number of elements to which a part that appends adds its own."""
 
 _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, which its part captures."""
@@ -123,13 +140,20 @@ def emit_region(
     part, captured = _definitions(number, n, scope, block)
     s.functions.append(part)
 
+    # the number of elements so far, where the loop appends; the loop's end gives the new number
+    appended = ""
+    if appends(n):
+        before = strip_parens(expr(count_of(n).init, s))
+        appended = s.bind(count_of(n).name)
+        yield f"int64_t {appended} = {before};"
+
     # the range and its work
     lo, hi, units, c = (s.fresh(x) for x in ("first", "last", "units", "captured"))
     start, end = range_bounds(n.range)
     yield "{"
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
-    yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
+    yield f"const double {units} = {work_of_range(n, lo, hi, lambda e: expr(e, s))};"
 
     # whether the pool is asked: the range has more than one chunk, and threads may pay
     tables = _tables(n, s)
@@ -139,13 +163,19 @@ def emit_region(
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
 
     # the struct with what the loop captures; if the run here is no call, only the pool needs it
-    is_inline = s.in_loop and part.count("\n") <= _SHORT and _HIT not in captured
-    known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi}
+    is_inline = s.in_loop and part.count("\n") <= _SHORT and {_HIT, COUNTER}.isdisjoint(captured)
+    known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi, APPENDED: f"&{APPENDED}"}
     values = ", ".join(known.get(name, name) for name in captured)
     capture = [f"struct tp_captured_{number} {c} = {{{values}}};"] if captured else []
     given = f"arrays, scalars, {f'&{c}' if captured else 0}"
     if _HIT in captured:
         yield f"int64_t {_HIT}[1] = {{INT64_MAX}};"
+    if appended:
+        yield f"int64_t {COUNTER}[1] = {{{appended}}};"
+        yield f"tp_appends {APPENDED};"
+        given_all = f"tp_count_{number}, {lo}, {hi}, {grain}, {appended}"
+        opened = f"tp_open_appends(&{APPENDED}, {given_all})"
+        is_worth = f"{is_worth} && {opened}"
     yield from () if is_inline else capture
 
     # the run by the pool
@@ -157,6 +187,8 @@ def emit_region(
         yield from _undo_lines(number, n, c, run, given, (lo, hi), s)
     else:
         yield f"status |= {run}{rest};"
+    if appended:
+        yield f"tp_close_appends(&{APPENDED});"
 
     # the run here
     yield "} else {"
@@ -166,6 +198,8 @@ def emit_region(
         yield f"status |= tp_part_{number}({given}, {lo}, {hi}){rest};"
     yield "}"
     yield f"if (status & {STATUS['replay']}) return status;"
+    if appended:
+        yield f"{appended} = {COUNTER}[0];"
     yield "}"
 
 
@@ -182,25 +216,16 @@ def _loop_record(
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
     fields = (
         run, f"&tp_rate_{number}", _longest(n, s), " | ".join(stops_at), int(is_uneven),
-        int(_HIT in captured or _undoes(n)), s.threads,
+        int(_HIT in captured or _undoes(n) or appends(n)), s.threads, int(appends(n)),
     )
     return f"static const tp_loop tp_loop_{number} = {{{', '.join(map(str, fields))}}};"
 
 
 def _grain(n: Splittable) -> int:
-    """The grain: chunks begin at multiples of it, counted from the start of the range. It is
-
-    - of a vector loop its group, and at least 64 iterations: a chunk then covers whole cache lines,
-      even of bytes, so that threads seldom store to the same line: at most to the one at the
-      border of two chunks, where the array does not begin at a line;
-    - of a scalar loop one step.
+    """The grain: chunks begin at multiples of it, counted from the start of the range. It is a few
+    iterations (`least_chunk`); of a loop that appends a block, whose elements are counted at once.
     """
-    if isinstance(n.range, ir.RangeDesc):
-        return n.range.step
-    if isinstance(n, ir.Loop):
-        return 1
-    assert isinstance(n.width, int)
-    return max(n.group or n.width, 64)
+    return block_iterations(least_chunk(n)) if appends(n) else least_chunk(n)
 
 
 def _grain_with(n: Splittable, tables: Sequence[_Table]) -> str:
@@ -278,7 +303,8 @@ def _definitions(
     (`_undoes`; then tp_copy saves and restores the elements that it stores).
     """
     lines, copying, inner = _part_lines(n, s, block)
-    body = "\n".join(lines)
+    more = _other_parts(number, n, s, block) if appends(n) else {}
+    body = "\n".join([*lines, *(x for part in more.values() for x in part)])
 
     # the names that it takes from the kernel's parameters, and from the struct
     used = set(_IDENTIFIER.findall("\n".join((body, *copying))))
@@ -293,15 +319,19 @@ def _definitions(
         captured[_WHOLE] = "int64_t "
     if _HIT in used:
         captured[_HIT] = "int64_t *"
+    if more:
+        captured[COUNTER] = "int64_t *"
     heads = [*parameters]
     if captured:
         heads.append(f"const struct tp_captured_{number} *const tp_given = captured;")
         heads += [f"{kind}const {c} = tp_given->{c};" for c, kind in captured.items()]
 
     # the struct: also with what tp_run needs, if a chunk does more than to run its part
-    does_more = tables or copying
+    does_more = tables or copying or more
     if does_more:
         captured |= dict.fromkeys(_ENDS, "int64_t ")
+    if more:
+        captured[APPENDED] = "tp_appends *"
     fields = [f"{kind}{c};" for c, kind in captured.items()]
     fields += ["int32_t tp_lock;"] if tables else []
     fields += ["tp_undo tp_undo;"] if copying else []
@@ -325,18 +355,42 @@ def _definitions(
             f"static __attribute__((noinline)) void tp_copy_{number}({given}, char *tp_block, "
             "int tp_back)", "{", *heads, *copying, "}",
         ]
+    for name, other in more.items():
+        text += [f"static __attribute__((noinline)) int64_t {name}({given})", "{", *heads]
+        text += [*other, "}"]
     if does_more:
         lengths = [t for name, t in s.parameters.items() if _is_length(name, tables, s)]
         text += [
             f"static int64_t tp_run_{number}(const tp_array *arrays, const tp_scalar *scalars, "
             "void *captured, int64_t first, int64_t last)", "{",
             *(_with_own_tables(tables, number, captured, lengths) if tables else
-              _run_with_undo(number, n, s)),
+              _run_appending(number, n) if more else _run_with_undo(number, n, s)),
             "}",
         ]
     run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
     text.append(_loop_record(number, n, captured, run, s))
     return indented(text), captured
+
+
+def _run_appending(number: int, n: Splittable) -> Iterator[str]:
+    """The body of `tp_run` for a loop that appends (`region_appends`)."""
+    yield f"struct tp_captured_{number} *const shared = captured;"
+    yield from _whole_range(number)
+    yield from run_with_places(number, n, _grain(n))
+
+
+def _other_parts(
+    number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
+) -> dict[str, list[str]]:
+    """The bodies of the functions with which a chunk of the loop `n` that appends calls tp_part,
+    by the names of these functions: tp_count, and tp_only if `overwrites` says so.
+    """
+    lines, *_ = _part_lines(without_checks(n), replace(s, counts_only=True), block)
+    parts = {f"tp_count_{number}": lines}
+    if overwrites(n):
+        lines, *_ = _part_lines(storing_only(n), s, block)
+        parts[f"tp_only_{number}"] = ["int64_t status = 0;", *lines, "return status;"]
+    return parts
 
 
 def _part_lines(
@@ -357,12 +411,18 @@ def _part_lines(
         else ir.RangeDesc(*ends, n.range.step)
     )
     loop = replace(n, range=rng, parallel=False)
+    if appends(n):
+        inner.names[_COUNT] = "0" if s.counts_only else f"{COUNTER}[0]"
+        loop = started_at(loop, ir.Var(_COUNT, INDEX))
     if isinstance(loop, ir.Loop) and loop.until is not None:
         inner.search = loop
-    if n in s.polls:
+    if n in s.polls and not s.counts_only:  # the pool polls between chunks
         inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
     copies = inner.inner()  # made before `block` binds the loop's variable in `inner`
     lines = [*block((loop,), inner)]
+    if appends(n):
+        number = inner.names[count_of(n).name]
+        lines.append(f"return {number};" if s.counts_only else f"{COUNTER}[0] = {number};")
     return lines, _copy_function(n, copies) if _undoes(n) else [], inner
 
 
@@ -425,8 +485,11 @@ def _bytes(n: Splittable, s: Scope) -> int:
 
 
 def _longest(n: Splittable, s: Scope) -> int:
-    """The most iterations of a chunk, so that it saves at most `_SAVED_AT_ONCE` bytes; 0: no limit.
+    """The most iterations of a chunk, so that it saves at most `_SAVED_AT_ONCE` bytes, or counts at
+    most `BLOCKS_OF_CHUNK` blocks; 0: no limit.
     """
+    if appends(n):
+        return _grain(n) * BLOCKS_OF_CHUNK
     if not _undoes(n) or not _bytes(n, s):
         return 0
     grain = _grain(n)
@@ -532,27 +595,3 @@ def _undo_lines(
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
     yield f"    tp_result |= tp_part_{number}({given}, {undo}.ended, {ends[1]});"
     yield "status |= tp_result & ~TP_NO_ROOM;"
-
-
-# -- the work of a loop, in additions
-
-
-def _work_of_range(n: Splittable, lo: str, hi: str, s: Scope) -> str:
-    """The work of all iterations from `lo` to `hi`, as a C double."""
-    return f"(double)({hi} - {lo}) * ({_work(work_of(n), s)}) * {1 / advance(n)!r}"
-
-
-def _work(work: Work, s: Scope) -> str:
-    """`work` as a C double."""
-    terms = [repr(work.constant)]
-    terms += [f"{_trips(part, s)} * ({_work(part.work, s)})" for part in work.inner]
-    return " + ".join(terms)
-
-
-def _trips(part: InnerWork, s: Scope) -> str:
-    """How often the body of a loop in the region runs, as a C double."""
-    if part.trips is not None:
-        return repr(part.trips)
-    assert isinstance(part.loop, Splittable)
-    start, end = range_bounds(part.loop.range)
-    return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / advance(part.loop)!r}"

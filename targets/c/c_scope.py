@@ -101,6 +101,7 @@ class Scope:
     search: ir.Loop | None = None
     """The part of a parallel loop that ends at the first hit of any part (`c_regions`)."""
     in_loop: bool = False  # the code runs once in each iteration of a scalar loop
+    counts_only: bool = False  # an append counts the elements, and stores none
     threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
 
     def inner(self, vector: VectorRegister | None = None) -> Scope:

@@ -242,12 +242,24 @@ def _append(n: ir.Append, s: Scope) -> str:
     ``tp_append`` may write a whole register, since the buffer of a list has room behind its items;
     ``tp_appendonly``, of an array of the caller (`ir.Append.only`), writes the active lanes alone.
     """
+    if s.counts_only:
+        return _counted(n, s)
     v, text = _storage_value(n.value, s)
     active = _active_mask(n.mask, v.lanes, s) or f"tp_fill_{mask_type(s.target, v.lanes)}(1)"
     address = element_pointer(n.array, (ir.Var(n.count, INDEX),), s)
     mask = mask_to_width(active, v.lanes, DTYPES[v.dtype].bits, s.target)
     function = "tp_appendonly" if n.only else "tp_append"
     return f"{s.use(n.count)} += {function}_{v.name}({address}, {text}, {mask});"
+
+
+def _counted(n: ir.Append, s: Scope) -> str:
+    """What an append adds to its counter, without the store."""
+    assert isinstance(n.value.lanes, int)
+    active = _active_mask(n.mask, n.value.lanes, s)
+    if active is None:
+        return f"{s.use(n.count)} += {n.value.lanes};"
+    bits = mask_bits(active, n.value.lanes, s.target)
+    return f"{s.use(n.count)} += __builtin_popcountll({bits});"
 
 
 def _check(n: ir.Check, s: Scope) -> str:
@@ -394,7 +406,7 @@ def _statement(n: ir.Stmt, s: Scope) -> Iterator[str]:
         case ir.Append(array, count, value, mask):
             target_element = element(array, (ir.Var(count, INDEX),), s)
             append_lines = [
-                f"{target_element} = {strip_parens(expr(value, s))};",
+                *([] if s.counts_only else [f"{target_element} = {strip_parens(expr(value, s))};"]),
                 f"{s.use(count)}++;",
             ]
             yield from _under_mask(mask, append_lines, s)

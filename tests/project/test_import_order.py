@@ -47,7 +47,7 @@ loopir.__init__
 
 targets.file_kinds  targets.isa  targets.region_costs
 targets.legalization
-targets.c.headers
+targets.c.headers  targets.c.parallel
 targets.c  targets.mlir
 targets.handwritten_kernels
 targets.kernel_selection

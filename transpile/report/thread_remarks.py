@@ -9,7 +9,7 @@ from loopir.analysis.work_estimate import elements_worth
 from loopir.nodes import Kernel, LoopLike, Span
 from loopir.passes.loops.parallelize import loops_left_serial
 from targets.abi.thread_pool import pool_counts, why_no_pool
-from targets.region_costs import FIRST_RATE, PAYS_ASLEEP
+from targets.region_costs import COUNTING_FIRST, FIRST_RATE, PAYS_ASLEEP
 
 from ..pipeline import Compilation
 from ..thread_limits import threads
@@ -30,7 +30,8 @@ def elements_for_threads(legal: Kernel, innermost: InnermostLoops) -> Mapping[in
     found: dict[int, int] = {}
     for n in parallel_loops(legal):
         for loop in innermost(n):
-            found[id(loop)] = elements_worth(n, loop, PAYS_ASLEEP / FIRST_RATE)
+            passes = COUNTING_FIRST if n.accs else 1.0  # it appends
+            found[id(loop)] = elements_worth(n, loop, passes * PAYS_ASLEEP / FIRST_RATE)
     return found
 
 

@@ -7,6 +7,7 @@ typedef struct {
     int64_t stops_at;                 /* status bits after which no further chunk need run; 0: all must run */
     int32_t is_uneven, is_ordered;    /* iterations of very different length; chunks must be claimed in ascending order */
     int32_t most_threads;             /* the function's bound, 0: none */
+    int32_t counts_first;             /* a chunk goes over its iterations twice, which one thread that runs the whole range does not */
 } tp_loop;
 typedef struct tp_region {            /* one run of such a loop */
     const tp_loop *loop; const tp_array *arrays; const tp_scalar *scalars; void *captured;

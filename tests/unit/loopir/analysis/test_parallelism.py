@@ -43,6 +43,11 @@ INDEPENDENT = {
     "two parts": "for i in loop(0, n):\n    y[i] = x[i]\n    y[i + n] = x[i]",
     "a first row and column": "for i in loop(0, n):\n    z[i, 0] = z[0, i]",
     "a row and a column": "for j in loop(0, n):\n    z[n, j] = z[j, n]",
+    "appends": "for i in pred(0, n, width=W, where=x[i:W] > 0.0, c=0):\n    append(y, c, x[i:W])",
+    "appends of a branch": "for i in loop(0, n, c=0):\n    if x[i] > 0.0:\n"
+    "        append(y, c, x[i])\n    else:\n        append(y, c, x[k[i]])",
+    "appends that may overflow": "for i in loop(0, n, c=0):\n    check(k[i] < 9, \"over\")\n"
+    "    append(y, c, x[i])",
     "a while": "for i in loop(0, n):\n    while loop(v < 9.0, v=x[i]):\n"
     "        v = step(v * 2.0 + 1.0)\n    y[i] = v",
 }
@@ -62,6 +67,16 @@ REFUSED = {
     "for i in loop(0, n):\n    z[i, 0] = z[1, i]": "element of `z`",
     "for i in loop(0, n):\n    for j in loop(0, i):\n        z[i, j] = z[j, i]": "element of `z`",
     "for i in loop(0, n):\n    y[i] = w[i + 1]": "`y` and `w` may be the same array",
+    "for i in loop(0, n, c=0, s=0.0):\n    append(y, c, x[i])\n    s = step(s + x[i])":
+    "it appends to `y`",
+    "for i in loop(0, n, c=0):\n    append(y, c, x[i])\n    c = step(c + 1)": "it appends to `y`",
+    "for i in loop(0, n, c=0):\n    append(y, c, f64(c))": "it reads how many elements `y` has",
+    "for i in loop(0, n, c=0):\n    append(y, c, y[i])": "it reads and appends to `y`",
+    "for i in loop(0, n, c=0):\n    append(y, c, w[i])": "`y` and `w` may be the same array",
+    "for i in loop(0, n, c=0):\n    for j in loop(0, m):\n        append(y, c, x[j])":
+    "it appends to `y`",
+    "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
+    "it appends to `y`",
     "for i in loop(0, n):\n    if x[i] > 0.0: break\n    y[i] = 1.0": "may end",
     "t = local(f64, 8)\nfor i in loop(0, n):\n    t[0] = x[i]\n    y[i] = t[0]": "element of `t`",
 }
