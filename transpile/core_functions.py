@@ -1,9 +1,10 @@
 """Functions of core Python that have no name in the user's program: ``_core.dict_of(keys, …)``.
 
 Macros replace a dict, a set or a list of lists by flat lists, which loops can work on. `key` makes
-the int that these loops compare; the others make Python's object again when it is returned, once
-the kernel has filled the lists (`RESULT_FUNCTIONS`). The functions of `transpile.ops` are the
-public ones.
+the int that these loops compare; those of `RESULT_FUNCTIONS` make Python's object again when it is
+returned, once the kernel has filled the lists. `is_python_float` and `may_be_python_float` ask for
+types that lowering knows and the macros may not. The functions of `transpile.ops` are the public
+ones.
 """
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "RESULT_FUNCTIONS", "counter_of", "defaultdict_of", "dict_of", "key", "lists_of", "multimap_of",
-    "set_of",
+    "RESULT_FUNCTIONS", "counter_of", "defaultdict_of", "dict_of", "is_python_float", "key",
+    "lists_of", "may_be_python_float", "multimap_of", "set_of",
 ]
 
 
@@ -31,6 +32,18 @@ def key(e: Any) -> int:
     Python or NumPy. Raises TypeError for other values.
     """
     return index(bool(e) if isinstance(e, np.bool_) else e)
+
+
+def is_python_float(e: Any) -> bool:
+    """Whether `e` is a Python float, and no NumPy scalar."""
+    return type(e) is float
+
+
+def may_be_python_float(_: Any) -> bool:
+    """Whether the types that lowering knows for a value are those of Python alone, with float. Here
+    True, as nothing is known.
+    """
+    return True
 
 
 def dict_of(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:

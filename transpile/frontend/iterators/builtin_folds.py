@@ -48,8 +48,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
 
     From Python 3.12 on, Python's own `sum` of Python floats (not of NumPy's) is compensated
-    (`compensated_step`). Where it is not known here whether all items are such floats, the loop
-    adds plainly; so it is marked as a fold in another order (`Context.mark_folds`), which is
+    (`compensated_step`). Where it is not known here whether all items are such floats, the loop may
+    have to add plainly; so it is marked as a fold in another order (`Context.mark_folds`), which is
     compiled only where sums may be reassociated.
     """
     if cx.builtin(node) != "sum":
@@ -70,12 +70,11 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         cx.mark_operation_parts()
     total = cx.fresh("sum")
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
-    step = compensated_step(total, start, items, cx)
-    if step is None:
-        if may_be_compensated(start, items, cx):
-            cx.mark_folds("f64")
-        step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
-    cx.before(*nested_loops(items.generators, step, cx))
+    compensated = compensated_step(total, start, items, cx)
+    if may_be_compensated(start, items, cx):
+        cx.mark_folds("f64")
+    step, result = compensated or (cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt), [])
+    cx.before(*nested_loops(items.generators, step, cx), *result)
     return cx.expr("TOTAL", TOTAL=total)
 
 

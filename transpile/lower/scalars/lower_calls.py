@@ -37,7 +37,7 @@ from ...frontend.defining_modules import is_builtin, is_native, is_numpy_functio
 from ...frontend.macros.macro_index import is_declared_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
-from ...types.typed_values import ComplexPair, Num, bool_op, cast, fits_dtype
+from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
 from ...types.value_types import ELEMENTS
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..state.float_exceptions import with_warnings
@@ -46,7 +46,7 @@ from ..state.lowering_state import CallRule, Lowering
 from ..state.node_dispatch import lower_array, lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
-from ..state.symbol_values import ArrayRef, ListRef, Scalar, Value
+from ..state.symbol_values import ArrayRef, ListRef, Scalar, UnionValue, Value
 from .builtin_calls import (
     float_from_text,
     lower_abs,
@@ -185,6 +185,7 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
     - ``z.conjugate()``, a method: it has no callee that could be looked up in a table;
     - a function of a library such as LAPACK, or a call with keywords: refused;
     - ``len``, and ``float`` of a string literal, whose arguments are no numbers;
+    - functions of ``_core`` that are about the type of their argument alone;
     - a call with a complex argument, or ``complex(...)``: `lower_complex_call`;
     - else the rule in `CALLS`, applied to each case of arguments that are unions.
 
@@ -202,6 +203,10 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     if function is builtins.len:
         return lower_len(ctx, node)
+    if function is core_functions.may_be_python_float:
+        return _lower_may_be_python_float(ctx, node)
+    if function is core_functions.is_python_float:
+        return for_each_case(ctx, _is_python_float, node, lower_scalar(ctx, node.args[0]))
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
         return float_from_text(text, node)
     try:
@@ -298,6 +303,26 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
         help = "use ints, or tuples of ints, as keys: `int(key)`, or `round(1000 * key)`"
         refuse("LOWER_TYPE", message, node, help=help)
     return lower_int(ctx, args, node)
+
+
+_PYTHON_FLOAT = (None, "f64")
+_PYTHON_NUMBERS = {_PYTHON_FLOAT, (None, "i64"), (None, "bool")}
+
+
+def _is_python_float(n: Num | ComplexPair) -> Num:
+    """``_core.is_python_float(n)`` for one case of a number: a constant."""
+    is_float = isinstance(n, Num) and not n.boxed and n.types == _PYTHON_FLOAT
+    return Num(TRUE if is_float else FALSE, weak="bool")
+
+
+def _lower_may_be_python_float(ctx: Lowering, node: ast.Call) -> Num:
+    """``_core.may_be_python_float(e)``: a constant, so that one branch of an ``if`` on it is
+    lowered (`lower_if`).
+    """
+    value = lower_scalar(ctx, node.args[0])
+    cases = [c.value for c in value.cases] if isinstance(value, UnionValue) else [value]
+    types = {c.types if isinstance(c, Num) and not c.boxed else None for c in cases}
+    return Num(TRUE if _PYTHON_FLOAT in types and types <= _PYTHON_NUMBERS else FALSE, weak="bool")
 
 
 def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
