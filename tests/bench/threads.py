@@ -90,6 +90,10 @@ def compress(x):
     return x[x > 0.5]
 
 
+def places(x):
+    return np.nonzero(x > 0.5)[0]
+
+
 def histogram(k, counts):
     for i in range(len(k)):
         counts[k[i]] += 1
@@ -119,6 +123,7 @@ OWN: tuple[Own, ...] = (
     ("max", maximum, lambda n, d, r: (r.random(n),), FLAT),
     ("search", search, lambda n, d, r: (r.random(n),), FLAT),
     ("compress", compress, lambda n, d, r: (r.random(n),), FLAT),
+    ("nonzero", places, lambda n, d, r: (r.random(n),), FLAT),
     ("histogram", histogram, lambda n, d, r: (r.integers(0, 100, n), np.zeros(100, np.int64)),
      FLAT),
     ("cumsum of ints", running_sum, lambda n, d, r: (r.integers(0, 9, n),), FLAT),
