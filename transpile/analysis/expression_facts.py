@@ -20,6 +20,7 @@ from ..core_functions import key
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import is_none, subscript_items
 from ..frontend.integer_constants import integer_constant
+from ..frontend.name_resolution import as_callee
 from ..numpy.function_table import function_row, method_row
 from ..random_numbers import ArrayDraw, array_draw_of
 from ..types.value_types import (
@@ -446,7 +447,7 @@ def _function(facts: Facts, func: ast.expr) -> object | None:
         ufunc = facts.resolve(func.value)
         if isinstance(ufunc, np.ufunc):
             return getattr(ufunc, func.attr)  # type: ignore[no-any-return]
-    return facts.resolve(func)
+    return as_callee(facts.resolve(func))
 
 
 def _comprehension_fact(facts: Facts, e: ast.ListComp) -> Fact:

@@ -23,7 +23,7 @@ from .. import core_functions
 from .core_nodes import CORE_NAME, NUMPY_NAME
 from .defining_modules import is_python_class
 
-__all__ = ["NameScope", "Scope", "is_one_of"]
+__all__ = ["NameScope", "Scope", "as_callee", "is_one_of"]
 
 _FIELD_GETTER = type(vars(namedtuple("_Pair", "item"))["item"])
 """The descriptor of a field of a named tuple."""
@@ -103,6 +103,16 @@ class Scope:
                 owner = self.resolve(value)
                 return getattr(owner, attr, None) if _is_stored(owner, attr) else None
         return None
+
+
+def as_callee(value: object) -> object | None:
+    """`value` where it is called; None for an object that cannot be looked up among functions,
+    since its class compares by values (a list, an array) or by code of the user's.
+    """
+    kind = type(value)
+    if kind.__hash__ is None or isinstance(kind.__eq__, types.FunctionType):
+        return None
+    return value
 
 
 def _is_stored(owner: object, attr: str) -> bool:

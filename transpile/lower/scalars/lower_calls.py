@@ -35,6 +35,7 @@ from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
 from ...frontend.defining_modules import is_builtin, is_native, is_numpy_function
 from ...frontend.macros.macro_index import is_declared_callee
+from ...frontend.name_resolution import as_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
@@ -191,7 +192,7 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
 
     Raises Refused for a function without a rule, too.
     """
-    function = resolve_guarded(ctx, node.func)
+    function = as_callee(resolve_guarded(ctx, node.func))
     refuse_library_call(ctx, node, function)
     if function is None and isinstance(node.func, ast.Attribute):
         if (conjugate := lower_conjugate_method(ctx, node)) is not None:

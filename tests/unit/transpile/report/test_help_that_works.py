@@ -534,6 +534,34 @@ def powers(x):
     return pow(2, 3, 5)
 
 
+class Compared:
+    """A callable whose comparison is the user's code."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError
+
+    def __call__(self, v: float) -> float:
+        return v
+
+
+COMPARED = Compared()
+WEIGHTS = np.ones(3)
+
+
+def of_called_array(x):
+    return WEIGHTS(0) + x[0]
+
+
+def of_called_list(x):
+    return [LOG(v) for v in x]
+
+
+def of_compared(x):
+    return [COMPARED(v) for v in x]
+
+
 def misspelt_method(x):
     return x.appendd(1)
 
@@ -563,6 +591,9 @@ def repeated_with_name(x):
      "`x.astype(np.int64)`"),
     (updated, X, "`total_` is not defined; did you mean `totl`?", "assign `total_`"),
     (powers, X, "`pow` is not compiled with these arguments", "the optional arguments"),
+    (of_called_array, X, "`WEIGHTS` is not a function that can be compiled", "outside of"),
+    (of_called_list, X, "`LOG` is not a function that can be compiled", "before or after"),
+    (of_compared, X, "`COMPARED` is not a function that can be compiled", "before or after"),
     (misspelt_method, [1], "a list has no attribute `appendd`: Python raises AttributeError",
      "did you mean `append`?"),
     (with_list_and_number, [1],
