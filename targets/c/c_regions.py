@@ -32,6 +32,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable, arrays_reduced_by
 from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
+from loopir.analysis.work_estimate import InnerWork, Work, advance, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
 from loopir.ir_traversal import contains, is_innermost, range_bounds, walk
@@ -47,16 +48,13 @@ from .parallel.region_appends import (
     APPENDED,
     BLOCKS_OF_CHUNK,
     COUNTER,
-    appends,
     block_iterations,
     count_of,
-    overwrites,
     run_with_places,
     started_at,
-    storing_only,
-    without_checks,
+    variants,
 )
-from .parallel.region_estimate import least_chunk, work_of_range
+from .parallel.region_tables import LONGEST_TABLE, with_own_tables
 
 __all__ = ["can_emit_region", "emit_region"]
 
@@ -64,9 +62,6 @@ _SHORT = 40
 """A parallel loop of at most so many lines of C that is in another loop is printed twice, in its
 function and in the body: a call in each iteration of the outer loop, some nanoseconds, would cost
 more than it saves."""
-
-_TABLE = 2048
-"""The most elements of an array to which several threads add, each in a table of its own."""
 
 _MOST_TABLES = 4
 """The most such arrays of a loop: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
@@ -124,6 +119,11 @@ def _undoes(n: Splittable) -> bool:
     return isinstance(n, ir.Loop | ir.VecLoop) and n.undoes
 
 
+def _appends(n: Splittable) -> bool:
+    """Whether the parallel loop `n` appends: any other has no accumulators."""
+    return bool(n.accs)
+
+
 def emit_region(
     n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> Iterator[str]:
@@ -142,7 +142,7 @@ def emit_region(
 
     # the number of elements so far, where the loop appends; the loop's end gives the new number
     appended = ""
-    if appends(n):
+    if _appends(n):
         before = strip_parens(expr(count_of(n).init, s))
         appended = s.bind(count_of(n).name)
         yield f"int64_t {appended} = {before};"
@@ -153,12 +153,12 @@ def emit_region(
     yield "{"
     yield f"const int64_t {lo} = {strip_parens(expr(start, s))};"
     yield f"const int64_t {hi} = {strip_parens(expr(end, s))};"
-    yield f"const double {units} = {work_of_range(n, lo, hi, lambda e: expr(e, s))};"
+    yield f"const double {units} = {_work_of_range(n, lo, hi, s)};"
 
     # whether the pool is asked: the range has more than one chunk, and threads may pay
     tables = _tables(n, s)
     grain = _grain_with(n, [*tables.values()])
-    fits = (f" && {length} <= {_TABLE}" for _, length in tables.values())
+    fits = (f" && {length} <= {LONGEST_TABLE}" for _, length in tables.values())
     has_chunks = f"{hi} - {lo} > {grain}{''.join(fits)}"
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
 
@@ -216,16 +216,25 @@ def _loop_record(
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
     fields = (
         run, f"&tp_rate_{number}", _longest(n, s), " | ".join(stops_at), int(is_uneven),
-        int(_HIT in captured or _undoes(n) or appends(n)), s.threads, int(appends(n)),
+        int(_HIT in captured or _undoes(n) or _appends(n)), s.threads, int(_appends(n)),
     )
     return f"static const tp_loop tp_loop_{number} = {{{', '.join(map(str, fields))}}};"
 
 
 def _grain(n: Splittable) -> int:
-    """The grain: chunks begin at multiples of it, counted from the start of the range. It is a few
-    iterations (`least_chunk`); of a loop that appends a block, whose elements are counted at once.
+    """The grain: chunks begin at multiples of it, counted from the start of the range. It is
+
+    - of a vector loop its group, and at least 64 iterations: a chunk then covers whole cache lines,
+      even of bytes, so that threads seldom store to the same line: at most to the one at the
+      border of two chunks, where the array does not begin at a line;
+    - of a scalar loop one step;
+    - of a loop that appends a block, whose elements are counted at once.
     """
-    return block_iterations(least_chunk(n)) if appends(n) else least_chunk(n)
+    if isinstance(n.range, ir.RangeDesc):
+        return n.range.step
+    assert isinstance(n, ir.Loop) or isinstance(n.width, int)
+    iterations = 1 if isinstance(n, ir.Loop) else max(n.group or int(n.width), 64)
+    return block_iterations(iterations) if _appends(n) else iterations
 
 
 def _grain_with(n: Splittable, tables: Sequence[_Table]) -> str:
@@ -248,31 +257,6 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
         s.names[p.name]: (DTYPES[p.dtype].c, strip_parens(expr(ir.Dim(p.name, 0), s)))
         for p in s.params if p.name in reduced
     }
-
-
-def _with_own_tables(
-    tables: dict[str, _Table], number: int, captured: Collection[str], lengths: Sequence[str]
-) -> Iterator[str]:
-    """The body of `tp_run` for a loop that adds to the arrays `tables`: a chunk adds to tables of
-    its own, on its stack, and then adds these to the arrays, under a lock; a run of the whole range
-    adds to the arrays directly. ``captured``: the fields of the struct that the chunk copies, not
-    the lock; ``lengths``: declarations of the C variables with the lengths of the arrays.
-    """
-    yield f"struct tp_captured_{number} *const shared = captured;"
-    yield from lengths
-    yield from _whole_range(number)
-    yield f"struct tp_captured_{number} own = {{{', '.join(f'shared->{c}' for c in captured)}}};"
-    for c, (kind, length) in tables.items():
-        yield f"{kind} tp_own_{c}[{_TABLE}];"
-        yield f"__builtin_memset(tp_own_{c}, 0, {length} * sizeof *tp_own_{c});"
-        yield f"own.{c} = tp_own_{c};"
-    yield f"const int64_t status = tp_part_{number}(arrays, scalars, &own, first, last);"
-    yield "while (__atomic_exchange_n(&shared->tp_lock, 1, __ATOMIC_ACQUIRE));"
-    for c, (kind, length) in tables.items():
-        yield f"for (int64_t k = 0; k < {length}; k++)"
-        yield f"    shared->{c}[k] = ({kind})(shared->{c}[k] + tp_own_{c}[k]);"
-    yield "__atomic_store_n(&shared->tp_lock, 0, __ATOMIC_RELEASE);"
-    yield "return status;"
 
 
 def _whole_range(number: int) -> Iterator[str]:
@@ -299,11 +283,11 @@ def _definitions(
     The body of tp_part is printed first, since only its text tells which names it uses: those of
     the kernel's parameters are read from ``arrays`` and ``scalars`` again, all others are fields.
     If a chunk does more than to run its part, there is also a function tp_run for the pool to call:
-    where `n` adds to arrays, by tables of its own (`_with_own_tables`), or may have to be put back
+    where `n` adds to arrays, by tables of its own (`with_own_tables`), or may have to be put back
     (`_undoes`; then tp_copy saves and restores the elements that it stores).
     """
     lines, copying, inner = _part_lines(n, s, block)
-    more = _other_parts(number, n, s, block) if appends(n) else {}
+    more = _other_parts(number, n, s, block) if _appends(n) else {}
     body = "\n".join([*lines, *(x for part in more.values() for x in part)])
 
     # the names that it takes from the kernel's parameters, and from the struct
@@ -359,12 +343,14 @@ def _definitions(
         text += [f"static __attribute__((noinline)) int64_t {name}({given})", "{", *heads]
         text += [*other, "}"]
     if does_more:
+        whole = _whole_range(number)
         lengths = [t for name, t in s.parameters.items() if _is_length(name, tables, s)]
         text += [
             f"static int64_t tp_run_{number}(const tp_array *arrays, const tp_scalar *scalars, "
             "void *captured, int64_t first, int64_t last)", "{",
-            *(_with_own_tables(tables, number, captured, lengths) if tables else
-              _run_appending(number, n) if more else _run_with_undo(number, n, s)),
+            *(with_own_tables(tables, number, captured, lengths, whole) if tables else
+              run_with_places(number, n, _grain(n), whole) if more else
+              _run_with_undo(number, n, s)),
             "}",
         ]
     run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
@@ -372,25 +358,14 @@ def _definitions(
     return indented(text), captured
 
 
-def _run_appending(number: int, n: Splittable) -> Iterator[str]:
-    """The body of `tp_run` for a loop that appends (`region_appends`)."""
-    yield f"struct tp_captured_{number} *const shared = captured;"
-    yield from _whole_range(number)
-    yield from run_with_places(number, n, _grain(n))
-
-
 def _other_parts(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> dict[str, list[str]]:
-    """The bodies of the functions with which a chunk of the loop `n` that appends calls tp_part,
-    by the names of these functions: tp_count, and tp_only if `overwrites` says so.
-    """
-    lines, *_ = _part_lines(without_checks(n), replace(s, counts_only=True), block)
-    parts = {f"tp_count_{number}": lines}
-    if overwrites(n):
-        lines, *_ = _part_lines(storing_only(n), s, block)
-        parts[f"tp_only_{number}"] = ["int64_t status = 0;", *lines, "return status;"]
-    return parts
+    """The bodies of the other functions of a chunk that appends, by their names (`variants`)."""
+    return {
+        f"{name}_{number}": [*head, *_part_lines(m, replace(s, counts_only=counts), block)[0], *end]
+        for name, m, counts, head, end in variants(n)
+    }
 
 
 def _part_lines(
@@ -411,7 +386,7 @@ def _part_lines(
         else ir.RangeDesc(*ends, n.range.step)
     )
     loop = replace(n, range=rng, parallel=False)
-    if appends(n):
+    if _appends(n):
         inner.names[_COUNT] = "0" if s.counts_only else f"{COUNTER}[0]"
         loop = started_at(loop, ir.Var(_COUNT, INDEX))
     if isinstance(loop, ir.Loop) and loop.until is not None:
@@ -420,7 +395,7 @@ def _part_lines(
         inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
     copies = inner.inner()  # made before `block` binds the loop's variable in `inner`
     lines = [*block((loop,), inner)]
-    if appends(n):
+    if _appends(n):
         number = inner.names[count_of(n).name]
         lines.append(f"return {number};" if s.counts_only else f"{COUNTER}[0] = {number};")
     return lines, _copy_function(n, copies) if _undoes(n) else [], inner
@@ -488,7 +463,7 @@ def _longest(n: Splittable, s: Scope) -> int:
     """The most iterations of a chunk, so that it saves at most `_SAVED_AT_ONCE` bytes, or counts at
     most `BLOCKS_OF_CHUNK` blocks; 0: no limit.
     """
-    if appends(n):
+    if _appends(n):
         return _grain(n) * BLOCKS_OF_CHUNK
     if not _undoes(n) or not _bytes(n, s):
         return 0
@@ -595,3 +570,27 @@ def _undo_lines(
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
     yield f"    tp_result |= tp_part_{number}({given}, {undo}.ended, {ends[1]});"
     yield "status |= tp_result & ~TP_NO_ROOM;"
+
+
+# -- the work of a loop, in additions
+
+
+def _work_of_range(n: Splittable, lo: str, hi: str, s: Scope) -> str:
+    """The work of all iterations from `lo` to `hi`, as a C double."""
+    return f"(double)({hi} - {lo}) * ({_work(work_of(n), s)}) * {1 / advance(n)!r}"
+
+
+def _work(work: Work, s: Scope) -> str:
+    """`work` as a C double."""
+    terms = [repr(work.constant)]
+    terms += [f"{_trips(part, s)} * ({_work(part.work, s)})" for part in work.inner]
+    return " + ".join(terms)
+
+
+def _trips(part: InnerWork, s: Scope) -> str:
+    """How often the body of a loop in the region runs, as a C double."""
+    if part.trips is not None:
+        return repr(part.trips)
+    assert isinstance(part.loop, Splittable)
+    start, end = range_bounds(part.loop.range)
+    return f"(double)({expr(end, s)} - {expr(start, s)}) * {1 / advance(part.loop)!r}"

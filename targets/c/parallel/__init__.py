@@ -1,1 +1,1 @@
-"""Parts of the C of parallel loops: what a chunk does beside its iterations, and its work."""
+"""Parts of the C of parallel loops: what a chunk does beside its iterations."""

@@ -23,13 +23,13 @@ from collections.abc import Iterator
 
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable
-from loopir.ir_traversal import bottom_up, contains, walk
+from loopir.ir_traversal import bottom_up, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import STATUS
 
 __all__ = [
-    "APPENDED", "BLOCKS_OF_CHUNK", "COUNTER", "appends", "block_iterations", "count_of",
-    "overwrites", "run_with_places", "started_at", "storing_only", "without_checks",
+    "APPENDED", "BLOCKS_OF_CHUNK", "COUNTER", "block_iterations", "count_of",
+    "run_with_places", "started_at", "variants",
 ]
 
 COUNTER, APPENDED = "tp_counter", "tp_appended"
@@ -41,11 +41,6 @@ _BLOCK = 4096
 BLOCKS_OF_CHUNK = 8
 """The most blocks of a chunk: what it has read to count them is still in the cache of its core when
 it runs them."""
-
-
-def appends(n: Splittable) -> bool:
-    """Whether the parallel loop `n` appends to a list."""
-    return bool(n.accs) and contains(n, ir.Append)
 
 
 def count_of(n: Splittable) -> ir.Accum | ir.VecAccum:
@@ -66,12 +61,12 @@ def block_iterations(grain: int) -> int:
     return max(1, _BLOCK // grain) * grain
 
 
-def overwrites(n: Splittable) -> bool:
+def _overwrites(n: Splittable) -> bool:
     """Whether an append of `n` may store behind its last element."""
     return any(isinstance(x, ir.Append) and x.value.lanes != 1 and not x.only for x in walk(n))
 
 
-def storing_only(n: Splittable) -> Splittable:
+def _storing_only(n: Splittable) -> Splittable:
     """`n` with appends that store no lane behind their last element."""
 
     def exact(x: ir.Node) -> ir.Node:
@@ -82,7 +77,7 @@ def storing_only(n: Splittable) -> Splittable:
     return new
 
 
-def without_checks(n: Splittable) -> Splittable:
+def _without_checks(n: Splittable) -> Splittable:
     """`n` as it is counted: without checks, which are made when it is run."""
 
     def checked(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -96,12 +91,28 @@ def without_checks(n: Splittable) -> Splittable:
     return replace(n, body=checked(n.body))
 
 
-def run_with_places(number: int, n: Splittable, size: int) -> Iterator[str]:
-    """The body of `tp_run` for the loop `n` with this `number` and blocks of `size` iterations,
-    after the lines for a call with the whole range: counts the blocks of the chunk, finds out where
-    they begin to store, and runs them. All but the last blocks, behind whose elements others of
-    this chunk follow, may overwrite what is behind them.
+def variants(
+    n: Splittable,
+) -> Iterator[tuple[str, Splittable, bool, tuple[str, ...], tuple[str, ...]]]:
+    """Of each function with which a chunk of the loop `n` calls tp_part: its name, its loop,
+    whether it only counts, and the C before and behind the loop.
     """
+    yield "tp_count", _without_checks(n), True, (), ()
+    if _overwrites(n):
+        head, end = ("int64_t status = 0;",), ("return status;",)
+        yield "tp_only", _storing_only(n), False, head, end
+
+
+def run_with_places(
+    number: int, n: Splittable, size: int, whole_range: Iterator[str]
+) -> Iterator[str]:
+    """The body of `tp_run` for the loop `n` with this `number` and blocks of `size` iterations:
+    the lines ``whole_range`` for a call with the whole range; else it counts the blocks of the
+    chunk, finds out where they begin to store, and runs them. All but the last blocks, behind whose
+    elements others of this chunk follow, may overwrite what is behind them.
+    """
+    yield f"struct tp_captured_{number} *const shared = captured;"
+    yield from whole_range
     given = "arrays, scalars, captured"
     yield f"tp_appends *const all = shared->{APPENDED};"
     yield f"const int64_t begin = (first - all->first) / {size};"
@@ -112,7 +123,7 @@ def run_with_places(number: int, n: Splittable, size: int) -> Iterator[str]:
     yield f"if (last == all->last) *shared->{COUNTER} = behind;"
     yield f"struct tp_captured_{number} own = *shared;"
     yield f"own.{COUNTER} = &place;"
-    if not overwrites(n):
+    if not _overwrites(n):
         yield f"return tp_part_{number}(arrays, scalars, &own, first, last);"
         return
     lanes = 1 if isinstance(n, ir.Loop) else n.width
