@@ -18,6 +18,7 @@ from enum import Enum
 
 import numpy as np
 
+from .. import core_functions
 from ..containers.method_table import is_mutating
 from ..frontend.defining_modules import (
     is_builtin,
@@ -183,6 +184,8 @@ def _is_pure_function(function: object) -> bool:
         return True
     if is_builtin(function):
         return _name_of(function) in _PURE_BUILTINS
+    if module_of(function) == core_functions.__name__:
+        return True
     row = function_row(function)
     return row is not None and row.pure
 
