@@ -31,6 +31,7 @@ TOTAL = PARTIAL + LOST if LOST != 0.0 and LOST - LOST == 0.0 else PARTIAL
 _STEP_BY_TYPE = """
 if not _core.may_be_python_float(ITEM):
     TOTAL = TOTAL + ITEM
+    ADDED = False
 elif _core.is_python_float(ITEM):
     VALUE = ITEM * 1.0
     NEXT = (PARTIAL if ADDED else TOTAL * 1.0) + VALUE

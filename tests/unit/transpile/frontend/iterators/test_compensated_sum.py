@@ -112,6 +112,9 @@ def test_sums_of_items_of_whose_types_lowering_knows_are_compensated(
         "a = []\nfor v in x: a.append(np.float64(v) * 3)\nreturn sum(a)",
         "a = []\nfor v in x: a.append(int(v * 100))\nreturn sum(a)",
         "a = []\nfor v in x: a.append(v > 0)\nreturn sum(a)",
+        "a = []\nfor v in x: a.append(v > 0)\nreturn sum(a, 0.5)",
+        "a = []\nfor v in x: a.append(int(v * 100))\nreturn sum(a, 0.5)",
+        "a = []\nfor v in x: a.append(np.float64(v) * 3)\nreturn sum(a, 0.5)",
     ],
 )
 def test_sums_of_other_items_are_added_plainly(
@@ -121,7 +124,7 @@ def test_sums_of_other_items_are_added_plainly(
     body = text.replace("\n", "\n    ")
     module = f"import numpy as np\ndef f(x):\n    {body}\n"
     names = vars(written(tmp_path, module))
-    names["sum"] = lambda items: functools.reduce(operator.add, items, 0)
+    names["sum"] = lambda items, start=0: functools.reduce(operator.add, items, start)
     fused = fuse(written(tmp_path, module).f, on_reject="raise", cache=False)
     rng = np.random.default_rng(3)
     for number in range(1, 100):
