@@ -1,10 +1,9 @@
 """Functions of core Python that have no name in the user's program: ``_core.dict_of(keys, …)``.
 
 Macros replace a dict, a set or a list of lists by flat lists, which loops can work on. `key` makes
-the int that these loops compare; those of `RESULT_FUNCTIONS` make Python's object again when it is
-returned, once the kernel has filled the lists. `is_python_float` and `may_be_python_float` ask for
-types that lowering knows and the macros may not. The functions of `transpile.ops` are the public
-ones.
+the int that these loops compare. Functions of `RESULT_FUNCTIONS` make Python's object again when it
+is returned, once the kernel has filled the lists. `is_bool`, `is_float` and `is_int` test types:
+macros do not know all of them, lowering does. The functions of `transpile.ops` are the public ones.
 """
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "RESULT_FUNCTIONS", "counter_of", "defaultdict_of", "dict_of", "is_python_float", "key",
-    "lists_of", "may_be_python_float", "multimap_of", "set_of",
+    "RESULT_FUNCTIONS", "TYPE_TESTS", "counter_of", "defaultdict_of", "dict_of", "is_bool",
+    "is_float", "is_int", "key", "lists_of", "multimap_of", "set_of",
 ]
 
 
@@ -34,16 +33,21 @@ def key(e: Any) -> int:
     return index(bool(e) if isinstance(e, np.bool_) else e)
 
 
-def is_python_float(e: Any) -> bool:
-    """Whether `e` is a Python float, and no NumPy scalar."""
+def is_bool(e: Any) -> bool:
+    """Whether `e` is a Python bool."""
+    return isinstance(e, bool)
+
+
+def is_float(e: Any) -> bool:
+    """Whether `e` is a Python float, and no NumPy scalar. Lowering knows it for most values, and
+    then lowers one branch of an ``if`` on it alone.
+    """
     return type(e) is float
 
 
-def may_be_python_float(_: Any) -> bool:
-    """Whether the types that lowering knows for a value are those of Python alone, with float. Here
-    True, as nothing is known.
-    """
-    return True
+def is_int(e: Any) -> bool:
+    """Whether `e` is a Python int or bool."""
+    return isinstance(e, int)
 
 
 def dict_of(keys: Sequence[Any], values: Sequence[Any]) -> dict[Any, Any]:
@@ -70,6 +74,9 @@ def set_of(keys: Sequence[Any]) -> set[Any]:
     """The set to which `keys` were added in this order."""
     return set(keys)
 
+
+TYPE_TESTS: Collection[Any] = (is_bool, is_float, is_int)
+"""The functions that test the type of a number; they raise nothing and change nothing."""
 
 RESULT_FUNCTIONS: Collection[Any] = (
     counter_of, defaultdict_of, dict_of, lists_of, multimap_of, set_of,

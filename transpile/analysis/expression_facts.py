@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..core_functions import key
+from ..core_functions import TYPE_TESTS, key
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import is_none, subscript_items
 from ..frontend.integer_constants import integer_constant
@@ -328,6 +328,8 @@ def _special_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | No
     """Cases 1 and 2 of `_call_fact`; None for other calls."""
     if target is len or target is key:
         return INT
+    if any(target is f for f in TYPE_TESTS):
+        return fact_of_types(frozenset({ScalarType("bool", weak=True)}))
     if isinstance(target, type) and target in _CONVERSIONS and len(e.args) == 1:
         return fact_of_types(frozenset({ScalarType(_CONVERSIONS[target], weak=True)}))
     if (reshape := shape_rules.reshaping(e, target)) is not None:

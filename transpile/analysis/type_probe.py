@@ -38,6 +38,7 @@ _PURE_WITHOUT_ROW: tuple[Any, ...] = (
     *(f for name, f in vars(math).items() if callable(f) and name[0] != "_"),
     *(getattr(ops, name) for name in ops.__all__),
     core_functions.key,
+    *core_functions.TYPE_TESTS,
     *(abs, bool, complex, float, int, len, round),
 )
 """Functions that may be probed and have no row in the function table."""

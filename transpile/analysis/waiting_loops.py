@@ -26,7 +26,7 @@ from typing import TypeGuard
 import numpy as np
 
 from ..containers.method_table import is_mutating
-from ..core_functions import is_python_float, key, may_be_python_float
+from ..core_functions import TYPE_TESTS, key
 from ..frontend.ast_names import bound_names, local_names, name_bindings
 from ..frontend.ast_walk import all_blocks, walk_nodes
 from ..numpy.function_table import function_row, method_row
@@ -37,7 +37,7 @@ __all__ = ["changed_names", "names_waited_for"]
 
 _PURE = (
     abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, max, min, pow,
-    range, round, sum, zip, *vars(math).values(), is_python_float, key, may_be_python_float,
+    range, round, sum, zip, *vars(math).values(), *TYPE_TESTS, key,
 )
 """Functions without effects, besides those of NumPy."""
 

@@ -51,8 +51,8 @@ class Origin:
     atomic: bool = False
     """Whether it is a loop that writes nothing if it raises, as NumPy's operations do."""
     fold: bool = False
-    """Whether it is a reduction that NumPy evaluates in another order than the loop, or Python's
-    ``sum`` with a correction; with ``reassociate=False`` it is refused (`lower_function`).
+    """Whether it is a reduction that NumPy evaluates in another order than the loop; with
+    ``reassociate=False`` it is refused (`lower_function`).
     """
     search: bool | None = None
     """Of a search: once the only name that it carries, a bool, has this value, the loop ends. None:
@@ -185,8 +185,7 @@ def mark_fold(node: ast.AST) -> None:
 
 
 def is_fold(node: ast.AST) -> bool:
-    """Whether NumPy, or Python's ``sum``, evaluates the reduction `node` in another order than the
-    loop, or with a correction (`Origin.fold`).
+    """Whether NumPy evaluates the reduction `node` in another order than the loop (`Origin.fold`).
     """
     return _origin(node).fold
 

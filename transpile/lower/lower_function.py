@@ -132,8 +132,8 @@ other modules lower the parts of their nodes.
 
 def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
     """Raises Refused for the first loop in `tree` (core Python) that stands for a reduction
-    whose order NumPy or Python chooses, as ``np.sum`` adds pairwise, and ``sum`` of floats with a
-    correction (Python 3.12). The stage `check_fold_order` calls it, for ``reassociate=False`` only.
+    whose order NumPy chooses, as ``np.sum`` adds pairwise. The stage `check_fold_order` calls it,
+    for ``reassociate=False`` only.
 
         s = np.sum(x)               # refused: the loop that it became would add in another order
         for v in x: s += v          # compiled: its order is that of the source
@@ -145,9 +145,7 @@ def refuse_ordered_folds(tree: ast.FunctionDef) -> None:
 
 
 def has_ordered_folds(tree: ast.FunctionDef) -> bool:
-    """Whether a loop in `tree` (core Python) stands for a reduction whose order NumPy or Python
-    chooses.
-    """
+    """Whether a loop in `tree` (core Python) stands for a reduction whose order NumPy chooses."""
     return any(True for _ in _ordered_folds(tree))
 
 

@@ -20,7 +20,7 @@ from ..ast_walk import is_suspending
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
-from .compensated_sum import compensated_step, may_be_compensated
+from .compensated_sum import compensated_step, may_be_compensated, step_by_type
 from .comprehensions import all_conditions, nested_loops, with_fresh_variables
 from .indexed_streams import Stream
 from .iterables import paired_targets, stream_of
@@ -48,9 +48,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         s = _sum
 
     From Python 3.12 on, Python's own `sum` of Python floats (not of NumPy's) is compensated
-    (`compensated_step`). Where it is not known here whether all items are such floats, the loop may
-    have to add plainly; so it is marked as a fold in another order (`Context.mark_folds`), which is
-    compiled only where sums may be reassociated.
+    (`compensated_step`). Where it is not known here whether all items are such floats, the loop
+    tests the type of each, which lowering mostly knows (`step_by_type`).
     """
     if cx.builtin(node) != "sum":
         return None
@@ -70,11 +69,12 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
         cx.mark_operation_parts()
     total = cx.fresh("sum")
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
-    compensated = compensated_step(total, start, items, cx)
-    if may_be_compensated(start, items, cx):
-        cx.mark_folds("f64")
-    step, result = compensated or (cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt), [])
-    cx.before(*nested_loops(items.generators, step, cx), *result)
+    step = compensated_step(total, start, items, cx)
+    if step is None and may_be_compensated(start, items, cx):
+        step = step_by_type(total, items.elt, cx)
+    elif step is None:
+        step = cx.code("TOTAL = TOTAL + E", TOTAL=total, E=items.elt)
+    cx.before(*nested_loops(items.generators, step, cx))
     return cx.expr("TOTAL", TOTAL=total)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
+from ...core_functions import TYPE_TESTS
 from ...types.value_types import ELEMENTS, is_weak
 from ..ast_names import binding_pairs
 from ..ast_walk import copy_tree
@@ -54,7 +55,7 @@ _DOMAIN_ERRORS: dict[object, str] = {
 
 _SAFE_CALLS: tuple[object, ...] = (
     math.fabs, math.atan, math.atan2, math.tanh, math.asinh, math.isnan, math.isinf, math.isfinite,
-    math.copysign, abs, float, bool, len,
+    math.copysign, abs, float, bool, len, *TYPE_TESTS,
 )
 """Functions that raise nothing if their arguments are numbers no larger than a float."""
 

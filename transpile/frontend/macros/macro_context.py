@@ -267,10 +267,10 @@ class Context:
         mark_atomic(self.at)
 
     def mark_folds(self, dtype: str) -> None:
-        """Mark loops made from now on as folds of elements of `dtype` that NumPy (or `sum` of
-        Python floats) evaluates in another order than the loop, or with a correction. So their bits
-        may differ from Python's, and with ``reassociate=False`` they are refused
-        (`refuse_ordered_folds`). No effect for dtypes whose sums are exact.
+        """Mark loops made from now on as folds of elements of `dtype` that NumPy evaluates in
+        another order than the loop. So their bits may differ from NumPy's, and with
+        ``reassociate=False`` they are refused (`refuse_ordered_folds`). No effect for dtypes whose
+        sums are exact.
         """
         if ELEMENTS[dtype].kind in "fc":
             mark_fold(self.at)

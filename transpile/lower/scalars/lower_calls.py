@@ -47,7 +47,7 @@ from ..state.lowering_state import CallRule, Lowering
 from ..state.node_dispatch import lower_array, lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
-from ..state.symbol_values import ArrayRef, ListRef, Scalar, UnionValue, Value
+from ..state.symbol_values import ArrayRef, ListRef, Scalar, UnionCase, UnionValue, Value
 from .builtin_calls import (
     float_from_text,
     lower_abs,
@@ -186,7 +186,7 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
     - ``z.conjugate()``, a method: it has no callee that could be looked up in a table;
     - a function of a library such as LAPACK, or a call with keywords: refused;
     - ``len``, and ``float`` of a string literal, whose arguments are no numbers;
-    - functions of ``_core`` that are about the type of their argument alone;
+    - a type test, whose argument may be of any type: `_lower_type_test`;
     - a call with a complex argument, or ``complex(...)``: `lower_complex_call`;
     - else the rule in `CALLS`, applied to each case of arguments that are unions.
 
@@ -204,10 +204,8 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)
     if function is builtins.len:
         return lower_len(ctx, node)
-    if function is core_functions.may_be_python_float:
-        return _lower_may_be_python_float(ctx, node)
-    if function is core_functions.is_python_float:
-        return for_each_case(ctx, _is_python_float, node, lower_scalar(ctx, node.args[0]))
+    if any(function is f for f in core_functions.TYPE_TESTS):
+        return _lower_type_test(ctx, node, _DTYPES_OF_TESTS[function])
     if function is builtins.float and isinstance(text := _only_literal(node.args), str):
         return float_from_text(text, node)
     try:
@@ -217,6 +215,36 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
             _refuse_for_arguments(ctx, node, function)
         raise
     return for_each_case(ctx, partial(_call_on_numbers, ctx, function, node), node, *arguments)
+
+
+_DTYPES_OF_TESTS: Mapping[object, tuple[str, ...]] = {
+    core_functions.is_bool: ("bool",),
+    core_functions.is_float: ("f64",),
+    core_functions.is_int: ("i64", "bool"),
+}
+"""The type tests of core Python (`core_functions.TYPE_TESTS`), with the dtypes of the Python
+scalars for which they hold.
+"""
+
+
+def _lower_type_test(ctx: Lowering, node: ast.Call, dtypes: tuple[str, ...]) -> Num:
+    """``_core.is_float(x)`` or ``_core.is_int(x)``: whether `x` is a Python scalar of one of
+    `dtypes`. A constant, unless the type depends on the data::
+
+        _core.is_float(v)       v: a float where c, else an int    →    c
+    """
+    (argument,) = node.args
+    if lower_array(ctx, argument) is not None:
+        return Num(FALSE, weak="bool")
+    x = lower_scalar(ctx, argument)
+    if isinstance(x, ComplexPair):
+        return Num(FALSE, weak="bool")
+    cases = x.cases if isinstance(x, UnionValue) else (UnionCase(x, TRUE),)
+    holds: Expr = FALSE
+    for case in cases:
+        if isinstance(case.value, Num) and case.value.weak in dtypes:
+            holds = bool_op("or", holds, bool_op("and", case.when, case.value.weak_now))
+    return Num(holds, weak="bool")
 
 
 def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
@@ -304,26 +332,6 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
         help = "use ints, or tuples of ints, as keys: `int(key)`, or `round(1000 * key)`"
         refuse("LOWER_TYPE", message, node, help=help)
     return lower_int(ctx, args, node)
-
-
-_PYTHON_FLOAT = (None, "f64")
-_PYTHON_NUMBERS = {_PYTHON_FLOAT, (None, "i64"), (None, "bool")}
-
-
-def _is_python_float(n: Num | ComplexPair) -> Num:
-    """``_core.is_python_float(n)`` for one case of a number: a constant."""
-    is_float = isinstance(n, Num) and not n.boxed and n.types == _PYTHON_FLOAT
-    return Num(TRUE if is_float else FALSE, weak="bool")
-
-
-def _lower_may_be_python_float(ctx: Lowering, node: ast.Call) -> Num:
-    """``_core.may_be_python_float(e)``: a constant, so that one branch of an ``if`` on it is
-    lowered (`lower_if`).
-    """
-    value = lower_scalar(ctx, node.args[0])
-    cases = [c.value for c in value.cases] if isinstance(value, UnionValue) else [value]
-    types = {c.types if isinstance(c, Num) and not c.boxed else None for c in cases}
-    return Num(TRUE if _PYTHON_FLOAT in types and types <= _PYTHON_NUMBERS else FALSE, weak="bool")
 
 
 def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:

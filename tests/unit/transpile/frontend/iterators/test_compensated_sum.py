@@ -7,6 +7,7 @@ import operator
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,22 +17,26 @@ from transpile import fuse
 from transpile.frontend.iterators import compensated_sum
 
 
-def compensated(items: Iterable[float], start: float = 0) -> float:
-    """The sum as Python 3.12 and later compute it: ints are added exactly until the first float."""
-    total, lost, rest = start, 0.0, iter(items)
-    if type(total) is int:
-        for item in rest:
-            total += item
-            if type(item) is float:
-                break
-    if type(total) is int:
-        return total
-    for item in rest:
-        partial = total + item
-        if type(item) is float:
-            is_less = abs(total) >= abs(item)
-            lost += (total - partial) + item if is_less else (item - partial) + total
-        total = partial
+def compensated(items: Iterable[Any], start: Any = 0) -> Any:
+    """The sum as Python 3.12 and 3.13 compute it, by ``builtin_sum_impl`` of CPython."""
+    total, lost, mode = start, 0.0, type(start)
+    for item in items:
+        if mode is float and type(item) is float:
+            partial = total + item
+            if abs(total) >= abs(item):
+                lost += (total - partial) + item
+            else:
+                lost += (item - partial) + total
+            total = partial
+        elif mode is float and isinstance(item, int):
+            total = total + float(item)
+        elif mode is float:  # plain from here on
+            total, mode = (total + lost if lost and math.isfinite(lost) else total) + item, None
+            lost = 0.0
+        else:
+            total = total + item
+            if mode is int and not isinstance(item, int):
+                mode = type(total) if type(total) is float else None
     return total + lost if lost and math.isfinite(lost) else total
 
 
@@ -131,3 +136,65 @@ def test_sums_of_other_items_are_added_plainly(
         x = rng.normal(size=2 + number % 30)
         assert repr(fused(x)) == repr(names["f"](x)), x
     assert fused.stats.replays == {}
+
+
+OF_UNKNOWN_ITEMS = {
+    "appended": "a = []\n    for v in x:\n        a.append(v * 1.5)\n    return sum(a)",
+    "some": "a = [v for v in x if v > 0.1]; return sum(v + 0.1 for v in a if v < 1e9)",
+    "helper": "return sum(scaled(x))",
+    "of each": "return sum(shifted(v) for v in x)",
+    "of a sum": "a = [v * v for v in x]; m = sum(a) / (len(a) + 1); return sum(v - m for v in a)",
+    "values": "d = dict(enumerate(x)); return sum(d.values())",
+    "slice": "a = [v * v for v in x]; return sum(a[1:])",
+    "tuples": "a = [(v, v * 0.3) for v in x]; return sum(p * q for p, q in a)",
+    "stored": """a = [0.0] * len(x)
+    for k in range(len(x)):
+        a[k] = x[k] * 1.7
+    return sum(a)""",
+    "nested": "a = [v * 2.0 for v in x]; return sum(p * q for p in a for q in a if q > 0.2)",
+    "prefixes": "a = [v * 0.9 for v in x]; return [sum(a[:k]) for k in range(len(a))]",
+    "from a float": "a = [v * 2 for v in x]; return sum(a, 2.5)",
+    "from an int": "a = [v * 2 for v in x]; return sum(a, 9007199254740993)",
+    "from a length": "a = [v * 2 for v in x]; n = len(x); return sum(a, n)",
+    "from a bool": "a = [v * 2 for v in x]; return sum(a, True)",
+    "from NumPy's": "a = [v * 2 for v in x]; return sum(a, np.float64(0.25))",
+    "of NumPy's": "a = [np.float64(v) for v in x]; return sum(a, 0.5)",
+    "or NumPy's": "return sum(np.float64(v) if v > 0.2 else v for v in x)",
+    "or ints": "a = [v if v > 0.2 else 3 for v in x]; return sum(a)",
+    "or bools": "return sum((v if v > 0.2 else v < 0.0) for v in x)",
+    "ints": "a = [k * k for k in range(len(x))]; return sum(a)",
+    "ints from a float": "a = [k * 3 for k in range(len(x))]; return sum(a, 0.5)",
+    "bools": "a = [v > 0.2 for v in x]; return sum(a)",
+    "complex": "a = [v * 1j for v in x]; return sum(a)",
+}
+HELPERS = """import numpy as np
+def shifted(v):
+    return v * 1.3 + 0.1
+def scaled(x):
+    out = []
+    for v in x:
+        out.append(v * 0.7)
+    return out
+"""
+
+
+@pytest.mark.parametrize("name", OF_UNKNOWN_ITEMS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_sums_of_items_whose_types_lowering_finds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ints and bools among floats are added plainly, and all that follows a NumPy scalar."""
+    monkeypatch.setattr(compensated_sum, "SUMS_ARE_COMPENSATED", True)
+    text = f"{HELPERS}def f(x):\n    {OF_UNKNOWN_ITEMS[name]}\n"
+    wanted = vars(written(tmp_path, text))
+    wanted["sum"] = compensated
+    others = "NumPy" in name or name == "complex"  # whose sums may be in another order
+    fused = fuse(written(tmp_path, text).f, on_reject="raise", cache=False, reassociate=not others)
+    rng = random.Random(4)
+    for number in range(120):
+        numbers = NUMBERS if number % 3 else (0.1, 0.7, 1e10, -1e10, 1e16, -1e16)
+        x = [rng.choice(numbers) if number % 2 else rng.gauss(0, 1) for _ in range(number % 41)]
+        got = fused(x)
+        assert repr(got) == repr(wanted["f"](x)), x
+        assert type(got) is type(wanted["f"](x))
+    assert fused.stats.compiled == 120

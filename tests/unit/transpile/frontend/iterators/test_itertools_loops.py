@@ -1,7 +1,6 @@
 """Functions of `itertools` in loops, comprehensions and folds: compiled, with Python's answers."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,17 +85,10 @@ def same_as_python(fused: Any, function: Any, arguments: Callable[[], Any], wher
         assert_same(outcome(fused, arguments()), outcome(function, arguments()), where, 0)
 
 
-REASSOCIATE = sys.version_info >= (3, 12)
-"""From then on `sum` of what may be floats is compensated, and so refused in Python's order. (Here
-its terms are few, and have exact sums.)
-"""
-
-
 def checked(function: Any, kinds: list[str], sizes: list[int], raising: set[int]) -> None:
     """It is compiled, but for sizes at which Python raises, or the first item is missing."""
     for kind in kinds:
-        # later, `sum` of what may be floats is compensated, and refused in Python's order
-        fused = fuse(function, reassociate=sys.version_info >= (3, 12), on_reject="raise")
+        fused = fuse(function, reassociate=False, on_reject="raise")
         for size in sizes:
             arguments = lambda: (given(kind, size), 4)  # noqa: B023, E731
             assert_same(
@@ -122,7 +114,7 @@ def test_values(value: str, kind: str, tmp_path: Path) -> None:
     sizes = [2, 7]
     checked(written(tmp_path, text).f, [kind], sizes, set())
     function = written(tmp_path, text).f
-    fused = fuse(function, on_reject="raise", reassociate=REASSOCIATE)
+    fused = fuse(function, on_reject="raise", reassociate=False)
     for size in (0, 1):
         same_as_python(fused, function, lambda: (given(kind, size), 4), f"{size}")  # noqa: B023
 
@@ -152,7 +144,7 @@ def test_elements_that_the_body_changes(loop: str, tmp_path: Path) -> None:
     """``product`` and ``combinations`` copy the elements, ``pairwise`` reads one ahead."""
     text = f"{HEAD}def f(x, y):\n    s = 0.0\n    {CHANGED[loop]}\n    return s, x, y\n"
     function = written(tmp_path, text).f
-    fused = fuse(function, on_reject="silent", reassociate=REASSOCIATE)
+    fused = fuse(function, on_reject="silent", reassociate=False)
     for kind in ("f8", "i8", "floats", "ints"):
         for shared in (False, True):
             def arguments() -> tuple[Any, Any]:
