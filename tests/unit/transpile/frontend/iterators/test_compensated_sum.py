@@ -62,7 +62,7 @@ MADE = {
     "zipped": "a = []\nfor v in x: a.append(v / 3)\nreturn sum(u * v for u, v in zip(a, x))",
     "enumerated": "a = []\nfor v in x: a.append(v / 3)\nreturn sum(v for i, v in enumerate(a))",
     "named": "total = 0.0\nfor v in x: total += sum((v, 0.1, total))\nreturn total",
-    "accumulated": "from itertools import accumulate\nreturn sum(accumulate(x, initial=0.5))",
+    "accumulated": "from itertools import accumulate\nreturn sum(accumulate(x[:20], initial=0.5))",
     "pairwise": "from itertools import pairwise\nreturn sum(a * b for a, b in pairwise(x))",
     "nested": "return sum(sum(v * w for w in x) for v in x[:4])",
     "mixed": "a = []\nfor v in x: a.append(v if v > 0 else 1)\nreturn sum(a)",
