@@ -138,7 +138,7 @@ def by_threads(f: Callable[..., Any], calls: list[tuple[Any, ...]]) -> int:
     return after.parallel - before.parallel if before and after else 0
 
 
-@pytest.mark.share(9)
+@pytest.mark.share(16, rest=True)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_appends(f: Callable[..., Any], dtype: str) -> None:
