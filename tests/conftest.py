@@ -48,7 +48,7 @@ UNIT_SHARE = 20
 A test whose cases must each be met, since they are ops, passes or codes, is marked ``share(1)``.
 """
 
-PUT_OFF = 3
+PUT_OFF = 2
 """Of the unit tests with no ``share`` of their own, a run of all tests leaves one in this out, so
 that it ends within five minutes: ``--more`` takes it.
 """
