@@ -11,7 +11,8 @@ __all__ = ["COUNTING_FIRST", "FIRST_RATE", "PAYS_ASLEEP", "PAYS_AWAKE", "WORTH"]
 FIRST_RATE = 1.0
 """Nanoseconds of an addition, as long as no call of a region has been measured. It is chosen too
 large on purpose: the pool only measures calls whose estimate reaches `WORTH`, and corrects the
-number by them. If it was too small, such calls would never be measured, nor get threads."""
+number by them. If it were too small, the
+estimate of a long call would stay below `WORTH`: it would never be measured, nor get threads."""
 
 WORTH = 2000.0
 """Nanoseconds of work from which a kernel asks the pool: ``TP_WORTH`` in its C code. Below that it
@@ -26,6 +27,6 @@ PAYS_ASLEEP = 60000.0
 one."""
 
 COUNTING_FIRST = 3.0
-"""How many times as much work must be there for a second thread, if a chunk goes over its elements
-twice, first to count what it appends: by two threads such a loop takes about three quarters of its
-time by one, not a half."""
+"""By which factor the work must be greater for a second thread to pay, if a chunk goes over its
+elements twice, first to count what it appends: by two threads such a loop takes about three
+quarters of its time by one, not a half."""

@@ -2,8 +2,9 @@
 
 The sign of a zero is observed where a value is stored or computed with. It is not observed by
 comparisons and ``abs``, and minima, maxima and selects forward it to the name to which their result
-is assigned. The names from which an observation can be reached in this graph are excluded. Float
-minima and maxima of the others are vectorised without a rule for ties of 0.0 and -0.0.
+is assigned. Which name forwards to which is a graph; the names from which an observation can be
+reached in it are excluded. Float minima and maxima of the others are vectorised without a rule for
+ties of 0.0 and -0.0.
 """
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ compiled code, and then calls of Python if a single one took less than `_FAR` ti
 
 When is Python not tried?
 
-- If the compiled call is long: as Python it could take a thousand times as long. But a call that
+- If the compiled call is long: as Python it could take a hundred times as long. But a call that
   converts lists may be long only because of the conversion. So its kernel is timed alone, and
   Python is tried if the kernel takes a small part of the call, as it reads few items of a long
   list.
@@ -70,7 +70,8 @@ count, as the function seems to raise always.
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
 """Python may be tried if a compiled call takes less than ``_LONG_CALL`` nanoseconds, apart from the
 conversion of lists (`_CONVERSION`); or less than ``_LONGEST_CALL`` nanoseconds, and more than
-`_PER_ITEM` for each item. For longer calls the share of the kernel decides (`_KERNEL_SHARE`).
+`_PER_ITEM` for each item. Whatever the time, also if the
+kernel is a small share of it (`_KERNEL_SHARE`).
 """
 
 _PER_ITEM = 300

@@ -111,7 +111,7 @@ def _difference(what: str, compiled: Any, expected: Any) -> str:
 
 
 def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
-    """Copies of the arguments; None where arrays overlap, or objects contain them.
+    """Copies of the arguments; None where arrays overlap, or an argument is an object.
 
     An array that is passed twice is copied once.
     """
@@ -163,7 +163,8 @@ def same_results(a: Any, b: Any) -> bool:
 
 def _are_close(x: np.ndarray, y: np.ndarray) -> Any:
     """Whether floats or complex numbers are the same up to rounding, for each element. A complex
-    number may be off relative to its own magnitude; with an infinite or NaN part, each part to its.
+    number may be off relative to its magnitude. If a part is infinite or NaN, the parts are
+    compared one by one, each relative to itself.
     """
     tolerance = TOLERANCE.get(x.real.dtype.itemsize, 0.0)
     is_close = partial(np.isclose, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -50,10 +50,10 @@ def implied_terms(
         a or b         that holds, a refuted    →    (b, True)
 
     ``value_of`` gives the value of a name, or None. ``refuted``, if given, tells whether an
-    expression is known to be false: a disjunction with such a side decides the other, and so does a
-    conjunction that fails. It is called after the terms before have been yielded, so that it may
-    use them. A disjunction that decides nothing is yielded as a term, but not if ``refuted`` is
-    given.
+    expression is known to be false. If one side of an ``or`` that holds is false, the other is
+    true; if one side of an ``and`` that fails is true, the other is false. It is called after the
+    terms before have been yielded, so that it may use them. A disjunction that decides nothing is
+    yielded as a term, but not if ``refuted`` is given.
     """
     value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
     match cond:

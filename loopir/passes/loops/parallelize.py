@@ -58,8 +58,8 @@ _EXACT_BLOCK = 16384
 """Elements of a block whose integers are reduced."""
 
 _BRIEF = 20_000
-"""Additions (some microseconds of work). A loop that surely does less work is not made parallel
-(`_is_brief`).
+"""Additions (about 20 microseconds of work, by `FIRST_RATE`). A loop that surely does less work is
+not made parallel (`_is_brief`).
 """
 
 

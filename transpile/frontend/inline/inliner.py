@@ -77,8 +77,8 @@ _MAX_DEPTH = 24
 """Maximum nesting of calls of one function within each other (recursion)."""
 
 _MAX_SAME_CONSTANTS = 3
-"""Maximum nesting of calls of one function with the same constant arguments: such a recursion does
-not end at compile time.
+"""Maximum nesting of calls of one function with the same constant arguments (calls without
+constants count as the same): such a recursion does not end at compile time.
 """
 
 _REFUSES_CALLER = ("BUDGET_EXCEEDED", "LOWER_RECURSION")

@@ -46,7 +46,9 @@ def _is_zero_or_float(start: ast.expr, cx: Context) -> bool:
 def may_be_compensated(
     start: ast.expr, items: ast.GeneratorExp | ast.ListComp, cx: Context
 ) -> bool:
-    """Whether Python may carry a correction along: items, and the start, may be Python floats."""
+    """Whether Python may carry a correction along: an item may be a Python float, and the start is
+    not surely a NumPy scalar.
+    """
     if not SUMS_ARE_COMPENSATED or _is_numpys(start, cx):
         return False
     return bool(_item_types(items, cx) & {_PYTHON_FLOAT, None})
@@ -110,9 +112,9 @@ def step_by_type(total: str, item: ast.expr, cx: Context) -> list[ast.stmt]:
                 _partial = total
 
     Lowering knows most types, and then lowers one branch alone of an ``if`` on them. ``total``,
-    which the caller has set to the start, is the sum so far after each step. From a bool on, Python
-    adds plainly: ``_lost`` starts as NaN, and remains NaN, so it is never added. As each step reads
-    ``_lost``, the loop is no reduction, and the additions keep their order.
+    which the caller has set to the start, is the sum so far after each step. If the start is a
+    bool, Python adds plainly: ``_lost`` starts as NaN, and remains NaN, so it is never added. As
+    each step reads ``_lost``, the loop is no reduction, and the additions keep their order.
     """
     parts = {
         "TOTAL": total, "PARTIAL": cx.fresh("partial"), "LOST": cx.fresh("lost"),

@@ -3,8 +3,8 @@
     islice(x, 2, None)     →    length len(x) - 2, element i: x[i + 2]
     chain(x, y)            →    length len(x) + len(y), element i: x[i] if i < len(x) else y[i - …]
 
-`iterables.stream_of` asks `itertools_stream` for calls of these functions, and gives itself as
-``inner``, for the iterables among their arguments. ``repeat(v)`` and ``count()`` have no end, so
+`iterables.stream_of` asks `itertools_stream` for calls of these functions, and passes itself as
+``inner``, to make the streams of their arguments. ``repeat(v)`` and ``count()`` have no end, so
 they are no streams; a ``zip`` of one with a stream is one (`endless_element`).
 """
 from __future__ import annotations
@@ -46,8 +46,8 @@ def itertools_stream(
     it: ast.Call, inner: Inner, cx: Context, rebound: Collection[str]
 ) -> Stream | None:
     """The stream of a call of a function of `itertools`; None for other calls. ``inner``: the
-    stream of an iterable. ``rebound``: as in `iterables.stream_of`; other arguments than iterables
-    may not read these names.
+    stream of an iterable. ``rebound``: as in `iterables.stream_of`; the bounds and counts among the
+    arguments must not read these names.
     """
     function = cx.resolve(it.func)
     if not any(function is f for f in ITERTOOLS):

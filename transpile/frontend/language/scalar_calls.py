@@ -44,8 +44,9 @@ _INT_FUNCTIONS: tuple[tuple[object, str, str], ...] = (
      "while T != 0:\n    S = NAME % T\n    NAME = T\n    T = S"),
     (math.isqrt, f"A < 0 or A >= {_MAX_ISQRT}", "NAME = int(NP.sqrt(A))"),
 )
-"""Each function of ints A and B, the condition under which the call is left to Python ("": never),
-and a template that computes NAME.
+"""Each function of an int A, or of ints A and B, the condition under which the call is left to
+Python ("": never), and a template that computes NAME. In it I, T and S become fresh names, and NP
+is NumPy. A new function needs a row here, and nothing else.
 """
 
 
@@ -113,8 +114,8 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
     if row is None or not ints or not cx.is_builtin("range", "int"):
         return None
     test, text = row
-    if text.count("B") and len(node.args) != 2:
-        return None
+    if len(node.args) != (2 if "B" in text else 1):
+        return None  # Python raises, or it is `math.gcd` of three
     name = cx.fresh("n")
 
     def lines() -> list[ast.stmt]:

@@ -26,8 +26,8 @@ def with_originals_in_place(
                                            else:
                                                s = _tp_region_3_4(s, x)
 
-    ``runs``: the statements that each region consists of, by its helper, the name by which it is
-    called; ``tests``: the name of the test of each. `outlined_function` calls this.
+    ``runs``: the statements of each region, by the name by which it is called (its helper);
+    ``tests``: the name of the test of each. `outlined_function` calls this.
     """
     if not runs:
         return tree

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from agree import same
+from agree import outcome, same
 from random_cases import ran
 from staged import Replayed, interpreted, through
 from written import written
@@ -117,3 +118,14 @@ def test_binomials_of_many_are_found_at_once() -> None:
     fused = fuse(chosen, on_reject="raise")
     for n, k in ((5, 10**12), (10**9, 10**9 - 1), (0, 0), (0, 1), (61, 30), (10, 7), (3, 4)):
         assert fused(n, k) == chosen(n, k)
+
+
+@pytest.mark.parametrize(
+    "call", ["factorial(n, n)", "isqrt(n, n)", "comb(n)", "comb(n, n, n)", "gcd(n, n, n)", "gcd(n)"]
+)
+def test_calls_with_another_number_of_arguments(call: str, tmp_path: Path) -> None:
+    """Python raises TypeError, or it is a call that is not written out: never another answer."""
+    lines = "def f(n):", "    s = 0", "    for i in range(n):", f"        s += math.{call}"
+    f = written(tmp_path, "\n".join(("import math", *lines, "    return s\n"))).f
+    fused = fuse(f, on_reject="silent")
+    assert outcome(fused, (4,)) == outcome(f, (4,))
