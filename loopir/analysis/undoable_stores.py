@@ -4,7 +4,7 @@
     for i: check(b[i] < n); out[b[i]] = x[i]           not: a subscript is read from memory
 
 Before such iterations run, these elements can be saved, and be put back if a check fails: exactly
-these, since other threads of the process may write to elements in between.
+these, since other threads of the process may meanwhile write to the elements between them.
 """
 from __future__ import annotations
 
