@@ -288,8 +288,8 @@ def _work(loop: _Loop) -> int:
 def _add_polls(
     s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool, registers: int
 ) -> None:
-    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop; ``registers``: the
-    product of the unroll factors of the vector loops around it.
+    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop, other than loops of
+    few iterations; ``registers``: the product of the unroll factors of the vector loops around it.
 
     This is where it is decided whether a loop polls: it must be able to take long, and the loop
     around it must not poll often enough by itself.

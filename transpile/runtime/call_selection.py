@@ -372,7 +372,7 @@ class CallSelection:
         if may_try and (self._awaits_series(bucket, trials, "python") or trials.needs_python):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
-        python_time = min(trials.python) if may_try else _LONGEST_CALL  # untried: surely longer
+        python_time = min(trials.python) if may_try else _LONGEST_CALL  # untried: at least so long
         self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, python_time

@@ -5,7 +5,7 @@ takes several rounds, too, and the time grows exponentially with the depth of th
 
     for i in range(n):          # each round of this loop lowers the inner loop
         for j in range(n):      # s is a Python int before it: several rounds, s becomes float64
-            s += x[i, j]        # in a later round it is a Python int again: that is tried first
+            s += x[i, j]        # a later round: an int before it again; float64 is tried first
 
 The types that a loop settles on depend on the types of the values that it reads, not on their
 expressions: these have other names in each round, so that they are left out of the key.

@@ -285,9 +285,9 @@ def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
 def _description(value: object) -> tuple[Any, ...] | None:
     """A description that identifies `value` in another process, too; None if there is none.
 
-    Described are: a number, str or None by its value; code by a digest, tuples and namespaces of
-    modules by their parts; a module by its name; a function or type by its name, if it is of
-    `transpile.ops`, or native and of one of `_TRUSTED_MODULES`. The user's functions and objects
+    Described are: a number, str or None by its value; code by a digest; a tuple by its items; a
+    module, or the namespace of one, by the module's name; a function or type by its name, if it is
+    of `transpile.ops`, or native and of one of `_TRUSTED_MODULES`. The user's functions and objects
     are not: they may be other ones under the same name.
     """
     if type(value) in (int, float, bool, str, type(None)):
