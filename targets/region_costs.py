@@ -11,8 +11,8 @@ __all__ = ["COUNTING_FIRST", "FIRST_RATE", "PAYS_ASLEEP", "PAYS_AWAKE", "WORTH"]
 FIRST_RATE = 1.0
 """Nanoseconds of an addition, as long as no call of a region has been measured. It is chosen too
 large on purpose: the pool only measures calls whose estimate reaches `WORTH`, and corrects the
-number by them. If it were too small, the
-estimate of a long call would stay below `WORTH`: it would never be measured, nor get threads."""
+number by them. If it were too small, the estimate of a long call would stay below `WORTH`: it would
+never be measured, nor get threads."""
 
 WORTH = 2000.0
 """Nanoseconds of work from which a kernel asks the pool: ``TP_WORTH`` in its C code. Below that it

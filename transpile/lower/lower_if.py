@@ -201,13 +201,6 @@ def _merge_maybe_unbound(
     return Unbound(value, Var(is_bound.name, "bool"))
 
 
-def _may_be_array(value: Value | None) -> bool:
-    """Whether `value` is an array, or may be one, depending on the data."""
-    if isinstance(value, UnionValue):
-        return any(isinstance(case.value, ArrayRef) for case in value.cases)
-    return isinstance(value, ArrayRef)
-
-
 def _merge_union(
     ctx: Lowering, name: str, cond: Expr, then: Value | None, other: Value | None,
     yields: list[Yield], stmt: ast.stmt,
@@ -222,7 +215,7 @@ def _merge_union(
     b = ctx.b
     pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
-        if all(map(_may_be_array, (then, other))):
+        if may_be_array(then) and may_be_array(other):
             message = f"`{name}` is another array after each branch"
             help = "store to one array that is made before, or append to a list"
             return refuse("LOWER_JOIN", message, stmt, help=help)

@@ -291,9 +291,9 @@ def _function_as_value(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
     """Where the name of a function or lambda that is defined in the refused function is refused,
-    since it is used other than in a call of it: a rejection that says so. The same where that is
-    in a function that is called at the place of the refusal, as of a closure that it returns; a
-    closure is compiled unless it binds names by ``nonlocal``.
+    since it is used other than in a call of it: a rejection that says so. It is also looked for in
+    a function that is called at the place of the refusal, which may return it as a closure. Of a
+    function that binds names by ``nonlocal``, the rejection names that.
     """
     nodes = [*walk_nodes(tree)]
     calls = [n for n in nodes if isinstance(n, ast.Call) and span_of(n) == rejection.span]
@@ -462,9 +462,9 @@ def _method_of_new_object(
 def _in_standard_library(
     tree: ast.FunctionDef, scope: Scope, rejection: Rejection
 ) -> Rejection | None:
-    """Where something is refused in a Python function of the standard library, which was inlined:
-    or cannot be, as one that takes ``**kw``: the rejection of the call of it, since the user can
-    change nothing in the function.
+    """Where something is refused in a Python function of the standard library that was inlined, or
+    the function cannot be inlined, as it takes ``**kw``: the rejection of its call, since the user
+    can change nothing in the function.
     """
     for call in walk_nodes(tree):
         if isinstance(call, ast.Call) and span_of(call) == rejection.span:

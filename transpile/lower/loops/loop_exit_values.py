@@ -187,8 +187,6 @@ def value_after_loop(
     often has two possible types, and a bool that tells which (`Num.is_weak`: it is Python's). The
     first case that applies decides:
 
-    0. a bool that no iteration changes, since the branch that assigns it is not taken for these
-       types: what it was before;
     1. unbound before the loop, and on some paths of an iteration: bound where the accumulator
        `bound` says so;
     2. unbound before the loop, and bound by each iteration: bound if there was one
@@ -204,10 +202,6 @@ def value_after_loop(
     """
     _note_upper_bound(ctx, carry, init, end)  # for capacities: `capacity_bounds.upper_bound`
     n = Num(carry.var, carry.strong, carry.weak)
-    if isinstance(init, Num) and isinstance(end, Num) and end.ir == carry.var:  # 0
-        is_bound = not (frame.exits_early or carry.has_type_flag or carry.may_be_unbound)
-        if is_bound and init.types == end.types == n.types == (None, "bool"):
-            return init
     if carry.may_be_unbound:  # 1
         value = (end.value if isinstance(end, Unbound) else end) or Unbound()
         if _has_type_flag(ctx, carry, value, frame):

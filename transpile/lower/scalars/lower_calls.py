@@ -228,7 +228,7 @@ scalars for which they hold.
 
 
 def _lower_type_test(ctx: Lowering, node: ast.Call, dtypes: tuple[str, ...]) -> Num:
-    """``_core.is_float(x)`` or ``_core.is_int(x)``: whether `x` is a Python scalar of one of
+    """``_core.is_float(x)`` or another type test: whether `x` is a Python scalar of one of
     `dtypes`. A constant, unless the type depends on the data::
 
         _core.is_float(v)       v: a float where c, else an int    →    c

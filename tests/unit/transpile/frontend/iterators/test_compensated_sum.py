@@ -102,7 +102,7 @@ def test_sums_of_floats_are_compensated(
 
 
 @pytest.mark.parametrize("body", MADE.values(), ids=MADE)
-def test_sums_of_items_of_whose_types_lowering_knows_are_compensated(
+def test_long_sums_of_items_whose_types_lowering_finds(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finite = [v for v in NUMBERS if abs(v) < 1e300]  # `x[i] * 3` of others may warn, or replay
