@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...analysis.expression_facts import operator_fact
+from ...analysis.type_facts import UNIT_LENGTH
 from ...frontend.ast_walk import same_tree, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
 from ...frontend.integer_constants import integer_constant
@@ -169,9 +170,12 @@ def _unmasked_value(
     value: ast.expr, mask: ast.expr, op: ast.operator | None, rank: int, axes: int, cx: Context
 ) -> ast.expr | None:
     """The value of a store to ``x[mask]`` as an array that is read where `x` is stored, or a
-    scalar: ``y[mask] * 2`` → ``y * 2``. `x` has `rank` axes, of which `mask` selects among the
-    first `axes`. None for values that are stored in their order, one to each selected element, and
-    where `mask` may be another one when it is evaluated again, as ``rng.random(n) < p``.
+    scalar: ``y[mask] * 2`` → ``y * 2``. `x` has `rank` axes, and `mask` stands for the first `axes`
+    of them. None where
+
+    - the values are stored in their order, one to each selected element;
+    - the arrays under the mask might be broadcast without it (`_may_broadcast`);
+    - `mask` may have other values when it is evaluated again, as ``rng.random(n) < p``.
     """
     value_rank = cx.fact(value).rank or 0
     same_mask = value_rank == 0 or is_pure(mask, cx.resolve)
@@ -358,12 +362,15 @@ def _without_mask(value: ast.expr, mask: ast.expr, cx: Context) -> ast.expr | No
 
 def _may_broadcast(value: ast.expr, mask: ast.expr, cx: Context) -> bool:
     """Whether the arrays under `mask` in `value` might be broadcast against each other once the
-    mask is removed: several arrays, of which some have an axis of length 1 or have no name.
+    mask is removed, where NumPy raises for ``y[mask]`` of another shape. So if there are several,
+    of which one has an axis of length 1 where another has not, or one has no name.
+
+        x[m] * y[m]       of shapes (4, 5) and (4, 1): True, as x * y stretches y
     """
     subscripts = (n for n in ast.walk(value) if isinstance(n, ast.Subscript))
     arrays = [n.value for n in subscripts if same_tree(n.slice, mask)]
-    shapes = (cx.fact(a).shape or ("",) * (cx.fact(a).rank or 0) for a in arrays)
-    unit_axes = {tuple(n == "1" for n in shape) for shape in shapes}
+    shapes = (cx.fact(a).shape or (None,) * (cx.fact(a).rank or 0) for a in arrays)
+    unit_axes = {tuple(n == UNIT_LENGTH for n in shape) for shape in shapes}
     different = len({*map(tree_key, arrays)}) > 1
     return different and (len(unit_axes) > 1 or not all(isinstance(a, ast.Name) for a in arrays))
 
