@@ -148,7 +148,9 @@ class ListItems:
 
 @record(frozen=True, slots=True)
 class ItemFlags:
-    """The bool array that a `ListItems.flags` names: each call makes it with that of the items."""
+    """The bool array that a `ListItems.flags` names. Each call makes it together with the array of
+    the items.
+    """
 
     name: str
 
@@ -223,7 +225,9 @@ class CapturedExpr:
     family: str | None = None
     """For the state of a random generator: its family (`types.generator_state`). Else None."""
     write_back: HostExpr | None = None
-    """Evaluated after the kernel: stores a part of a state that is a copy. None: it is none."""
+    """For a part of a state that is a copy: stores it in the generator, after the kernel. None: the
+    part is the generator's own memory, or no state.
+    """
 
 
 @record(frozen=True, slots=True)
@@ -247,7 +251,7 @@ class StatusSource:
     line: int
     """The line of the operation."""
     certain: bool = True
-    """Whether Python raises the condition whenever the kernel does. False: it may not, as the
+    """Whether Python raises the condition whenever the kernel does. False: not always, as the
     kernel computes in another order.
     """
     inlined_at: InlinedAt | None = None
@@ -270,7 +274,9 @@ class Plan:
     identity_guards: tuple[IdentityGuard, ...] = ()
     """What names of the source must still mean."""
     constant_arguments: tuple[IdentityGuard, ...] = ()
-    """Arguments that must be, or equal, these constants."""
+    """Arguments with the constants for which the kernel was compiled. Unlike an identity guard,
+    such a guard also accepts an object of the same class that is equal.
+    """
     class_guards: tuple[ClassGuard, ...] = ()
     """The classes of arguments that are objects, and of objects in them."""
     writes: tuple[str, ...] = ()
@@ -285,10 +291,10 @@ class Plan:
     have to show a warning whose message only Python knows.
     """
     copied_up_to: int = 0
-    """The most bytes of ``writes`` that are copied before a call for the sake of warnings: where
-    only a replay shows which operation warns, the arrays must be put back first, if the kernel also
-    reads one of them (``rewrites``, or two arguments are one array). One of 0 (never copied),
-    `CHEAP_COPY_BYTES` and `NO_COPY_LIMIT`.
+    """The most bytes of ``writes`` that are copied before a call for the sake of warnings. Where
+    only a replay shows which operation warns, and the kernel also reads an array that it writes
+    (``rewrites``, or two arguments are one array), the arrays must be put back before the replay.
+    One of 0 (never copied), `CHEAP_COPY_BYTES` and `NO_COPY_LIMIT`.
     """
     temporaries: frozenset[str] = frozenset()
     """Arrays that the function makes, and that do not escape: they need not exist."""
@@ -305,8 +311,8 @@ class Plan:
     repeated with a larger one. None: there is no such list.
     """
     rounds_otherwise: bool = False
-    """Whether some operation of the kernel has other last bits than Python's or NumPy's, though its
-    ops do not show it: a power as products.
+    """Whether the kernel has an operation with other last bits than Python's or NumPy's that the
+    op table does not show: a power that was expanded to products, or to a root.
     """
     local_types: tuple[tuple[str, str], ...] = ()
     """Each local name of the function with a type that it has, as text, for the report."""
@@ -354,7 +360,7 @@ class KernelInterface:
 
     params: tuple[KernelParameter, ...]
     guards: tuple[str, ...]
-    """The code of each guard of the kernel, by its status."""
+    """The code of each guard of the kernel, in the order of their statuses."""
     in_place: tuple[tuple[str, str], ...]
     """Pairs of parameters that must be disjoint arrays or the same array."""
     strict: tuple[str, ...]

@@ -2,8 +2,9 @@
 
 Macros replace a dict, a set or a list of lists by flat lists, which loops can work on. `key` makes
 the int that these loops compare. Functions of `RESULT_FUNCTIONS` make Python's object again when it
-is returned, once the kernel has filled the lists. `is_bool`, `is_float` and `is_int` test types:
-macros do not know all of them, lowering does. The functions of `transpile.ops` are the public ones.
+is returned, once the kernel has filled the lists. `is_bool`, `is_float` and `is_int` test the type
+of a number (`TYPE_TESTS`): macros put them where they do not know it, and lowering resolves them.
+Public functions of the compiler's own are in `transpile.ops`.
 """
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def is_bool(e: Any) -> bool:
 
 
 def is_float(e: Any) -> bool:
-    """Whether `e` is a Python float, and no NumPy scalar. Lowering knows it for most values, and
-    then lowers one branch of an ``if`` on it alone.
+    """Whether `e` is a Python float, and no NumPy scalar. For most values lowering knows the
+    answer; of an ``if`` that asks it lowers only the branch that is taken.
     """
     return type(e) is float
 

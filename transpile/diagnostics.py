@@ -1,6 +1,7 @@
-"""`Refused`, the exception that carries a rejection to the boundary of its region; `InlinedAt`.
+"""Diagnostics: `Refused`, the exception that carries a rejection, and `InlinedAt`, a helper's line.
 
-The record itself is `loopir.rejection.Rejection`; the codes are listed in ``transpile.codes``.
+`Rejection` is the record of why something is not compiled; it is defined in `loopir.rejection`. The
+codes are listed in ``transpile.codes``.
 """
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class InlinedAt:
 
 
 class Refused(Exception):
-    """Carries a Rejection from where it is found to the boundary of its region.
+    """Carries a Rejection from the code that cannot be compiled to where the compiler can go on
+    without it: a trial that is undone (`ir_builder.Trial`), or the runtime, which lets Python run
+    the function or the outlined region.
 
     The rejection's code must be a key of ``CODES``. ``inlined_at``: the helper's line that caused
     it; None for code of the function itself.

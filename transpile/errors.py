@@ -52,9 +52,11 @@ def fallback_message(
     *, part: bool = False, region: bool = False, runs: bool = True,
 ) -> str:
     """The message of a FuseWarning or FuseError, one line: the code, the place, the call, and the
-    reason. ``runs``: Python runs the call, as it does not where a FuseError is raised. ``part``:
-    regions of the function may compile; ``region``: the function is a region of the one of
-    its name.
+    reason (None: a guard failed, in a call of a signature that is compiled).
+
+    ``runs``: whether Python runs the call; not if a FuseError is raised. ``part``: regions of the
+    function may be compiled. ``region``: `function` is such a region, with the name of the function
+    that it was cut out of.
     """
     at = source_location(function, rejection.line if rejection else None)
     call = call_signature_text(function, types)

@@ -275,7 +275,9 @@ def _unit_length_guards(cx: Context) -> list[ast.stmt]:
 
 
 def _input_names(tree: ast.FunctionDef, env: Env) -> set[str]:
-    """The parameters that `tree` reads, and the names of arrays and numbers outside of it."""
+    """The inputs of `tree`: the parameters that it reads, and the arrays and numbers outside of it.
+    `expand_function` guards those that expanded code no longer reads.
+    """
     parameters = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
     read = upward_exposed(tree.body)
     scopes = [n for n in walk_nodes(*tree.body) if isinstance(n, (*COMPREHENSIONS, ast.Lambda))]
@@ -287,7 +289,9 @@ def _input_names(tree: ast.FunctionDef, env: Env) -> set[str]:
 
 
 def _is_read(name: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether `body` reads its own `name`, and not only one that an inner scope binds."""
+    """Whether `body` reads `name` itself, and not only a name of an inner scope that is spelled the
+    same, as in ``[n for n in x]``.
+    """
     return "" in upward_exposed([rename_names(s, {name: ""}) for s in body])
 
 
@@ -304,8 +308,8 @@ def expand_try(
     body: list[ast.stmt], before: Sequence[ast.stmt], cx: Context
 ) -> list[ast.stmt]:
     """`body`, which runs after `before`, with its ``try`` statements rewritten, as far as
-    `try_statement` and `finally_statement` can. The inliner calls it, since a ``return`` in a
-    ``try`` cannot be structured.
+    `try_statement` and `finally_statement` can. The inliner calls it for the body of a callee,
+    before `eliminate_return`, which refuses a ``return`` inside of a ``try``.
     """
     if not any(isinstance(n, ast.Try) for n in walk_nodes(*body)):
         return body
@@ -433,7 +437,7 @@ MACROS: tuple[Macro, ...] = (
     call_identity,              # np.nanmean(x), np.allclose(x, y)
     reduction_identity,         # np.add.reduce(x), x.sum(dtype=np.float64)
     array_reduction,            # np.sum(X, axis=0), x.max()
-    derived_reduction,               # np.var(x), np.ptp(x)
+    derived_reduction,          # np.var(x), np.ptp(x)
     array_scan,                 # np.cumsum(x), np.maximum.accumulate(x)
     array_arg_reduction,        # np.argmin(x), x.argmax()
     matrix_product,             # X @ Y, np.dot(x, y), np.inner(x, y)

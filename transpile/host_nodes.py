@@ -122,9 +122,10 @@ HostExpr: TypeAlias = (
     HostConst | HostName | HostHelper | HostCapacity | HostAttribute | HostItem | HostSlice
     | HostCall | HostOp | HostDisplay
 )
-"""What Python, or the C entry, evaluates before the kernel starts. `Allocated.expr` makes an array,
-`IdentityGuard.expr` reads what a guard compares. `from_ast` makes it of Python's syntax tree,
-`host_expressions.host_expression` of an expression of Loop IR; `host_source` prints it.
+"""What Python, or the C entry, evaluates before the kernel starts. For example, `Allocated.expr`
+makes an array, and `IdentityGuard.expr` reads what a guard compares. A host expression is made of
+Python's syntax tree by `from_ast`, of an expression of Loop IR by
+`host_expressions.host_expression`; `host_source` prints it.
 """
 
 # the operators of `HostOp`

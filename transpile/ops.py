@@ -108,7 +108,7 @@ def clamp(x: Any, low: Any, high: Any) -> Any:
 def to_bitmask(flags: Any) -> np.uint64:
     """The mask of a vector, list or tuple of at most 64 bools.
 
-    Raises TypeError for what is none, ValueError where there are more.
+    Raises TypeError for anything else, ValueError for more bools.
     """
     lanes = np.asarray(flags)
     if lanes.ndim != 1 or (lanes.dtype != bool and lanes.size):

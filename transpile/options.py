@@ -31,7 +31,8 @@ class Options:
     """How many threads a kernel may use, at most; "auto": as many as pay."""
     reassociate: bool = True
     """Whether float reductions may be evaluated in another order than the loop's, in vector lanes.
-    If not, reductions whose order is NumPy's are refused.
+    If not, ``np.sum`` and other reductions for which NumPy has an order of its own are refused
+    (`lower_function.refuse_ordered_folds`).
     """
     contract: bool = False
     """Whether a product and a sum may be contracted to one fused multiply-add."""
@@ -44,7 +45,9 @@ class Options:
     allow_broadcast_identity: bool = True
     """Whether loops over broadcast operands may be joined, see `loopir.fusion`."""
     on_reject: OnReject = "warn"
-    """What a call of a refused function does, besides running as Python unless it raises."""
+    """What the first call of a refused function does: "warn" issues a FuseWarning and runs as
+    Python, "silent" runs as Python, "raise" raises FuseError.
+    """
     cache: bool = True
     """Whether compiled kernels are stored on disk."""
     verify: float = 0.0

@@ -273,7 +273,8 @@ def _apply_pass(step: Pass) -> Callable[[Compilation], Compilation]:
 
 
 def _optimise(s: Compilation) -> Compilation:
-    """Stands for the passes in `STAGES`; `named_stages` puts them in its place."""
+    """Of the row ``optimise``. It never runs: `named_stages` has the passes in place of that row.
+    """
     raise AssertionError("run the rows of named_stages instead")
 
 
@@ -526,9 +527,8 @@ def _pass_rows(passes: tuple[Pass, ...]) -> Iterator[Stage]:
 
 
 def find_stages(word: str) -> list[str]:
-    """The names in `named_stages` that `word` means: a name without ``@N`` is each invocation.
-
-    Raises ValueError where there is none.
+    """The names in `named_stages` that `word` means: one stage; each invocation of a pass, if it is
+    given without ``@N``; all passes, if it is ``optimise``. Raises ValueError for another word.
     """
     found = [n for n, s in named_stages() if word in (n, s.name)]
     if word == "optimise":

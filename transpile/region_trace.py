@@ -5,9 +5,9 @@ At the end of the process, a line for each loop that the thread pool has run and
     # dot, line 6: 118 runs by several threads, 2 by one; the last: 2 threads, 8 chunks,
       estimate 24 µs by one thread, taken 13 µs
 
-The library of a kernel numbers its regions, and tells no line. If `c_regions` has made a region of
-each parallel loop of the kernel, the number of a region is that of its loop. Otherwise the lines
-are not known, and are left out.
+The library of a kernel numbers its regions, and does not know their lines. If `c_regions` has made
+a region of each parallel loop of the kernel, the k-th region is the k-th loop, which has a line.
+Otherwise the lines are not known, and are left out.
 """
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _traced: list[tuple[str, SharedLibrary, Sequence[int | None]]] = []
 
 
 def trace_regions(name: str, library: SharedLibrary, kernel: Kernel) -> None:
-    """Print at the end how the parallel loops of `kernel`, loaded from `library`, were run."""
+    """At the end of the process, print how the parallel loops of `kernel`, which was loaded from
+    `library`, were run. `name`: that of the function.
+    """
     loops = [*parallel_loops(kernel)]
     if not loops:
         return

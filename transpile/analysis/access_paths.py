@@ -1,9 +1,9 @@
 """Access paths: which member of which argument an expression such as ``self.grid[0]`` reads.
 
-The members of arguments are read once, at the start (`object_arguments.py`). An attribute that is
-set and not promoted to a local name keeps its store, which the caller performs after the kernel.
-So a read that follows the store would have the value from before the call: `read_after_store` finds
-it.
+The members of arguments are read once, at the start (`object_arguments.py`). Where an attribute
+that is set is not promoted to a local name, the store stays in the tree, and is performed after the
+kernel. A read that follows such a store would have the value from before the call:
+`read_after_store` finds it, and the function is refused.
 """
 from __future__ import annotations
 
@@ -94,9 +94,11 @@ def read_after_store(
         p.a = s
         return q.a * 2        # `q.a`: p and q may be one object
 
-    For stores that stay in the tree, of attributes that are not promoted; lowering leaves them to
-    the caller, if they are the last statements. After one that runs user code, all that is no name
-    counts as such a read. ``objects``: the types of the parameters that are objects.
+    `object_arguments` asks it where no attribute could be promoted: the stores then stay in the
+    tree, and Python performs them after the kernel. After a store that runs user code (a property,
+    or an object of unknown type) every other expression counts as such a read, except names,
+    constants and displays of these: the code may have changed anything. ``objects``: the types of
+    the parameters that are objects.
     """
     later = _first_read_after_store(tree.body, objects, _Stored())
     return later if isinstance(later, ast.AST) else None
@@ -105,8 +107,8 @@ def read_after_store(
 def _first_read_after_store(
     block: Sequence[ast.stmt], objects: Mapping[str, ObjectType], stored: _Stored
 ) -> ast.AST | _Stored:
-    """The first node in `block` of which `read_after_store` speaks, if attributes were
-    `stored` before it; where there is none, what is stored after it.
+    """The first read after a store in `block` (`read_after_store`), given what was `stored` before
+    the block; if there is none, what is stored at its end.
     """
     for s in block:
         nodes = list(_own_nodes(s))
@@ -122,7 +124,8 @@ def _first_read_after_store(
             runs = ty is None or not is_settable(ty.kind, n.attr)
             stored = _Stored(stored.names | {n.attr}, stored.ran_user_code or runs)
         before = stored
-        for inner in all_blocks(s):  # of the branches one runs; of a ``try`` or loop several may
+        # of the branches of an ``if`` or ``match`` one runs; of the blocks of others several may
+        for inner in all_blocks(s):
             is_branch = isinstance(s, (ast.If, ast.Match))
             found = _first_read_after_store(inner, objects, before if is_branch else stored)
             if isinstance(found, ast.AST):

@@ -105,9 +105,12 @@ class AliasAnalysis:
             rows.append(row)          # `at`: False, since the row is written later
             row[0] = i
 
-        True if `e` is an expression that makes the array. Else it must be a name, or never written:
-        all writes to the array, and to arrays that may share its memory, must be made through this
-        name, by statements between the array's creation and `at` in the block of `at`.
+        True in three cases:
+
+        1. `e` is an expression that makes the array (`is_new`).
+        2. Nothing writes the array, or an array that may share its memory.
+        3. `e` is a name, and all these writes are made through this name, by statements between the
+           array's creation and `at` in the block of `at`.
         """
         if self.is_new(e):
             return True
@@ -161,9 +164,12 @@ class AliasAnalysis:
         return False
 
     def _written_by(self, n: ast.AST) -> Iterator[str]:
-        """The names whose arrays the node `n` itself, not its operands, may write in place: by a
-        store, an augmented assignment, a call as a statement (of anything but ``append`` and its
-        kin), ``out=``, or a positional argument after those that are read.
+        """The names whose arrays the node `n` itself, not its operands, may write in place:
+
+            x[i] = v,  del x[i],  x.flat = v,  x += v      x
+            g(x, y),  x.sort()                             all arguments, and what has the method;
+                                                           not ``rows.append(x)`` and its kin
+            np.add(x, y, out=z),  np.add(x, y, z)          z: after the arguments that are only read
         """
         match n:
             case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(

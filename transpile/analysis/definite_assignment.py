@@ -26,8 +26,9 @@ _NO_NAMES: NameSet = frozenset()
 
 
 def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> NameSet | None:
-    """The names that are surely bound after `s`, given those before it (``bound``); None if control
-    never reaches the end of `s`. The transfer function of the analysis.
+    """The names that are surely bound after `s`, given those before it (``bound``); None if every
+    path through `s` ends in ``return``, ``raise``, ``break`` or ``continue``. (Of a loop, also of
+    ``while True``, the end counts as reached.) The transfer function of the analysis.
 
         if c: y = 1                       y is not: only one branch binds it
         if c: y = 1
@@ -35,10 +36,10 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
         for i in x: y = i                 neither i nor y: the loop may run no iteration
         while (y := f()) > 0: z = y       y is, by the test, which is evaluated at least once
 
-    Asked by `outline_regions`, for the names that a compiled region must return, and by
-    `_collect_in_block` here. ``completes``: assume that no ``with`` suppresses an exception. That
-    holds for a function that is compiled whole: where a statement would raise, the call is replayed
-    as Python.
+    Asked by `outline_regions`, for the names that a compiled region must return, and here for
+    `may_be_unbound`. ``completes``: assume that no ``with`` suppresses an exception, so that its
+    body runs to the end. That holds for a function that is compiled whole: where a statement would
+    raise, the call is replayed as Python.
     """
     match s:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
@@ -184,8 +185,8 @@ def first_unassigned_read(
     """The first read in `body` of one of the names `local` that may come before any assignment to
     it; None if there is none. ``known``: names that are bound before `body`.
 
-    ``del`` does not count: what matters is whether the name may still have a value from an earlier
-    run of `body`.
+    A ``del`` in `body` is ignored. Inlining asks whether a name of a callee whose code stands in a
+    loop may have its value from an earlier iteration: after a ``del`` it has none.
     """
     body = [_WithoutDeletions().visit(copy_tree(s)) for s in body] if _deleted_names(body) else body
     return next(iter(_unassigned_reads(body, known, local)), None)
@@ -214,8 +215,8 @@ def may_be_unbound(tree: ast.FunctionDef) -> set[str]:
 
 
 def unassigned_names(body: Sequence[ast.stmt], known: Iterable[str]) -> set[str]:
-    """The names that `body` binds and may read before it has bound them, if those in `known` are
-    bound before it.
+    """As `may_be_unbound`, for a block: the names that `body` binds and may read before it has
+    bound them. ``known``: names that are bound before `body`.
     """
     return {n.id for n in _unassigned_reads(body, known, bound_names(*body))}
 
@@ -232,8 +233,8 @@ def _unassigned_reads(
 def _collect_in_block(
     body: Iterable[ast.stmt], known: NameSet, local: NameSet, reads: list[ast.Name]
 ) -> None:
-    """Appends to `reads` the reads in `body` of `local` names that may not be bound, if those in
-    `known` are bound before it.
+    """Appends to `reads` the reads in `body` of `local` names that may be unbound there, if those
+    in `known` are bound before it.
     """
     now: NameSet | None = known
     for s in body:
@@ -290,8 +291,8 @@ def _collect_in_statement(
 
 
 def _collect_in_expression(node: ast.AST, unbound: NameSet, reads: list[ast.Name]) -> None:
-    """Appends to `reads` the reads and deletions of `unbound` names in `node`; targets of
-    comprehensions in it count as bound.
+    """Appends to `reads` the names in `node` that are in `unbound` and that it reads or deletes.
+    ``x += 1`` reads x. Targets of comprehensions in `node` count as bound.
     """
     if not unbound:
         return

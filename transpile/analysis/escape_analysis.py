@@ -43,8 +43,8 @@ class EscapeAnalysis:
     """Which arrays of the names of `tree` may be retained by something else.
 
     ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
-    ``arrays``: the parameters that are arrays. ``sliced``: whether a subscript that is a name may
-    be a slice, since parameters of unknown type exist.
+    ``arrays``: the parameters that are arrays. ``sliced``: whether the ``i`` of ``x[i]`` may be a
+    slice object, as parameters of unknown type exist.
     """
 
     def __init__(
@@ -120,12 +120,14 @@ class EscapeAnalysis:
         """Whether nothing refers to `n`, an array of `rank` or a view of one, after the statement
         that contains it. Decided by the parent node:
 
-        - a subscript or attribute that is a view: by that in turn; a single element, a number such
-          as ``x.size``, or a method that returns no view: yes
+        - a subscript or attribute that is a view: as the parent of the view says; a single element,
+          a number such as ``x.size``, or a method that returns no view: yes
         - an operand, a test, an expression statement, a result of the function: yes
-        - an argument: see `_is_transient_in_call`
+        - a positional argument: see `_is_transient_in_call`
         - the value of a store to an array: yes, its elements are copied
-        - of rank 1, unpacked or iterated over: yes, as its items are scalars
+        - of rank 1, unpacked, iterated over, or the value of ``+=`` (of a list, perhaps): yes, as
+          its items are scalars; but not in a generator that runs later, and not where the loop over
+          it binds its name again
         - all else: no
         """
         match self._parent[n]:

@@ -79,7 +79,7 @@ _CONVERSIONS = {int: "i64", float: "f64", bool: "bool"}
 
 
 def infer_fact(facts: Facts, e: ast.expr) -> Fact:
-    """As `of`, without the cache: the rule for each kind of expression."""
+    """As `Facts.of`, without the cache: the rule for each kind of expression."""
     match e:
         case ast.Name(id=name) if name in facts.constant_tuples:
             return facts.constant_tuples[name]
@@ -146,7 +146,9 @@ def operator_fact(facts: Facts, op: ast.operator, left: Fact, right: Fact) -> Fa
 
 
 def _power(facts: Facts, e: ast.BinOp) -> Fact | None:
-    """The fact about a power with a constant exponent that is not negative; None for others."""
+    """The fact about a power with a constant int exponent that is not negative, such as ``i ** 2``:
+    an int, unlike ``i ** j`` (`operator_fact`). None for others.
+    """
     match e:
         case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(value))) if value >= 0:
             return _probe_operator(e.op, facts.of(e.left), facts.of(e.right))

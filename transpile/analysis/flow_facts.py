@@ -50,7 +50,8 @@ def new_facts(
     """The facts at the start of the function `tree`: those about its parameters.
 
     `resolve` gives the object that a free name or dotted name refers to, `fresh` a new name from a
-    hint. `changed`: names that the function's local functions bind.
+    hint. `changed`: names that functions defined in `tree` bind by ``nonlocal``; a call of one
+    changes them.
     """
     nodes = [*walk_nodes(tree)]
     return Facts(
@@ -130,8 +131,8 @@ def bind_within(facts: Facts, s: ast.stmt) -> set[str]:
 
 
 def names_changed_by(facts: Facts, nodes: Iterable[ast.AST]) -> set[str]:
-    """The names of this function that calls in `nodes` may bind: all that its local functions
-    bind, if a name without a known meaning is called; else none.
+    """The names of the function that calls in `nodes` may bind: all in `Facts.changed`, if a name
+    without a known meaning is called, which may be a local function; else none.
     """
     if not facts.changed:
         return set()

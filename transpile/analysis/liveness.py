@@ -41,8 +41,8 @@ _EXITS = (
 """Statements after which control may not reach the next one, and those that catch exceptions."""
 
 _OTHER_BLOCKS = (ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Match)
-"""Other statements with blocks. `_compute_simple` does not look into these one by one, and takes no
-name that they bind for certain.
+"""Other statements with blocks. `_compute_simple` does not look into their blocks one by one, so no
+name that they bind is certain.
 """
 
 _SCOPES = (*COMPREHENSIONS, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -82,7 +82,9 @@ class _Names(NamedTuple):
 
 
 _cache: weakref.WeakKeyDictionary[ast.stmt, _Names] = weakref.WeakKeyDictionary()
-"""By statement. Lowering asks for those in a loop each time that it lowers a loop around that."""
+"""By statement. Lowering asks again about the statements of a loop each time that it lowers a loop
+around it.
+"""
 
 
 def _names_of(node: ast.AST) -> _Names:

@@ -39,9 +39,14 @@ def _expressions_at(tree: ast.AST, span: Span) -> list[ast.expr]:
 def undefined_name(
     tree: ast.FunctionDef, scope: Scope, span: Span, types: Mapping[str, ArgType]
 ) -> Rejection | None:
-    """The rejection of a name, or an attribute of a module or of a list that is an argument, that
-    does not exist, in the smallest statement around `span`: running it would raise NameError or
-    AttributeError whatever the data are. None if there is none. ``types``: those of the arguments.
+    """The rejection of the first thing in the smallest statement around `span` that does not exist,
+    so that Python would raise NameError or AttributeError whatever the data are; None if all exist:
+
+        tota + 1        a name that has no value
+        np.cumsun(x)    an attribute of a module
+        rows.apend(x)   an attribute of a list or tuple that is an argument and never rebound
+
+    ``types``: those of the arguments. `refusal_causes` asks it, for the cause of a refusal there.
     """
     bound, nodes = _names_bound_anywhere(tree), _expressions_at(tree, span)
     stored = {n.id for n in walk_nodes(tree) if isinstance(n, ast.Name) and _is_stored(n)}
@@ -61,7 +66,9 @@ def _is_stored(name: ast.Name) -> bool:
 def _missing_of_lists(
     nodes: Iterable[ast.AST], lists: Mapping[str, type]
 ) -> Iterator[Rejection]:
-    """The rejections of attributes that sequences do not have; ``lists``: their classes."""
+    """The rejections of attributes that lists or tuples do not have; ``lists``: the class of each,
+    by its name.
+    """
     for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if (
@@ -96,9 +103,9 @@ def _undefined_of(
 def undefined_in_helper(
     tree: ast.FunctionDef, scope: Scope, span: Span, cited: Collection[str]
 ) -> Rejection | None:
-    """As `undefined_name`, for the function that is called at `span` and those that it calls: the
-    rejection of the first name or attribute in them that does not exist and is in `cited`, the
-    names that a refusal of the call mentions.
+    """As `undefined_name`, for the function that is called at `span` and the functions that it
+    calls: the rejection of the first name, or attribute of a module, in them that does not exist.
+    Only those in `cited` count, the names that a refusal of the call mentions.
     """
     for call in walk_nodes(tree):
         helper = None
@@ -115,8 +122,8 @@ _MOST_NESTED_HELPERS = 4
 
 
 def _undefined_in(helper: FunctionType, cited: Collection[str], depth: int) -> Iterator[Rejection]:
-    """The names and attributes in `cited` that do not exist in `helper` and the functions that it
-    calls; `depth`: how many calls inside of each other are followed.
+    """The rejections of the names and attributes in `cited` that do not exist in `helper` and the
+    functions that it calls; `depth`: how many calls inside of each other are followed.
     """
     try:
         own = read_source(helper).tree
@@ -135,8 +142,8 @@ def _undefined_in(helper: FunctionType, cited: Collection[str], depth: int) -> I
 
 
 def _lacks(module: ModuleType, name: str) -> bool:
-    """Whether `module` has no attribute `name`. A module of the user's that computes attributes is
-    not asked.
+    """Whether `module` has no attribute `name`. Not known (False) of a module other than NumPy that
+    computes attributes: asking it could run user code.
     """
     if module is np:
         return not hasattr(np, name)
@@ -145,7 +152,9 @@ def _lacks(module: ModuleType, name: str) -> bool:
 
 
 def _names_bound_anywhere(tree: ast.FunctionDef) -> set[str]:
-    """The names that the function binds in any scope, other than by ``name += …`` alone."""
+    """The names that the function, or one inside of it, binds; not those that it binds by
+    ``name += …`` alone, which raises NameError without another binding.
+    """
     nodes = [*walk_nodes(tree)]
     updated = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
     return {a.arg for a in nodes if isinstance(a, ast.arg)} | {

@@ -45,8 +45,8 @@ _SCALAR = (int, float, bool)
 def reshaping(
     call: ast.Call, function: object | None
 ) -> tuple[ast.expr, Sequence[ast.expr]] | None:
-    """For a reshape (``x.reshape(n, m)``, ``np.ravel(x)``): the array, and its new lengths, none
-    for ``ravel``; None for other calls. `function` is None for a method call.
+    """For a reshape (``x.reshape(n, m)``, ``np.ravel(x)``): the array, and its new lengths, an
+    empty list for ``ravel``. None for other calls. `function` is None for a method call.
     """
     match call:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if function is None:
@@ -84,7 +84,7 @@ def rank_of_call(function: object, call: ast.Call, ranks: Sequence[int | None]) 
         np.cumsum(x)            "vector"        1, if x is a vector and there are no keywords
         np.sum(x)               "fold"          0, if x is a vector and there are no keywords
 
-    The rule in the middle is the column ``rank`` of the function's row (`numpy.function_table.Row`
+    The rule in the middle is the column ``rank`` of the function's row (`numpy.function_row.Row`
     explains all). Functions of `math` and number types give scalars for scalars; all others are
     elementwise or unknown (`_elementwise_rank`).
     """

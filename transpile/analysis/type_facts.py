@@ -318,7 +318,8 @@ class Facts:
     name refers to, None if unknown. ``fresh``: makes a new name from a hint. ``infer``: the rules
     for expressions (`expression_facts.infer_fact`). ``unscalarizable``: local names that are not
     scalarized where they are bound to a tuple (`tuple_types.unscalarizable_names`).
-    ``tuple_lists``: the lists of tuples, with the number of items of each tuple.
+    ``tuple_lists``: the lists of tuples, with the number of items of each tuple. ``changed``: names
+    that functions defined inside of `tree` bind.
     """
 
     def __init__(

@@ -45,8 +45,10 @@ _PURE_WITHOUT_ROW: tuple[Any, ...] = (
 
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
-    """`sample`, an argument of `function`; ints that may be lengths of a new array are replaced by
-    small ones.
+    """`sample`, an argument of `function`, made small where it may be a length of a new array: so
+    that a probe of ``np.zeros(10**9)`` allocates three elements. An int over `SAMPLE_LENGTH` is
+    replaced by its type, whose sample is that length, if the row of `function` says ``sized``. Not
+    from 2**62 on: there NumPy raises, and so must the probe.
     """
     row = function_row(function)
     if row is None or not row.sized:
@@ -63,9 +65,11 @@ def may_be_probed(function: object) -> bool:
     """Whether `function` may be called on samples at compile time: it computes a result whose type
     depends on the operands' types alone, and has no other effect.
 
-    A function with a row in NumPy's table: as the row says (``typed``). One without: if it is a
-    ufunc, a dtype, of ``math`` or ``ops``, or one of a few builtins. A function of the user's
-    never: it may do anything.
+    - A function with a row in the function table: as the row says (``typed``).
+    - One without a row: if it is a ufunc or dtype of NumPy, or is in ``math``, in ``ops``, or one
+      of a few builtins and functions of core Python (`_PURE_WITHOUT_ROW`).
+    - ``reduce``, ``accumulate`` and ``outer`` of a ufunc: as the ufunc.
+    - A function of the user's never: it may do anything.
     """
     if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
         function = getattr(function, "__self__", None)  # the ufunc

@@ -5,15 +5,18 @@
 
 Compiled code may read such a value once, and would then never end. The exits of a loop are its own
 test and the tests of branches that leave it. An exit *waits* if no iteration changes anything that
-its test is computed from (a name that each iteration computes anew counts as what that is computed
-from, as `_any` in the loop that ``while not any(flag)`` becomes). A loop waits if
+its test is computed from. (A name that each iteration computes anew, such as the `_any` that macros
+make of ``while not any(flag)``, stands for the names in its expression.) A loop waits if
 
-- one exit waits for memory, that is an item or an attribute; or
-- all its exits wait, for memory or for global names.
+- its own test, or that of an ``if`` directly in its body, waits for memory: an item or attribute;
+- or all its exits wait, for memory or for global names.
 
 An iteration may change: the objects of which it stores an item or attribute, those that it passes
 to a function that may change them, and their views; and names that are computed from their own
 value of the iteration before, as counters are.
+
+`names_waited_for` is the question of lowering. The streams of iterators (`indexed_streams`) ask
+`changed_names` alone: which objects the body of a ``for`` loop may change.
 """
 from __future__ import annotations
 
@@ -39,29 +42,31 @@ _PURE = (
     abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, max, min, pow,
     range, round, sum, zip, *vars(math).values(), *TYPE_TESTS, key,
 )
-"""Functions without effects, besides those of NumPy."""
+"""Functions without effects, besides NumPy's (`_changes_no_argument`)."""
 
 
 def names_waited_for(
     loop: ast.While, function: ast.FunctionDef, resolve: Callable[[ast.expr], object],
     members: Container[str] = (), resized: Collection[str] = (),
 ) -> list[str]:
-    """The names whose change elsewhere the loop `loop` waits for, sorted; none if it does not wait.
-    The lowering of ``while`` asks, and refuses a loop that waits: a kernel might never see the
-    change.
+    """The names for whose change by a thread or signal handler `loop` waits, sorted; none if it
+    does not wait. The lowering of ``while`` asks, and refuses a loop that waits: a kernel might
+    never see the change.
 
         while flag[0] == 0: n += 1           →  ["flag"]: memory, which no iteration changes
         while STOP is False: x[0] += 1       →  ["STOP"]: a global name, which is the only exit
         while flag[0] == 0: flag = g(flag)   →  []
 
-    1. One test that reads memory is enough, of the ``while`` or of an ``if`` that leaves it.
-    2. A test that reads global names waits only if all other exits wait, too: most globals are
-       constants, as the limit in ``while n < LIMIT and x[n] > 0``.
+    1. One test that waits for memory is enough, if no other test stands around it: that of the
+       ``while``, each operand of the ``and`` or ``or`` with which that begins, and the test of an
+       ``if`` directly in the body that leaves the loop.
+    2. Else all exits must wait; ``while True`` is none. One that reads only global names counts
+       here alone: most globals are constants, as the limit in ``while n < LIMIT and x[n] > 0``.
 
     ``resolve``: what a name or dotted name means outside of the function; None: it is local.
     ``members``: local names that stand for attributes and items of objects, which are memory.
-    ``resized``: the lists whose length an iteration changes by a variable of its own, and so what
-    ``st[-1]`` is.
+    ``resized``: the lists that an iteration resizes. In the tree only a variable for the length
+    changes, but so does ``st[-1]``.
     """
     sources, carried = _sources(loop), upward_exposed(loop.body)
     changed = _changed(loop, function, resolve, resized, carried)
@@ -69,8 +74,8 @@ def names_waited_for(
 
     def waited_for(test: ast.expr, *, in_memory: bool) -> set[str]:
         """The names from outside of the loop that `test` is computed from, if the test waits: no
-        iteration changes what it reads, and something else can, as that is memory or, unless
-        ``in_memory``, a global name. Else no names.
+        iteration changes them, and it reads memory or, unless ``in_memory``, a global name. Else
+        no names.
         """
         nodes = [*_computed_from(test, sources)]
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
@@ -84,7 +89,7 @@ def names_waited_for(
         )
         return objects if reads_memory or not (in_memory or objects <= local) else set()
 
-    operands = [loop.test]  # those of the `and` and `or` with which the test begins
+    operands = [loop.test]  # of ``a and b or c``: a, b and c
     while isinstance(operands[0], ast.BoolOp):
         operands[:1] = operands[0].values
     direct = (s.test for s in loop.body if isinstance(s, ast.If) and _leaves(s, breaks=True))
@@ -97,7 +102,7 @@ def names_waited_for(
 
 
 _FIXED = ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides")
-"""Attributes of arrays that stay as they are."""
+"""Attributes of arrays that no other thread changes."""
 
 
 def _reads_memory(n: ast.AST) -> TypeGuard[ast.expr]:

@@ -57,7 +57,8 @@ class Row(NamedTuple):
 
     Facts:
         pure: whether it has no side effect, such as a store to an argument.
-        typed: whether type inference calls it with small samples to find the type of its result.
+        typed: whether type inference may call it with small samples, to find the type of its
+            result (`type_probe.may_be_probed`).
         result: "new": an array that shares no memory with an argument; "view": an array that may
             share it; "none": it returns None.
         rank: how the rank of the result follows from the arguments. "shape": the length of the
@@ -78,7 +79,8 @@ class Row(NamedTuple):
         fill: the initial elements, if it allocates; "nothing": uninitialised; "numpy": NumPy
             computes them before the kernel starts; "": it does not allocate by a shape.
         joins: how it joins a list of arrays; None: it does not.
-        library: which library computes it at run time, for reports; "": compiled code does.
+        library: which library computes it, so that it stays a call of Python's, for reports; "":
+            none, it is compiled.
         warns: whether its floating-point warnings name this function, or a product of NumPy's own
             (``linalg.norm``), not the ufuncs to which it expands.
     Expansions, by the module whose macro expands the call:
@@ -95,7 +97,7 @@ class Row(NamedTuple):
         without_axis: the axis of a scan where the call gives none. "first": axis 0; "flatten": that
             of the array as a vector (`shape_ops` puts ``ravel`` around it); "": the array must be a
             vector.
-        search: `axis_scans`; argmin or argmax: the comparison by which a later element is better.
+        search: `axis_scans`; of argmin and argmax: "<" or ">", by which a later element is better.
         formula: `elementwise_formulas`; an expression of the operands' elements.
         movement: `data_movement`; each element is an element of the first argument.
         view: `view_identities`; another expression with the same value.

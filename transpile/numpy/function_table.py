@@ -12,10 +12,13 @@ may be passed, that ``axis_scans`` expands it to a loop that adds elements, star
 without an axis a matrix is flattened.
 
 Analyses and macros query the table by object (`function_row`), by name (`FUNCTIONS`, `METHODS`) or
-by a property (`functions_where`); they keep no lists of functions of their own. A function without
-a row is not expanded: lowering calls NumPy, or refuses it. To add a function, add a row here and,
-if no existing rule expands it, a rule in the module that the row names (CONTRIBUTING.md has an
-example). ``tests/unit/transpile/numpy/test_function_table.py`` checks each row against NumPy.
+by a property (`functions_where`); they keep no lists of functions of their own. A call of a
+function without a row stays as it is. Lowering then refuses it, so that Python runs it; but ufuncs
+and some other functions have a rule there (`lower_calls.CALLS`).
+
+To add a function, add a row here and, if no existing rule expands it, a rule in the module that the
+row names (CONTRIBUTING.md has an example). ``tests/unit/transpile/numpy/test_function_table.py``
+checks each row against NumPy.
 
 Ufuncs need no row: ``loopir.op_table`` defines them element by element. The table imports no module
 of this project until the first call of `expansion_rule`, so every stage may import it.
@@ -397,7 +400,9 @@ ARRAY_OF_ITEMS = (*ARRAY_OF_LIST, np.fromiter)
 """Functions that make an array of an iterable."""
 
 ALLOCATING = frozenset(("zeros", "ones", "value", "nothing"))
-"""The values of ``fill`` of functions whose elements the kernel itself sets, if at all."""
+"""The values of ``fill`` (`Row`) of functions that only allocate: the kernel sets the elements, if
+they need be set. Of the others ("numpy") NumPy computes them, before the kernel starts.
+"""
 
 
 def named_function(name: str) -> Any:
@@ -428,9 +433,9 @@ def method_row(name: str) -> Row | None:
 
 
 def is_array_method(name: str) -> bool:
-    """Whether arrays have a method `name`. Of many functions of the table they have none:
-    ``x.append(1)`` and ``x.ptp()`` raise AttributeError, and ``x.ndim()`` raises TypeError, which
-    is left to Python.
+    """Whether arrays have a method `name`. Many functions of the table are none: ``x.append(1)``
+    and ``x.ptp()`` raise AttributeError, ``x.ndim()`` raises TypeError. Such calls are not
+    expanded, so that Python raises.
     """
     return callable(getattr(np.ndarray, name, None))
 

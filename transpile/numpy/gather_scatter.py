@@ -3,8 +3,9 @@
 Gather: `gather_view` is the view of ``x[idx]``, ``X[rows, j]``, ``X[:, cols]``; for example
 ``x[idx]`` has shape ``(idx.shape[0],)`` and the elements ``x[idx[i]]``. `basic_indexing` calls it
 for subscripts that `is_gathered` accepts. Scatter: `ufunc_at` expands ``np.add.at(x, idx, v)`` to
-a loop over the index arrays, in which repeated indices accumulate; for stores ``x[idx] = v``,
-`stores_in_order` decides whether a loop stores the same values as NumPy.
+a loop over the index arrays, in which repeated indices accumulate. For stores ``x[idx] = v``,
+which `array_assignment` expands, `stores_in_order` decides whether a loop over the indices leaves
+the same values as NumPy.
 """
 from __future__ import annotations
 
@@ -205,9 +206,10 @@ def _slice_subscript(
 
 
 def stores_in_order(target: ast.Subscript, value: ast.expr, cx: Context) -> bool:
-    """Whether a loop over the index arrays of `target`, in C order, leaves the elements of `value`
-    that NumPy leaves; if `index_order_check` has a condition, the caller must replay the statement
-    where that holds. The order matters where an index occurs twice, since the last value stays::
+    """Whether the loop for ``target = value`` over the index arrays of `target`, in C order, stores
+    in the order of NumPy. If `index_order_check` has a condition, the caller must replay the
+    statement where that holds. The order matters where an index occurs twice, since the last value
+    stays::
 
         x[k] = y       # k = [3, 3]: x[3] is y[1], in the loop and in NumPy
 
@@ -219,8 +221,8 @@ def stores_in_order(target: ast.Subscript, value: ast.expr, cx: Context) -> bool
     - there are several, all vectors, of which one, or the value, surely has a positive stride; or
     - there is one of several axes that is contiguous in C order: `index_order_check`.
 
-    If `value` is a scalar, the order does not matter. And no index array may share memory with the
-    target, as the stores would change the indices.
+    If `value` is a scalar, the order does not matter. False in any case if an index array may share
+    memory with the target, as the stores would change the indices.
     """
     owner = cx.fact(target.value).owner
     indices = _index_array_facts(target, cx)

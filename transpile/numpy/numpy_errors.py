@@ -1,8 +1,8 @@
 """Exceptions that NumPy raises whatever the data are, noted for the message of the refusal.
 
 A macro that meets such a call or store does not fire, so that Python raises the exception. It notes
-the reason with the node (`core_nodes.note_obstacle`); lowering, which has no rule for it, says that
-in place of "is not a function that can be compiled"::
+the reason with the node (`core_nodes.note_obstacle`). Lowering refuses the node, and gives this
+reason in place of "is not a function that can be compiled"::
 
     x.sum(axis=2)       # of a matrix: there is no axis 2
     x += 1.5            # of an array of ints: NumPy stores no float in it
@@ -42,8 +42,9 @@ def note_unsafe_store(
 ) -> None:
     """Notes with `statement`, which stores the value `stored` in elements of `target`, that NumPy
     cannot cast the value to the dtype of `target` by ``casting="same_kind"``. Nothing where it can,
-    and where the dtype of `stored` is not known. ``is_update``: the statement is ``x += …``, for
-    which NumPy raises then; for ``x[m] = …`` it converts, which the compiler does not.
+    and where the dtype of `stored` is not known or not the same on every path. ``is_update``: the
+    statement is ``x += …``, for which NumPy raises then; for ``x[m] = …`` it converts, which the
+    compiler does not.
     """
     if target.array is None or not stored.types:
         return

@@ -1,8 +1,8 @@
 """Shape operations that subscripts express: expand_dims, squeeze, ravel, diagonal.
 
-`shape_operation` is a macro on calls of these functions and methods (``np.squeeze(X, 1)`` →
-``X[:, 0]``, guarded by ``X.shape[1] != 1``). `diagonal_view` and `broadcast_to_view` are views,
-used by the view rule of `basic_indexing`.
+`shape_operation` is a macro on calls of these functions and methods: ``np.squeeze(X, 1)`` →
+``X[:, 0]``, and where ``X.shape[1] != 1`` the call is replayed as Python. `diagonal_view` and
+`broadcast_to_view` make views, for the view rule `basic_indexing.indexed_view`.
 """
 from __future__ import annotations
 
@@ -102,8 +102,9 @@ def _is_contiguous_vector(x: ast.expr, cx: Context) -> bool:
 
 
 def with_new_axes(x: ast.expr, axes: Sequence[int], cx: Context) -> ast.expr:
-    """``np.expand_dims(x, axes)`` → a subscript with None at each of `axes`, or a reshape if it is
-    a result of the function: NumPy reshapes, which gives new axes other strides than None does.
+    """``np.expand_dims(x, axes)`` → ``x[None, :]``, a subscript with None at each of `axes`. If the
+    call is a result of the compiled function (`_becomes_result`), a reshape: NumPy reshapes, which
+    gives new axes other strides than None does, and a caller can see them.
     """
     rank = (cx.fact(x).rank or 0) + len(axes)
     old = iter(range(rank - len(axes)))

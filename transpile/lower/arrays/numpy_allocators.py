@@ -44,7 +44,7 @@ UNFILLED_ALLOCATORS = functions_where(lambda row: row.fill in ("nothing", "zeros
 """Functions whose arrays start as zeros, or uninitialised."""
 
 FILLED_ALLOCATORS = functions_where(lambda row: row.fill == "numpy")
-"""Functions whose arrays NumPy fills before the kernel starts, such as ``np.hanning``."""
+"""Functions whose arrays NumPy fills before the kernel starts, such as ``np.eye``."""
 
 
 def is_allocator(function: object) -> bool:

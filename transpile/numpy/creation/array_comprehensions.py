@@ -73,11 +73,13 @@ class ComprehensionNest(NamedTuple):
 def comprehension_nest(
     comprehension: Comprehension, cx: Context, outer: Sequence[ComprehensionLoop] = ()
 ) -> ComprehensionNest | None:
-    """The loops and items of a comprehension that becomes an array, inside of the loops `outer`.
+    """The loops and items of a comprehension that becomes an array or lists of one length, inside
+    of the loops `outer`.
 
     Facts about the loop variables are recorded in ``cx.facts.known``, for queries about the items;
-    the caller restores them. None where an iterable is not understood, a trip count depends on a
-    variable of an outer loop, or a condition occurs together with several clauses.
+    the caller restores them. None where an iterable is not understood, an iterable depends on a
+    variable of an outer loop (other than as a row, `_row_stream`), or a condition occurs together
+    with several clauses or nested comprehensions.
     """
     comprehension = with_fresh_variables(comprehension, cx)
     tests = [test for g in comprehension.generators for test in g.ifs]

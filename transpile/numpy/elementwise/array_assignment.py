@@ -208,9 +208,9 @@ def _assign_new_array(
 
 
 def _may_be_unit(length: ast.expr, cx: Context) -> ast.expr | None:
-    """The condition that an axis of a result in Fortran order has length 1: NumPy sorts the others
-    by their strides, and puts this one at its place in C order. None for an axis of an argument,
-    whose signature tells.
+    """The condition that an axis of a result in Fortran order has length 1: then the statement is
+    replayed, as NumPy sorts the other axes by their strides, and puts this one at its place in C
+    order. None for an axis of an argument: the signature tells whether its length is 1.
     """
     match length:
         case ast.Subscript(ast.Attribute(ast.Name(name), "shape")) if name in cx.parameters:
@@ -345,10 +345,12 @@ def _views_of_store(
 def _evaluated_before(
     e: ast.expr, target: ast.expr, cx: Context, *, precedes_target: bool
 ) -> ast.expr:
-    """The value or mask `e` of a store to `target`: a fresh name, which is bound to it before the
-    statement, if `e` is an array with effects, such as draws of random numbers, and the loops would
-    evaluate it again for a copy (`_stored_operand`), or after the subscript of `target`, which has
-    effects, too, and which Python evaluates later (``precedes_target``). Else `e`.
+    """The value or mask `e` of a store to `target`; or a fresh name, bound to it before the
+    statement, if `e` is an array whose evaluation has effects, as a draw of random numbers has, and
+
+    - `e` may read the array of `target`: a copy would evaluate it again (`_stored_operand`);
+    - or the subscript of `target` has effects, too, and Python evaluates `e` before it
+      (``precedes_target``): the loops would evaluate it later.
     """
     if not cx.fact(e).rank or is_pure(e, cx.resolve):
         return e
@@ -362,8 +364,9 @@ def _is_stored_elementwise(
     where: ast.expr | None, cx: Context,
 ) -> bool:
     """Whether NumPy's store of `value`, or of ``target op value``, to `target` under the mask
-    `where` is a store of each element by itself; `s` is the statement. If the conversion is the
-    reason that it is not, that is noted, for the report.
+    `where` is a store of each element by itself: the mask is of bools, the target is no copy
+    (`_stores_to_copy`), and one element is converted as the whole array is (`converts_elementwise`;
+    if not, that is noted with the statement `s`, for the report).
     """
     if where is not None and {t.dtype for t in cx.fact(where).types} != {"bool"}:
         return False  # indices, or NumPy raises
@@ -378,8 +381,8 @@ def _is_stored_elementwise(
 
 
 def _stores_to_copy(target: ast.expr, value: ast.expr, cx: Context) -> bool:
-    """Whether `target` is a subscript whose value is a copy, and no loop can store `value` to the
-    elements that it copies as NumPy does.
+    """Whether `target` is a subscript that is a copy when it is read, such as ``x[k]`` of an index
+    array, and a loop of stores could leave other values than NumPy (`stores_in_order`).
     """
     if not isinstance(target, ast.Subscript) or cx.fact(target).owner != NEW_ARRAY:
         return False
@@ -426,9 +429,8 @@ def _update_gathered(
 
 
 def _constant_lengths(stored: View, values: View) -> list[ast.expr]:
-    """The lengths of the loops: those of `stored`, but along an axis where `values` has a constant
-    length other than 1 that constant. A guard proves both equal, and a loop with a constant length
-    can be unrolled.
+    """The lengths of the loops: those of `stored`, or constants other than 1 of `values`, since a
+    loop of constant length can be unrolled. A guard tests that both are equal.
     """
     shape = [*stored.shape[: len(stored.shape) - len(values.shape)], *values.shape]
     known = (isinstance(n, ast.Constant) and not is_unit_length(n) for n in shape)

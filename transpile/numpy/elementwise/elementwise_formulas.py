@@ -3,8 +3,8 @@
 A formula is a template over the elements of the operands (holes A, B, …; T is the dtype of the
 result). For example ``np.clip(x, low, high)`` has the formula ``NP.clip(A, B, C)``, and
 ``np.fix(x)`` has ``NP.trunc(A)``. A rule (column ``formula`` of `function_table`) makes it from
-the arguments of a call; some formulas are as long as a display (``np.select``, ``np.isin``,
-``np.polyval``).
+the arguments of a call. Of ``np.select``, ``np.isin`` and ``np.polyval`` one argument is a list
+display, and the formula has a term for each of its items.
 
 `formula_view` is a view rule, used by `elementwise_ops`: the formula of each element, with the
 operands broadcast. `scalar_formula` is the macro that expands calls on scalars.
@@ -61,7 +61,7 @@ _HOLES = "ABCDEFGHIJKLM"
 
 @record(frozen=True, slots=True)
 class ElementFormula:
-    """How an element of the result follows from the elements of the operands."""
+    """How an element of the result is computed from the elements of the operands."""
 
     text: str | None
     """An expression with the holes A, B, … for the elements of the operands, T for the dtype of

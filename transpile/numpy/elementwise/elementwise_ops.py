@@ -148,8 +148,8 @@ _OPS_FUNCTIONS = {getattr(ops, name) for name in ops.__all__} - {ops.to_bitmask,
 
 def is_elementwise(e: ast.expr, cx: Context) -> bool:
     """Whether `e` makes a new array each of whose elements is a scalar expression of elements of
-    its operands: an operator or ufunc, a formula, data movement, a reshaped temporary, arange or
-    linspace, or a gather. Views of an array, such as slices, are not.
+    its operands: an operator or ufunc, a formula, data movement, a vector that is computed and
+    reshaped, arange or linspace, or a gather. Views of an array, such as slices, are not.
     """
     if cx.fact(e).array is None:
         return False
@@ -164,8 +164,9 @@ def _elementwise_operands(
     e: ast.expr, cx: Context
 ) -> tuple[ast.expr | None, Sequence[ast.expr]] | None:
     """The function and the operands of `e`, an operator or ufunc call whose operands are arrays or
-    scalars; None for any other expression. The function is None for a copy and for ``+x``, whose
-    elements are those of the only operand.
+    scalars. None for any other expression, and where NumPy may round in another way than its
+    operation on scalars (`_rounds_differently`). The function is None for a copy and for ``+x``,
+    whose elements are those of the only operand.
     """
     operation = _ufunc_operands(e, cx)
     if operation is None:

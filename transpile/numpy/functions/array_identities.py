@@ -152,7 +152,9 @@ def roll_axes_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def repeat_flat_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.repeat(a, k)`` of an array of several axes → of its flat elements."""
+    """``np.repeat(a, k)`` of an array of several axes, without an axis → ``np.repeat(a.ravel(),
+    k)``, of its flat elements.
+    """
     x, times = bound["a"], bound.get("repeats")
     flattens = (cx.fact(x).rank or 0) > 1 and bound.get("axis") is None and times is not None
     if not flattens or times is None or cx.fact(times).rank != 0:
@@ -271,7 +273,9 @@ def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | Non
 
 
 def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.compress(mask, v)`` of a vector and a mask of its length → ``v[mask]``."""
+    """``np.compress(mask, v)`` of two vectors → ``v[mask]``, where a shorter mask is replayed. None
+    with an axis.
+    """
     mask, x = bound["condition"], bound.get("a")
     are_arrays = x is not None and cx.fact(x).array and cx.fact(mask).array
     if x is None or not are_arrays or (cx.fact(x).rank, cx.fact(mask).rank) != (1, 1):
@@ -310,7 +314,9 @@ def _window_rule(text: str) -> ArrayRule:
     """
 
     def rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-        """``np.hanning(m)`` and the like → a formula on ``np.arange``."""
+        """``np.hanning(m)`` → the formula of the numbers ``np.arange(m) * 2.0 + (1.0 - m)``. None
+        where `m` is not surely an int, or no name or constant.
+        """
         m = bound["M"]
         if not cx.fact(m).is_int or not isinstance(m, (ast.Name, ast.Constant)):
             return None

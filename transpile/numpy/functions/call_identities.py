@@ -6,7 +6,9 @@ expression that replaces it, with a capitalised hole for each parameter. For exa
     _identity(call="ediff1d a", result="NP.diff(A)", rank=1, kinds="iuf")
 
 replaces ``np.ediff1d(x)`` of a vector of numbers by ``np.diff(x)``. `call_identity` is the macro:
-it tries the rows of a function in order and applies the first whose conditions hold.
+it tries the rows of a function in order and applies the first whose conditions hold. An elementwise
+function is no identity but a formula (`elementwise_formulas`), which also serves scalars. Each
+function has a row in `function_table`, too.
 """
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ class Identity:
     same_shape: str
     """The hole of an argument that must be an array of the shape of A; "": none."""
     requires: Mapping[str, object]
-    """The arguments that must be given, as holes, each with the value that it must have; `_ANY`."""
+    """The arguments that must be given, as holes, each with the value that it must have, or `_ANY`.
+    """
 
     @property
     def uses(self) -> Mapping[str, int]:

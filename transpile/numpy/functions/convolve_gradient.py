@@ -156,9 +156,9 @@ def _gradient_along(
 ) -> list[ast.stmt] | None:
     """Statements that bind `name` to the gradient along one axis; `original` is what is replayed.
 
-    `step` is a scalar spacing (None: 1), or the coordinates of a vector: if these turn out to be
-    evenly spaced, NumPy uses the formulas of a scalar spacing. None for an array that is not in C
-    order or not real, and for coordinates of a matrix or with ``edge_order`` 2.
+    `step` is a scalar spacing (None: 1), or a vector, the coordinates of the points: if these turn
+    out to be evenly spaced, NumPy uses the formulas of a scalar spacing. None for an array that is
+    not in C order or not real, and for coordinates together with a matrix or ``edge_order=2``.
     """
     fact, order = cx.fact(bound["f"]), integer_constant(bound.get("edge_order"), 1)
     kind = ELEMENTS[fact.array.dtype].kind if fact.array else ""

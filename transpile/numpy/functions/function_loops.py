@@ -2,9 +2,9 @@
 
 `function_loops` expands calls of functions with one result (column ``loops`` of `function_table`),
 `function_pair_loops` those with two (column ``pair``: ``np.divmod``, ``np.modf``,
-``np.histogram``). A rule emits statements that bind the result to the name it is given. Here are
-also the rules of ``reduce`` and ``accumulate`` of ufuncs, and of functions that are elementwise in
-both results.
+``np.histogram``). A rule is given a name, and returns the statements that bind it to the result.
+Here are also the rules of ``reduce`` and ``accumulate`` of ufuncs, and of functions with two
+results that are both elementwise.
 """
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ class _Axis:
     start: ast.expr
     step: ast.expr
     stop: ast.expr | None
-    """The bound of a range of ints; None: the points have an even distance, and are floats."""
+    """The bound of a range of ints; None: the slice gives the number of points, which are floats.
+    """
 
 
 @fires_on(ast.Subscript, value=(ast.Attribute, ast.Name), ctx=ast.Load, when=slices_grid)

@@ -47,8 +47,10 @@ def bincount_rule(
     bound: BoundArguments, name: str, node: ast.Call, cx: Context
 ) -> list[ast.stmt] | None:
     """``np.bincount(x, weights, minlength)`` → a loop that finds the greatest element, and one that
-    counts. The call is replayed for a negative element, and where the greatest one is beyond a
-    `minlength` other than 0. None where `x` is not surely a vector of ints or bools.
+    counts. The call is replayed for a negative element, where the greatest one is beyond a
+    `minlength` other than 0, and, with weights, for an empty `x` or another number of weights. None
+    where `x` is not surely a vector of ints or bools (uint64 excepted), or `weights`, if given, not
+    surely one of real numbers.
     """
     ty, weights = cx.fact(bound["x"]).array, bound.get("weights")
     length = bound.arguments.get("minlength", ast.Constant(0))
@@ -95,8 +97,9 @@ def histogram_rule(
 ) -> list[ast.stmt] | None:
     """``np.histogram(x, bins, range)`` of float64 or ints in bins of equal width → a loop that
     counts; the last bin includes both of its edges. Where `bins` are edges: `_histogram_of_edges`.
-    None for other dtypes, and for weights of another dtype than float64. The call is replayed where
-    `_spread_edges` has a condition.
+    None for other dtypes, and for weights of another dtype than float64 or another rank than `x`.
+    The call is replayed where a condition of `_spread_edges` holds, or the lengths of the weights
+    differ.
     """
     ty, bins = cx.fact(bound["a"]).array, bound.arguments.get("bins", ast.Constant(10))
     if cx.fact(bins).rank == 1 or isinstance(bins, (ast.List, ast.Tuple)):

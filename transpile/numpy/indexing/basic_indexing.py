@@ -211,9 +211,12 @@ def _subscript_view(array: ast.expr, index: ast.expr, cx: Context) -> View | Non
     - ints, simple slices and new axes: a view of this module.
 
     NumPy raises for an index that is out of range, even if no element is read. So in the last case
-    constants are checked by a guard; leading ints are read as a row before the loop, which raises;
-    for other ints a guard requires that the result has elements: then the loop reads one, and
-    raises.
+
+    - a guard compares constants with the length;
+    - leading ints of a named array are read as a row before the loop (`_read_row_before`), which
+      raises;
+    - for other ints a guard requires that the result has elements: then the loop reads one, and
+      raises.
     """
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     items = [ast.Constant(None) if is_new_axis(cx.facts, i) else i for i in items]
@@ -336,8 +339,8 @@ def _invariant_subscript(item: ast.expr, cx: Context) -> ast.expr:
 
 
 def _is_simple(item: ast.expr) -> bool:
-    """Whether `item` is no slice, or one that needs no computation at run time but ``max`` and
-    ``min``: of step 1 with constant bounds, or ``::-1``.
+    """Whether `item` is an int or a new axis, or a slice whose length and subscripts are short
+    expressions: one of step 1 with constant bounds, or ``::-1``.
     """
     if not isinstance(item, ast.Slice):
         return True

@@ -126,9 +126,14 @@ def array_reduction(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
-    """The reduction that `node` calls, as a function or method. None for other calls,
-    where the array's rank is not known, or axis, keepdims or ddof is no constant, and with other
-    arguments.
+    """The reduction that `node` calls, as a function or method. None
+
+    - for other calls;
+    - where the operand is not surely an array whose rank is known;
+    - where ``axis`` or ``keepdims`` is no constant, or ``ddof`` no constant from 0;
+    - with other arguments. ``initial`` and ``where`` are taken where the row has them.
+
+    A constant axis that there is not is noted, for the report (`note_missing_axis`).
     """
     match node:
         case ast.Call(func=ast.Attribute(value=array, attr=name), args=args) if (

@@ -196,8 +196,10 @@ class _ParsedCall(NamedTuple):
 
 
 def _parse_call(node: ast.Call, cx: Context) -> _ParsedCall | None:
-    """`node` as a call of some function of an array along one axis. None where it is none, has
-    other arguments, or the axis is not a constant, or is missing where the function needs one.
+    """`node` as a call of some function of an array along one axis; the caller compares the name.
+    None where it is no such call, has other arguments than ``axis``, or the axis is no constant, or
+    is missing where the function needs one. A constant axis that there is not is noted, for the
+    report (`note_missing_axis`).
     """
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="accumulate"), args=[array, *args]) if (

@@ -242,9 +242,11 @@ def _letter_lengths(
 def _layout_is_known(
     parts: Sequence[str], result: str, views: Sequence[View], result_type: ArrayType | None
 ) -> bool:
-    """Whether the memory order of NumPy's result is known: for a rank below 2; for a matrix if that
-    was inferred and all operands are in C or F order; else if its letters are in the order of the
-    operands', which are all in C order.
+    """Whether the memory order of NumPy's result is known:
+
+    - its rank is below 2;
+    - or it is a matrix of a known order (by the probe), and all operands are in C or F order;
+    - or its letters come in the order of the operands' letters, and all operands are in C order.
     """
     all_letters = "".join(parts)
     if result_type is None or result_type.rank < 2:

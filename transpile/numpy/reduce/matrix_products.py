@@ -186,7 +186,7 @@ def _requires_finite(
     """Statements after the product `name` that replay `original` where an element of complex
     numbers is not finite: BLAS multiplies real and imaginary parts in an order of its own, so that
     ``np.dot([inf + 1j, 1], [2 - 1j, 1])`` is nan - infj on one machine, and inf - infj on another.
-    None for other dtypes, of which any order gives the same infinities and NaNs.
+    An empty list for other dtypes, of which any order gives the same infinities and NaNs.
     """
     if dtype not in PARTS:
         return []
