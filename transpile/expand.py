@@ -209,8 +209,8 @@ def expand_function(
 ) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept. Steps 2
     and 3 of the module's docstring: branches that the types exclude are removed; containers are
-    inferred; loops and the function get one exit; all macros are applied; what they leave behind
-    is removed, and what only they have read is guarded.
+    inferred; loops and the function get one exit; all macros are applied; tuples of which only the
+    items are used are dropped; and inputs that only macros have read are guarded.
 
     ``stored``: attributes of arguments that are kept in names, and are stored where the function is
     left. ``changed``: names of the function that its local functions bind. ``members``: see

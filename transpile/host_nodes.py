@@ -239,6 +239,7 @@ def _constant(value: object) -> ast.expr:
 
 
 def _operation(op: str, args: list[ast.expr]) -> ast.expr:
+    """The ``ast`` node of the operator `op` of a `HostOp`, with the operands `args`."""
     if op == "select":
         return ast.IfExp(*args)
     if op in _UNARY:
@@ -288,6 +289,7 @@ def from_ast(
 
 
 def _operation_from_ast(e: ast.expr, leaf: Callable[[ast.expr], HostExpr | None]) -> HostOp:
+    """As `from_ast`, for an operator: ``a < b < c`` is ``a < b and b < c``."""
     match e:
         case ast.IfExp(test, then, orelse):
             return HostOp("select", tuple(from_ast(x, leaf) for x in (test, then, orelse)))

@@ -48,7 +48,7 @@ def owners_may_alias(owner: Owner | None, other: Owner | None) -> bool:
         x and y      False: ``x[1:]`` and ``y``, of two parameters. The guards of the kernel see to
                      that (`assemble_plan.alias_guards`)
         None and x   True: an owner of None is not known
-        None, NEW    False: an array that the expression makes (`NEW_ARRAY`) is none from elsewhere
+        None, NEW    False: an array that the expression makes (`NEW_ARRAY`) has no other owner
         NEW and NEW  True, though two new arrays share nothing: they have no names to compare
     """
     return owner == other or (None in (owner, other) and NEW_ARRAY not in (owner, other))

@@ -51,7 +51,7 @@ def assigned_after(s: ast.stmt, bound: NameSet, *, completes: bool = False) -> N
                 assigned_after_block(orelse, if_false, completes=completes),
             )
         case ast.For(iter=head) | ast.AsyncFor(iter=head) | ast.While(test=head):
-            # the body may not run, or delete a name
+            # the body does not always run, and it may delete a name
             return _bound_at_each_iteration(s, bound) | surely_bound(head)
         case ast.Match(subject=subject, cases=cases):
             bound |= surely_bound(subject)

@@ -350,7 +350,7 @@ def _special_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | No
 
 
 def _probed_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | None:
-    """Case 3 of `_call_fact`; None if the function may not be called on samples, or fails."""
+    """Case 3 of `_call_fact`; None if the function must not be called on samples, or raises."""
     function = target
     operands = [[bounded_sample(target, s) for s in samples_of(facts, a)] for a in e.args]
     if target is None and isinstance(e.func, ast.Attribute):

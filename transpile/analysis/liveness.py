@@ -38,7 +38,7 @@ _EXITS = (
     ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With, ast.AsyncWith,
     ast.AsyncFor, ast.Match,
 )
-"""Statements after which control may not reach the next one, and those that catch exceptions."""
+"""Statements after which control need not reach the next one, and those that catch exceptions."""
 
 _OTHER_BLOCKS = (ast.Try, ast.With, ast.AsyncWith, ast.AsyncFor, ast.Match)
 """Other statements with blocks. `_compute_simple` does not look into their blocks one by one, so no

@@ -1,4 +1,9 @@
-"""Missing names: names, and attributes of modules, that do not exist, with what may be meant."""
+"""Missing names: undefined names and attributes, found for reports, with the most similar name.
+
+Where Python would raise NameError or AttributeError, a report says so in place of the refusal that
+follows from it: `refusal_causes` asks about the statement that was refused (`undefined_name`), and
+about the helper that it calls (`undefined_in_helper`).
+"""
 from __future__ import annotations
 
 import ast

@@ -283,8 +283,8 @@ def changed_names(
 
 
 def _changes_no_argument(func: ast.expr, resolve: Callable[[ast.expr], object]) -> bool:
-    """Whether a call of `func` surely changes nothing that it is given, but for an array ``out``
-    (`stores_to_out`).
+    """Whether a call of `func` surely changes none of its arguments, except an array passed as
+    ``out`` (`stores_to_out`).
     """
     callee = resolve(func)
     if any(callee is f for f in _PURE) or isinstance(callee, np.ufunc):

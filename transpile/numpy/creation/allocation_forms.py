@@ -1,9 +1,9 @@
 """Canonical allocations: calls of ``np.empty`` and its kin → the one form that other modules know.
 
-In that form the function is not ``np.ndarray``, and there is no argument but the shape (or the
-array to be like), the fill value, the dtype, and beside a shape ``order=``, by keyword.
-`is_allocation_form` tells whether a call has it, `allocation_form` is the macro that rewrites
-others::
+In that form the function is not ``np.ndarray``, and the arguments are the shape (or the array to
+be like), the fill value of ``full``, and the dtype; after a shape also ``order=``, by keyword.
+`is_allocation_form` tells whether a call has this form, `allocation_form` is the macro that
+rewrites others::
 
     np.ndarray(shape=n, dtype=t)               np.empty(n, t)
     np.zeros(n, t, "F")                   →    np.zeros(n, t, order="F")
