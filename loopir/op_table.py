@@ -112,10 +112,10 @@ class Op:
     masked_operands: tuple[int, ...] = (0,)
     """The operands that `safe` replaces where the result is not used."""
     masked_in_expressions: bool = True
-    """Whether `apply_op` replaces them. It does not in plain arithmetic, such as the product in ``x * x if
-    x < 1e100 else 0.0``: a select for each would cost more than the rare call that is replayed,
-    since a value that is not used overflowed. The recording kernel, which is compiled after such a
-    call, replaces them."""
+    """Whether `apply_op` replaces them. It does not in plain arithmetic, such as the product in
+    ``x * x if x < 1e100 else 0.0``: a select for each operation would cost more than the rare replay
+    of a call in which an unused value overflows. The recording kernel, which is compiled after such
+    a replay, replaces them."""
     exact: bool = False  # a float result is never rounded
     ulps: float = 0
     """How far a float result may be from the correctly rounded one, in units of the last place; 0:
@@ -212,7 +212,7 @@ def _complex_rows(name: str, function: Callable[[Any], Any], *raises: str) -> tu
 
 def _complex_power_rows() -> tuple[Op, Op]:
     """The rows of the real and imaginary part of NumPy's power of two complex numbers. libm computes
-    it as ``exp(y * log(x))``: the bits are the same where NumPy calls the same libm, as it does here.
+    it as ``exp(y * log(x))``: the bits are those of NumPy if NumPy calls the same libm.
     """
     re, im = (
         Op(name=f"cpow_{part}", sig="aaaa:a", run=op_semantics.complex_power_part(part), c=f"__builtin_c{c}{{f}}(tp_cpow_both_{{d}}({{0}}, {{1}}, {{2}}, {{3}}))", kinds="f", raises=("divide", "over", "under", "invalid"), masked_operands=(0, 1, 2, 3), ulps=4, weight=40)

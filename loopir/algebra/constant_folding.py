@@ -1,6 +1,6 @@
 """Constant folding, neutral elements, lossless casts, constant trip counts.
 
-What follows from the constants and dtypes of an expression alone. The rewrite rules
+All of this follows from the constants and dtypes of an expression alone. The rewrite rules
 (`rewrite_rules`), the index arithmetic (`index_builder`) and the passes use it.
 """
 from __future__ import annotations

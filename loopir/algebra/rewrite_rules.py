@@ -1,7 +1,8 @@
-"""Rewrite rules of scalar calls, by operation (`_RULES`); each preserves value and float flags.
+"""Rewrite rules of scalar calls, by operation (`_RULES`): cheaper, with the same value and flags.
 
-A rule takes a call and returns a cheaper expression, or None where it does not apply. `rewrite`
-applies them, until none applies; the pass `simplify`, `index_builder` and other passes call it.
+A rule takes a call and returns a cheaper expression, or None where it does not apply. Only the last
+bits of a power may change (`expand_power`). `rewrite` applies the rules until none applies; the
+pass `simplify`, `index_builder` and other passes call it.
 To add a rule, write the function here and name it in `_RULES`.
 """
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 _MAX_EXPANDED_POWER = 6  # the largest exponent that becomes products
-_MAX_PRODUCT_NODES = 64  # of the product that replaces a power
+_MAX_PRODUCT_NODES = 64  # limit on the nodes of the product that replaces a power
 
 
 def _is_float(dtype: str) -> bool:
@@ -49,7 +50,9 @@ def _args(e: Expr) -> tuple[Expr, ...]:
 
 
 def drop_neutral_operand(e: Call) -> Expr | None:
-    """``x * 1`` → ``x``; for floats ``x + -0.0``, but never ``x + 0.0``."""
+    """``x * 1`` → ``x``; for floats ``x + -0.0`` → ``x``, but not ``x + 0.0``: that makes -0.0 a
+    0.0.
+    """
     neutral = neutral_element(e.op, e.dtype)
     if neutral is None:
         return None
@@ -90,8 +93,8 @@ def fold_negation(e: Call) -> Expr | None:
 
 
 def combine_offsets(e: Call) -> Expr | None:
-    """Integer ``(x + 3) - 1`` → ``x + 2`` and ``x - x`` → ``0``; a constant operand moves to the
-    right.
+    """Integer ``(x + 3) - 1`` → ``x + 2``, ``x + -2`` → ``x - 2``, ``3 + x`` → ``x + 3``; and
+    ``x - x`` → ``0``, unless computing `x` may raise a flag.
     """
     if not _is_int(e.dtype):
         return None
@@ -126,8 +129,8 @@ def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
 
 
 def cancel_term(e: Call) -> Expr | None:
-    """Integer ``(x + y) - x`` → ``y``, also of longer sums: such as the length of ``a[i:i + n]``.
-    Integers wrap, so that this holds for all of them.
+    """Integer ``(x + y) - x`` → ``y``, such as the length of ``a[i:i + n]``; also in longer sums.
+    This holds for all integers, since sums wrap. Not where computing `x` may raise a flag.
     """
     a, b = e.args
     if not _is_int(e.dtype) or isinstance(b, Const) or may_raise_flags(b):
@@ -154,7 +157,9 @@ def subtract_zero(e: Call) -> Expr | None:
 
 
 def divide_by_one(e: Call) -> Expr | None:
-    """``x / 1``, and integer ``x // 1`` → ``x``, ``x % 1`` → ``0``."""
+    """``x / 1`` → ``x``; of integers also ``x // 1`` → ``x``, and ``x % 1`` → ``0`` unless
+    computing `x` may raise a flag.
+    """
     if not is_constant(e.args[1], 1) or (e.op != "div" and not _is_int(e.dtype)):
         return None
     if e.op == "mod":
@@ -171,8 +176,8 @@ def expand_power(e: Call) -> Expr | None:
     are rounded n - 1 times, an error of less than ``n / 2`` units of the last place. The flags are
     those of the power, since no partial product is nearer to overflow or underflow than the last.
 
-    `x` is repeated: the pass `common_subexpressions` computes it once, and until then the product
-    may have `_MAX_PRODUCT_NODES` nodes, so that nested powers do not grow without bound.
+    `x` is repeated, until the pass `common_subexpressions` computes it once. A product of more than
+    `_MAX_PRODUCT_NODES` nodes is not made, so that nested powers do not grow without bound.
     """
     x, exponent = e.args
     if is_constant(exponent, 0):
@@ -207,8 +212,9 @@ def cancel_involution(e: Call) -> Expr | None:
 
 
 def push_negation(e: Call) -> Expr | None:
-    """``not a == b`` → ``a != b``; for integers ``not a < b`` → ``a >= b`` too; ``not (a | not b)``
-    → ``not a & b``, and the same for ``&``.
+    """``not a == b`` → ``a != b``; of integers also ``not a < b`` → ``a >= b`` (not of floats: both
+    are false on a NaN); ``not (a | not b)`` → ``(not a) & b``, and the same with ``&`` and ``|``
+    exchanged.
     """
     (x,) = e.args
     if isinstance(x, Call) and x.op in _DUAL and any(_calls(a, "not") for a in x.args):
@@ -225,7 +231,7 @@ _DUAL = {"and": "or", "or": "and"}
 
 
 def absorb_negation(e: Call) -> Expr | None:
-    """``a | (not a & b)`` → ``a | b``, and ``a & (not a | b)`` → ``a & b``."""
+    """``a | ((not a) & b)`` → ``a | b``, and ``a & ((not a) | b)`` → ``a & b``."""
     for a, other in (e.args, e.args[::-1]):
         if not isinstance(other, Call) or other.op != _DUAL[e.op]:
             continue
@@ -236,7 +242,9 @@ def absorb_negation(e: Call) -> Expr | None:
 
 
 def compare_with_itself(e: Call) -> Expr | None:
-    """Integer ``x <= x`` → ``True``, ``x < x`` → ``False``."""
+    """Integer ``x <= x`` → ``True``, ``x < x`` → ``False``, unless computing `x` may raise a
+    flag.
+    """
     a, b = e.args
     if a != b or _is_float(a.dtype) or may_raise_flags(a):
         return None
@@ -244,7 +252,9 @@ def compare_with_itself(e: Call) -> Expr | None:
 
 
 def narrow_comparison(e: Call) -> Expr | None:
-    """``f64(x) < f64(y)`` → ``x < y`` where both casts are lossless."""
+    """``f64(x) < f64(y)`` → ``x < y``, and ``f64(x) < 0.5`` → ``x < f32(0.5)``: where x and y have
+    one dtype, all of whose values f64 has, and the constant is one of them. Not for float16.
+    """
     a, b = (_narrowed(x, e.args) for x in e.args)
     return Call(e.op, (a, b), "bool") if a is not None and b is not None else None
 
@@ -275,10 +285,12 @@ _STRICT = {"le": "lt", "ge": "gt"}  # for integers a tie makes no difference
 
 
 def simplify_select(e: Call) -> Expr | None:
-    """A select on a constant, with equal arms, with a negated condition, or of bools.
+    """A select on a constant, with equal arms, with a negated condition, or of bools::
 
-    ``select(True, a, b)`` → ``a`` if b raises no flag, ``select(not c, a, b)`` → ``select(c, b,
-    a)``, ``select(c, True, b)`` → ``c | b``.
+        select(True, a, b)     →    a               if computing b raises no flag
+        select(c, a, a)        →    a               if computing c raises no flag
+        select(not c, a, b)    →    select(c, b, a)
+        select(c, True, b)     →    c | b
     """
     c, a, b = e.args
     if isinstance(c, Const):
@@ -321,8 +333,9 @@ def merge_nested_selects(e: Call) -> Expr | None:
 
 
 def select_to_extremum(e: Call) -> Expr | None:
-    """``select(x < a, x, a)`` → ``min(a, x)``, which also returns `a` on a NaN or a tie; and
-    ``select(m & (x < a), x, a)`` → ``select(m, min(a, x), a)``.
+    """``select(x < a, x, a)`` → ``min(a, x)``, which also returns `a` on a NaN or a tie; the same
+    for `max`, and of integers for ``<=`` and ``>=``. With one more condition ``select(m & (x < a),
+    x, a)`` → ``select(m, min(a, x), a)``.
     """
     c, x, a = e.args
     if not isinstance(c, Call) or e.dtype == "bool":
@@ -368,7 +381,9 @@ def simplify_cast(e: Call) -> Expr | None:
 
 
 def push_cast_into_select(e: Call) -> Expr | None:
-    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast."""
+    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast. Not
+    to float16.
+    """
     (x,) = e.args
     if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:
         return None

@@ -151,9 +151,9 @@ def dependence_distance(
         x[2 * i] x[2 * i + 1] NEVER: an even and an odd subscript (GCD test)
         x[i]     x[k[i]]      UNKNOWN: a subscript that is not affine
 
-    NEVER: no two iterations touch one element, or the distance exceeds the trip count `trips`.
-    UNKNOWN: it is not one constant. Variables of loops around the one over `var` have one value for
-    both; those of loops inside it may have any.
+    NEVER: no two iterations touch one element, or the distance is at least the trip count `trips`.
+    UNKNOWN: the distance is not one constant. Variables of loops around the one over `var` have one
+    value for both; those of loops inside it may have any.
 
     Each test looks at one axis alone; the accesses meet only where they meet on all axes. So NEVER
     on one axis is NEVER, and so are different distances on two axes.

@@ -1,10 +1,9 @@
 """No-signed-zeros analysis: names whose zero may have either sign, since nothing observes it.
 
-The sign of a zero is observed where a value is stored or computed with. It is not observed by
-comparisons and ``abs``, and minima, maxima and selects forward it to the name to which their result
-is assigned. Which name forwards to which is a graph; the names from which an observation can be
-reached in it are excluded. Float minima and maxima of the others are vectorised without a rule for
-ties of 0.0 and -0.0.
+The sign of a zero is observed where a value is stored or computed with. Comparisons and ``abs`` do
+not observe it. Minima, maxima and selects forward it to the name to which their result is assigned;
+so a name is left out if its value can arrive, from name to name, where the sign is observed. Float
+minima and maxima of the other names are vectorised without a rule for ties of 0.0 and -0.0.
 """
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ _OBSERVED, _COMPARED = "", " "  # destinations that are no names
 def zero_sign_unobserved(kernel: Kernel) -> frozenset[str]:
     """The names in `kernel` for which the sign of a zero does not affect any result.
 
-        m = step(min(m, abs(x[i]))); … if m < 1.0: …      m is only compared: no result depends on
-                                                          whether it is 0.0 or -0.0
+        m = step(min(m, x[i])); … if m < 1.0: …      m is only compared: no result depends on
+                                                     whether it is 0.0 or -0.0
 
-    A reachability problem: an edge leads from a name to each name that gets its value unchanged,
-    and to an end node where the sign is observed; the names that do not reach it are the result.
-    `vectorize` then reduces their minima and maxima in any order.
+    A reachability problem in a graph whose nodes are the names and one end node. An edge leads from
+    a name to each name that gets its value unchanged, and to the end node if the sign is observed.
+    The result is the names from which no path leads to the end node. `vectorize` then reduces their
+    minima and maxima in any order.
     """
     destinations: dict[str, set[str]] = defaultdict(set)
     for n in walk(kernel):

@@ -40,11 +40,11 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
 
         out[2 * i] = …                      None: the subscript depends on the variable alone
         out[b[i]] = …                       an obstacle: the subscript is loaded
-        if x[i] > 0: out[i] = …             an obstacle: the store may not be made
+        if x[i] > 0: out[i] = …             an obstacle: some iterations do not store
         h[i // 2] = h[i // 2] + 1           an obstacle: several iterations add to one element
 
-    The loop may neither end early nor run backwards. Assumes that `parallel_obstacle` has found no
-    obstacle: apart from such additions, no element is touched by two iterations.
+    A loop that ends early or runs backwards has an obstacle, too. Assumes that `parallel_obstacle`
+    has found no obstacle: apart from such additions, no element is touched by two iterations.
     """
     if isinstance(loop, PredLoop):
         return "it may raise, and stores under a condition"
@@ -53,7 +53,7 @@ def undo_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     if isinstance(loop.range, RangeDesc) and loop.range.step < 0:
         return "it may raise, and runs backwards"
     if reduced := arrays_reduced_by(loop, kernel):
-        # an element to which several iterations add: its old value is not one of an iteration
+        # several iterations add to one element: its value before a chunk is known to no iteration
         return f"it may raise, and adds to elements of `{min(reduced)}`"
     computed_in_body = bound_names(loop) - {loop.var}
     made_each_time = {id(s) for s in loop.body}

@@ -99,8 +99,8 @@ def elements_worth(n: Splittable, listed: LoopLike, amount: float) -> int:
     ``listed``: the loop in whose line the report says so, `n` or a loop in it. The number of
     elements is the product of the trip counts of all loops from `n` to `listed`, and on to the
     innermost loop in it that does the most; ``while`` loops are left out. A trip count that is not
-    known is guessed. That matters little: a longer inner loop does more work, and has as many more
-    elements.
+    known is guessed. The guess matters little: if the inner loop is longer, both the work and the
+    number of elements grow with it.
     """
     work = work_of(n)
     chain = [part for part in _chain(work, listed) if not isinstance(part.loop, While)]
@@ -179,8 +179,13 @@ def weight_of_calls(n: Node) -> float:
 
 
 def _known_trips(n: While | Splittable, local: frozenset[str]) -> float | None:
-    """How often the body of `n` runs: at most, if a constant bound is known; None if its bounds
-    tell it before the parallel loop around it starts, whose names are `local`; else a guess.
+    """How often the body of `n` runs; the first that applies:
+
+    - a ``while`` loop: a guess;
+    - a constant upper bound is known: that;
+    - the bounds of its range can be computed before the parallel loop around it starts, which binds
+      the names `local`: None;
+    - else a guess.
     """
     if isinstance(n, While):
         return GUESSED_TRIPS

@@ -9,10 +9,9 @@ loops with equal iteration order, then those that can be joined when one is reve
 (`shift_and_peel`). `fusion_legality.judge_fusion` decides on each pair. The choice is greedy: pairs
 are tried in source order, each loop with the next one, and a legal pair that pays is joined at once
 and stays joined. Of several legal alignments the first of `shift_and_peel.alignments` is taken. Two
-fusions are never compared with each other. Afterwards `forward_stores`
-keeps in a register what the joined loop stores and loads again, and `contract_arrays` removes a
-temporary array that is not loaded any more. The stage ``fuse`` of `transpile/pipeline.py` calls
-`fuse_kernel`.
+fusions are never compared with each other. Afterwards `forward_stores` keeps in a register what the
+joined loop stores and loads again, and `contract_arrays` removes a temporary array that is not
+loaded any more. The stage ``fuse`` of `transpile/pipeline.py` calls `fuse_kernel`.
 """
 from __future__ import annotations
 
@@ -239,10 +238,11 @@ class _LoopFuser:
         return (*p.between.above, *peeled_before), loop, (*peeled_after, *p.between.below)
 
     def reject(self, first: Loop, second: Loop, reasons: Iterable[Rejection]) -> None:
-        """Report `reasons`, the reasons why two loops are not joined. A report would be about no
-        loop that the user has written, and is suppressed, if the first loop is generated and the
-        second one has a place in the source; or if both come from one line and touch the state of a
-        random generator, whose code they are.
+        """Report `reasons`, why two loops are not joined. Nothing is reported where
+
+        - the first loop is generated, so that it has no place in the source, and the second has;
+        - both come from one line and touch the state of a random generator: they are the code of
+          one draw.
         """
         is_suppressed = second.span and not first.span
         if first.span and second.span and first.span.line == second.span.line:

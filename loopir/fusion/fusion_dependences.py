@@ -123,7 +123,8 @@ def _pairs_updated_in_place(s: Stmt) -> frozenset[frozenset[str]]:
 def smallest_witness(conflict: Conflict, first: Loop, bindings: AffineBindings) -> Witness | None:
     """The smallest trip count of both loops, and iterations, for which one loop would make the two
     accesses of `conflict` in the wrong order; None if there is none below `_MAX_WITNESS_TRIPS`, or
-    a subscript is not affine. `first`: the first loop; `bindings`: affine forms of names.
+    if a subscript or the trip count is not affine. `first`: the first loop; `bindings`: affine
+    forms of names.
     """
     trips = affine_trip_count(first.range, bindings)
     for n in range(1, _MAX_WITNESS_TRIPS):
@@ -150,8 +151,8 @@ def _same_element(c: Conflict, var: str, early: int, late: int, trips: Affine, n
 
 
 def _with_trips(form: Affine, trips: Affine, n: int) -> Affine:
-    """`form` with the trip count `trips` set to `n`; unchanged if `trips` is not a symbol plus an
-    offset.
+    """`form` with the trip count `trips` set to `n`; unchanged if `trips` is not one symbol, or its
+    negative, plus an offset.
     """
     if len(trips.symbols) != 1 or trips.variables:
         return form

@@ -283,7 +283,7 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
         for i: for j: s[j] = s[j] + x[i, j]     joined, row 0 of y would get sums of one row of x
         for i: for j: y[i, j] = s[j]
 
-    Without the option ``broadcast_identity`` it may not read any array repeatedly.
+    If the option ``broadcast_identity`` is False, neither nest may read any array repeatedly.
     """
     code = "FUSE_REJECT_BROADCAST_ND"
     for c in p.same_array:
@@ -297,8 +297,8 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:
-    """The second loop may access no element before the access of the first loop that conflicts with
-    it: one of the two writes.
+    """An element that both loops access, and one of them writes, must not be accessed by the second
+    loop before the first one has done so.
 
     The conflicts of a pair are accesses whose order joining would reverse
     (`fusion_dependences.fusion_conflicts`): their distance is negative, or not known. The condition

@@ -69,9 +69,11 @@ def worthwhile(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
-    """An element must not be loaded soon after it was stored as part of another vector.
+    """If both loops can be vectorised, no element may be loaded less than
+    `_STORE_BUFFER_ITERATIONS` iterations after it was stored, in an earlier iteration.
 
-    Such a load overlaps two stores (a core forwards from one only) and has to wait for both.
+    It was stored as part of another vector: the load overlaps two stores, of which a core can
+    forward one only, so it has to wait until both are in the cache.
     """
     if not (is_vectorizable_alone(p, p.first) and is_vectorizable_alone(p, p.second)):
         return
@@ -88,10 +90,11 @@ def _store_forward_stall(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
-    """Loops without a common array must not have too many arrays together.
+    """Loops without a common array, one of which stores, must not have more than
+    `MAX_FREE_ARRAYS` arrays together.
 
-    Joining them saves no memory traffic; and where one of them stores, loads wait for stores to
-    other arrays at equal page offsets (4K aliasing).
+    Joining them saves no memory traffic, and loads would wait for stores to other arrays at equal
+    page offsets (4K aliasing).
     """
     first, second = (accesses((loop,)) for loop in (p.first, p.second))
     arrays = {a.array for a in (*first, *second)}
@@ -104,8 +107,8 @@ def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
 
 def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
     """Folds down columns, or of a matrix product, must remain in a nest that passes can permute or
-    block. Joined with another nest, passes could do neither if that has fewer perfectly nested
-    loops, or an accumulator that one of these loops reads (`_is_permutable`).
+    block. Joined with `other`, they no longer are if `other` has fewer perfectly nested loops, or
+    if one of these loops reads an accumulator of its own (`_is_permutable`).
     """
     for nest, other in ((p.first, p.second), (p.second, p.first)):
         keeps_freedom = _is_permutable(other, len(perfect_nest(nest)))
@@ -184,9 +187,13 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
     nests; loops that are certainly vectorised; loops between which a temporary array is contracted,
     since that is worth more than vectors.
 
-    A loop may become scalar if the other one stays scalar anyway, its own vectors do little work,
-    and joining saves memory traffic (`bytes_saved`) or costs nothing, since the joined loop waits
-    for its own results meanwhile (`_is_latency_bound`).
+    A loop may become scalar if all of these hold:
+
+    - the other one is scalar anyway;
+    - its own operations are cheap as scalar code (`_has_no_slow_operations`);
+    - the joined loop has no branches that stay branches (`_has_branches`);
+    - joining saves memory traffic (`bytes_saved`), or the added operations are free, since an
+      iteration takes as long as its loop-carried dependence chain (`_is_latency_bound`).
     """
     loops = p.first, p.second
     if not all(map(is_innermost, loops)) or all(_is_surely_vectorizable(p, loop) for loop in loops):
@@ -241,8 +248,8 @@ def _becomes_vectors(kernel: Kernel) -> bool:
     """Whether every long loop of `kernel` is a vector loop after `vectorize`, the last pass that
     makes some.
 
-    No pass before it makes an innermost loop unfit that could be vectorised, so this ends as soon
-    as all of them can be: mostly after the first passes, or after if-conversion.
+    The passes need not run so far if, after `simplify` or `if_convert`, every long loop can be
+    vectorised: no pass between these and `vectorize` makes such a loop unfit for vectors.
     """
     for step in PASS_LIST:
         kernel = run_pass(step, kernel)
@@ -293,7 +300,9 @@ def _may_be_long(loop: Loop) -> bool:
 
 
 def _has_no_slow_operations(loop: Loop) -> bool:
-    """Whether `loop` has only cheap operations, as scalar code."""
+    """Whether `loop` has only cheap operations, as scalar code: none that weighs more than
+    `MAX_OP_WEIGHT`, and no append.
+    """
     nodes = [n for s in loop.body for n in walk(s)]
     slow = (n for n in nodes if isinstance(n, Call) and OPS[n.op].weight > MAX_OP_WEIGHT)
     return not any(isinstance(n, Append) for n in nodes) and not any(slow)

@@ -51,16 +51,17 @@ def perfect_nest(loop: Loop) -> list[Loop]:
 
 
 def same_depth(first: Loop, second: Loop) -> bool:
-    """Whether two nests have equally many levels, or the shallower has loops in an imperfect body.
+    """Whether two nests have equally many levels; or the shallower one ends in a body that has
+    loops among other statements, with which inner loops of the deeper one may be joined.
     """
     shallow, deep = sorted((perfect_nest(first), perfect_nest(second)), key=len)
     return len(shallow) == len(deep) or any(isinstance(s, Loop) for s in shallow[-1].body)
 
 
 def same_domain(kernel: Kernel, first: Loop, second: Loop, bindings: AffineBindings) -> bool:
-    """Whether two perfect nests provably have the same iterations, given the kernel's guards: they
-    are equally deep, and on each level start and trip count are equal as affine forms, or by a
-    guard (`_same_range`).
+    """Whether two perfect nests provably have the same iterations, given the kernel's guards: their
+    depths match (`same_depth`), and on each level that both have, start and trip count are equal as
+    affine forms, or by a guard (`_same_range`).
 
         for i in loop(0, n): for j in loop(0, i)        the same, since the range of l, written with
         for k in loop(0, n): for l in loop(0, k)        the variables of the first one, is that of j

@@ -124,7 +124,8 @@ def alignments(
         for i: t[i] = x[i]                for i: t[i] = x[i]
         for i: y[i] = t[i + 1]    →  1    for i: y[i] = t[n - 1 - i]    →  2: i stands for n - 1 - i
 
-    `fuse_loops` takes the first that is legal. `outer`: the variables of the loops around both;
+    Loops along rows of a nest are not shifted (`_are_rows_of_nest`). `fuse_loops` takes the first
+    candidate that is legal. `outer`: the variables of the loops around both;
     `bindings`: affine forms of names.
     """
     directions = [(first, second)]
@@ -260,7 +261,8 @@ def _loop_ends(loop: Loop) -> tuple[Expr, Expr]:
 
 
 def _is_reversible(kernel: Kernel, loop: Loop) -> bool:
-    """Whether the iterations of `loop` may run in any order: no accumulators, no early exit, no
+    """Whether `loop` can be reversed (`_reversed_loop`): its range starts at 0, and its iterations
+    may run in any order, as it has no accumulator, early exit, ``while`` or append in it, and no
     dependence between iterations.
     """
     ordered_nodes = (While, Append)

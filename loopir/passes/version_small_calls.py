@@ -40,29 +40,18 @@ def version_small_calls(
     or if it would take too long to compile.
 
     A call is small if the elements of the arrays in ``sizes`` and the integers in it add up to at
-    most `LARGEST_SMALL_CALL` (`_is_small`). ``libm``: as for `exact_up_to`. Before::
-
-        def k(x: f64[:, ::1], out: mut(f64[::1])):
-            disjoint(x, out)
-            for i in loop(0, x.shape[0]):
-                for j in vec(0, x.shape[1], width=W, s=broadcast(0.0, W), group=4 * W):
-                    s = step(s + x[i, j:W])
-                out[i] = hreduce_add(s)
-
-    after::
+    most `LARGEST_SMALL_CALL` (`_is_small`). ``libm``: as for `exact_up_to`. For sums
+    of the rows of a matrix, with ``sizes`` = {"x"}::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
             if x.shape[0] * x.shape[1] < 32:
-                for i_1 in loop(0, x.shape[0]):
-                    for j_1 in loop(0, x.shape[1], s_1=0.0):
-                        s_1 = step(s_1 + x[i_1, j_1])
-                    out[i_1] = s_1
+                for i_2 in loop(0, x.shape[0]):
+                    for j_4 in loop(0, x.shape[1], s_2=0.0):
+                        s_2 = step(s_2 + x[i_2, j_4])
+                    out[i_2] = s_2
             else:
-                for i in loop(0, x.shape[0]):
-                    for j in vec(0, x.shape[1], width=W, s=broadcast(0.0, W), group=4 * W):
-                        s = step(s + x[i, j:W])
-                    out[i] = hreduce_add(s)
+                … the body of `optimised`, which has vector loops
     """
     if _is_large(optimised):
         return optimised

@@ -51,9 +51,9 @@ def implied_terms(
 
     ``value_of`` gives the value of a name, or None. ``refuted``, if given, tells whether an
     expression is known to be false. If one side of an ``or`` that holds is false, the other is
-    true; if one side of an ``and`` that fails is true, the other is false. It is called after the
-    terms before have been yielded, so that it may use them. A disjunction that decides nothing is
-    yielded as a term, but not if ``refuted`` is given.
+    true; if one side of an ``and`` that fails is true, the other is false. ``refuted`` is called
+    after the earlier terms have been yielded, so that it may use them. Without it, such an ``or``
+    or ``and`` is yielded whole, as one term; with it, nothing is yielded where no side is decided.
     """
     value = value_of(cond.name) if value_of and isinstance(cond, Var) else None
     match cond:

@@ -208,9 +208,9 @@ def subsumes(old: IntegerFacts, new: IntegerFacts) -> bool:
 
 
 def widen_facts(old: IntegerFacts, new: IntegerFacts, dtypes: dict[str, str]) -> IntegerFacts:
-    """The facts of `old` that still hold in `new`: the widening of a fixpoint, which so comes to an
-    end. A bound of a range that does not hold any more becomes 0 if 0 is one, else the bound of the
-    name's dtype (`dtypes`; of other names i64)::
+    """The facts of `old` that still hold in `new`: the widening by which a fixpoint comes to an
+    end. A bound of a range that `new` exceeds becomes 0 if `new` is on that side of 0, else the
+    bound of the name's dtype (`dtypes`; of names that it does not have, i64)::
 
         0 <= k <= 1, then 0 <= k <= 2    →    0 <= k
     """

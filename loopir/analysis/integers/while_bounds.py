@@ -26,7 +26,9 @@ class GrowthBound:
     rate: int = 0
 
     def max_iterations_within(self, limit: int) -> int:
-        """How many iterations stay within `limit`."""
+        """After how many iterations the value is still within `limit`; if it does not grow, that is
+        any number, and `limit` stands for it.
+        """
         if self.base > limit:
             return 0
         return (limit - self.base) // self.rate if self.rate else limit

@@ -41,10 +41,10 @@ def canonicalize_loops(kernel: Kernel) -> Kernel:
     first pass, whose result all analyses assume.
 
     A range with a step, even of 1, becomes ``[0, n)`` with its trip count n, and the loop variable
-    in the body ``start + step * i``; an interval ``[lo, hi)`` stays as it is. A zip
-    becomes a loop with loads. A ``while`` becomes a counted loop if its condition, evaluated on
-    constants iteration by iteration, turns false within `MAX_KNOWN_TRIPS`. A name that two blocks
-    bind gets two names, so that later passes may move code between them. Before::
+    in the body ``start + step * i``; an interval ``[lo, hi)`` stays as it is. A zip becomes a loop
+    with loads. A ``while`` becomes a counted loop if its condition, evaluated on constants in each
+    iteration, turns false within `MAX_KNOWN_TRIPS`. A name that two blocks bind gets two names, so
+    that later passes may move code between them. Before::
 
         def k(x: f64[:], out: mut(f64[:])):
             disjoint(x, out)

@@ -240,13 +240,14 @@ class _CopyPropagation:
 
             a = b; y[i] = a + a                 yes: a copy costs nothing, at any number of uses
             t = x[i] * 2.0; y[i] = t + 1.0      yes: the only use, directly in this block
+            t = f64(x[i]); y[i] = t * t         yes: a widening cast is cheap to repeat
             t = exp(v); y[i] = t * t            no: it would be computed twice
             t = exp(v); for …: y[i] = t         no: a loop would repeat it; a branch, skip its flags
             t = x[i]; x[i] = 0.0; y[i] = t      no: a store between changes what it loads
 
-        It may not either if the value reads a name in `changing`, which may have another value at
-        the use; if the exit condition of the loop reads the name; or if the expression gets too
-        deep.
+        Neither does it move if it reads a name in `changing`, which may have another value at the
+        use; if the exit condition of the loop reads the name `s`; or if it is nested deeper than
+        `_MAX_DEPTH`.
         """
         name, value = s.name, s.value
         if name in self.pinned or not self.uses[name]:

@@ -303,7 +303,7 @@ class _Prover:
 
     def expr(self, e: Expr, f: IntegerFacts) -> Expr:
         """`e` with implied comparisons replaced by constants, and ``i % n`` by ``i`` where
-        ``0 <= i < n``.
+        ``0 <= i < n``; unchanged if the code ``may_be_masked``.
         """
         if self.may_be_masked or not _may_be_decided(e):
             return e

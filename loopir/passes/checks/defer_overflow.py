@@ -104,8 +104,9 @@ def _term_bounds(loop: Loop) -> Mapping[str, int]:
     """An upper bound of the magnitude of the terms of each accumulator; empty if some accumulator
     does not qualify.
 
-    Each must be an unconditional integer sum with an overflow check; its terms have one sign, or
-    its checks replay the call.
+    Each must be an unconditional sum of signed integers with an overflow check; its terms have one
+    sign, or its checks replay the call. `loop` must be counted, and have assignments, checks and
+    stores only.
     """
     if counted_range(loop) is None:
         return {}

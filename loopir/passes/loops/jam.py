@@ -47,8 +47,8 @@ __all__ = ["EXPENSIVE_WEIGHT", "jam", "unroll_and_jam", "results_stall", "sums_o
 def jam(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     """Unroll an outer loop and fuse the copies of its inner loops, where their sums share loads.
 
-    As many iterations as keep their accumulators in registers (`machine_model.best_register_tile`).
-    The remaining iterations follow one by one. Before::
+    So many iterations are unrolled that all their accumulators stay in registers (`_rows_of_sums`,
+    `machine_model.best_register_tile`). The remaining iterations follow one by one. Before::
 
         def k(a: f32[:, ::1], b: f32[:, ::1], n: i64, c: mut(f32[:, ::1])):
             disjoint(a, c)

@@ -39,8 +39,9 @@ __all__ = ["jam_rows"]
 def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     """Unroll a loop around a vector loop and fuse the copies, where they load the same elements.
 
-    As many rows as keep all their loads in registers, and only with enough arithmetic per load:
-    otherwise the stores dominate, and stores to several rows conflict. Before::
+    So many rows are unrolled that all their loads stay in registers, and only if there is enough
+    arithmetic for each load: else the stores dominate, and stores to several rows conflict. With
+    very much arithmetic the loads do not matter (`_rows_of_stencil`). Before::
 
         def k(x: f64[:, ::1], n: i64, y: mut(f64[:, ::1])):
             disjoint(x, y)

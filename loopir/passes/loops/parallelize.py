@@ -129,9 +129,9 @@ def loops_left_serial(
     Left out are
 
     - loops that are too brief to matter (`_is_brief`);
-    - other versions of a parallel loop, such as the one with checks. A version comes from the same
-      loop of the source and writes to the same arrays (`_origin`); or it runs only under some
-      condition, as the search for the first NaN of ``np.argmin``.
+    - other versions of a parallel loop, that is, loops which come from the same loop of the source.
+      They are told by the arrays, if they write to the same ones (`_origin`), such as the version
+      with checks; or by an `if` around them, such as the search for the first NaN of ``np.argmin``.
 
     ``private``: as for `parallelize`.
     """
@@ -226,9 +226,17 @@ class _Marker:
         return (s,)
 
     def loop(self, s: Splittable) -> tuple[Stmt, ...]:
-        """What takes the place of the loop `s`. The first that applies: `s` marked as parallel; `s`
-        with parallel loops inside; `s` distributed. So of a loop over blocks of blocks, the loop
-        over the inner blocks is distributed.
+        """What takes the place of the loop `s`, by the first of these that applies:
+
+        - it is parallel already, or brief: `s` as it is;
+        - its iterations are independent: `s` marked as parallel;
+        - a vector loop: `exact_reductions_by_block`;
+        - a search: `split_first_hit`;
+        - it has parallel loops inside: `s` with these, so that of a loop over blocks of blocks the
+          loop over the inner blocks is distributed;
+        - else `distributed`.
+
+        If the function named returns None, `s` stays as it is.
         """
         if s.parallel or _is_brief(s, self.definitions):
             return (s,)
@@ -277,10 +285,11 @@ class _Marker:
         return self.over_blocks(work_loop, combining, results, s.accs)
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
-        """`s`, all of whose accumulators are reductions of integers or bools or extrema of floats,
-        as a distributed loop over blocks; None if it has others. The order of their terms does not
-        matter. For float extrema too: which of several zeros remains and what a NaN does either
-        does not depend on the lane, or is corrected after the loop (`vector.exact_extrema`).
+        """The vector loop `s` as a distributed loop over blocks, if the order of terms does not
+        matter to any of its accumulators: they are reductions of integers or bools, or minima and
+        maxima of floats. (Code after the loop corrects a float extremum where zeros of both signs
+        or NaNs occur and it would depend on the order, see `vector.exact_extrema`.) None if there
+        are other accumulators. A search, a loop with `until`, is split by `split_any`.
 
         An accumulator of `s` is a vector, which code after `s` reduces horizontally. The new loop
         has scalar accumulators; ``totals`` maps each of those horizontal reductions to its scalar.

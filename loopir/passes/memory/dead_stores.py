@@ -103,10 +103,11 @@ class _StoreTracker:
             z[i] = 0.0    0: not that element, and no read of `y`
             y[i] = b      1: overwrites it; if only where(c, b) is stored, it is merged with `s`
 
-        Only equal subscripts are compared, so they must have one value in both places: they read no
-        memory and no counter of appends. So it is with equal masks, which may read memory that no
-        statement between writes. Both stores are merged only if no statement between writes memory
-        that `s` writes: the merged store stands at the place of the later one.
+        Two stores count as stores to one element if their subscripts are the same expressions; so
+        these must have the same value in both places: they read no memory and no counter of
+        appends. Masks are compared likewise, but may read memory that no statement between writes.
+        Both stores are merged only if no statement between writes memory that `s` writes: the
+        merged store stands at the place of the later one.
         """
         is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if is_indexed_by_load or names_read(*s.index) & self.counts:

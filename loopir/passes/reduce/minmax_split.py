@@ -1,8 +1,8 @@
 """Min/max separation: a minimum and a maximum kept in one `if`/`elif` become two reductions.
 
-`_independent_branch` looks for a branch ``value > acc`` that yields the value, and lets each
-opposite extremum with the same start be updated on that side, too: there its test is false, so
-nothing changes.
+`_independent_branch` looks for a branch ``value > acc`` that yields the value. Each minimum of the
+same values with the same start, which the other side updates, is then updated on this side, too:
+its test is false there, so nothing changes. The same with minimum and maximum exchanged.
 """
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def minmax_split(kernel: Kernel) -> Kernel:
 
 
 def _independent_branch(s: If, loop: Loop) -> If:
-    """`s` with the second extremum updated on both sides of the branch."""
+    """`s` with the second extremum updated on both sides of the branch; `s` itself if it has other
+    statements than yields, or no such extremum.
+    """
     if s.then or s.orelse:
         return s
     accs = {a.step.name: a for a in loop.accs if isinstance(a.step, Var)}

@@ -92,7 +92,9 @@ def _stalling_reductions(loop: Loop, kernel: Kernel) -> Iterator[Loop]:
 
 
 def _is_float_sum_loop(loop: Loop, kernel: Kernel) -> bool:
-    """Whether `loop` will be vectorised and has a float sum."""
+    """Whether `loop` will be vectorised, has a float sum or product, starts at 0, and has not been
+    peeled already.
+    """
     folds = [reduction_of(a, loop) for a in loop.accs]
     return (
         is_innermost(loop) and isinstance(loop.range, Interval)

@@ -100,7 +100,8 @@ def _shortness_condition(nest: Loop, kernel: Kernel, reassociate: bool) -> Expr 
         for i: for j: for k: s += x[i, k] * y[j, k]     `SHORT_LIMIT`: each i needs the same y[j, k]
         for j: for k: s += y[j, k]                      `UNSHARED_LIMIT`: none does
 
-    It is the same on every machine, as the version decides the order of the terms. No version where
+    The limits are the same on every machine, since the version decides the order of the terms.
+    There is no version where
 
     - `nest` is more than loops in loops down to folds, or its outermost loop has accumulators;
     - the folds have different lengths, are never short, or a length is known only in the nest;

@@ -67,10 +67,12 @@ def _with_all_carried(s: While, fresh: FreshNames) -> While:
 
 
 def _carried_accumulator(e: Call, s: While, fresh: FreshNames) -> Accum | None:
-    """An accumulator that carries the value of `e`, an expression over accumulators of `s` alone;
-    None if the loop does not compute its next value anyway (or `e` does not change), or if its
-    first value, which is computed even if the loop has no iteration, could raise a flag that Python
-    does not, or load from an array that has no such element (unless an initial value has it, too).
+    """An accumulator that carries the value of `e`; None unless
+
+    - `e` reads accumulators of `s`, and no other names;
+    - its next value differs from `e`, and the loop computes that value anyway;
+    - its first value raises no flag and loads nothing, or is part of an initial value: it is
+      computed even if the loop has no iteration, where Python would not compute it.
     """
     accs = {a.name: a for a in s.accs}
     if not names_read(e) or not names_read(e) <= set(accs):

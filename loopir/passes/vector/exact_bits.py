@@ -69,10 +69,11 @@ def _size_while_less(
         x.shape[0] < 33                     32
         2 * n + m < 33 (all counted)        16: m could be 0, and n the whole size
 
-    In the affine form ``a - b = constant + Σ factor · atom`` a term with a length or an integer of
-    the call is at most its `_growth` times that part of the size, so the sum is at most ``constant
-    + steepest · size``, which must be at most -1. Where ``a - b`` is not affine: of a minimum one
-    operand is enough, of a maximum each is needed, and a name has the bound of its definition.
+    Let ``a - b`` be the affine form ``constant + Σ factor · atom``. If each atom is a length or an
+    integer that counts in the size, ``a - b`` is at most ``constant + steepest · size``, where
+    steepest is the largest `_growth` of a term. The result is the largest size for which that is at
+    most -1. Where this is not so: of a minimum one operand is enough, of a maximum each is needed,
+    a quotient is at most its dividend, and a name has the bound of its definition.
     """
     form = affine_form(Call("sub", (a, b), INDEX))
     if form is not None:

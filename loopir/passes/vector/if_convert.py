@@ -279,7 +279,9 @@ def flatten_loop(loop: Loop, kernel: Kernel, fresh: FreshNames) -> Loop | None:
 
 
 def flatten_branches(stmts: Iterable[Stmt], fresh: FreshNames, *others: Node) -> tuple[Stmt, ...]:
-    """`stmts` without branches; nested loops are left alone. `others` read their names."""
+    """`stmts` without branches; nested loops are left alone. `others`: other code that may read the
+    names that `stmts` bind; an assignment of a merged name that nothing reads is left out.
+    """
     flattening = _Flattening(fresh)
     flat = [bottom_up(s, rewrite) for s in flattening.block(stmts, MaskedRewriter(None))]
     unread = flattening.merged - names_read(*flat, *others)

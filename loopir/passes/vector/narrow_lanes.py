@@ -87,8 +87,8 @@ def _versions(loop: VecLoop, fresh: FreshNames) -> Stmt:
     """The narrowed loop; a branch between both versions where the bound is known at run time only;
     `loop` unchanged where narrowing is impossible.
 
-        k grows by 1 in an iteration, so 32 bits are enough for 2147483647 of them; the ``while``
-        ends after at most m: if m <= 2147483647: narrow lanes, else 64-bit lanes
+        k grows by 1 in an iteration, so 32 bits suffice for N iterations, a little less than 2**31.
+        If the ``while`` ends after at most m: if m <= N: narrow lanes, else 64-bit lanes
     """
     inner = [s for s in loop.body if isinstance(s, While)]
     binders = Counter(n.name for n in walk(loop) if isinstance(n, Assign | Accum))

@@ -94,18 +94,22 @@ class PredicatedLoop:
 def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedLoop | None:
     """`loop` as a predicated one, if all its effects have the same mask; else None.
 
-        m = x[i] > 0.0                                 predicate m:
-        out[i] = where(m, exp(x[i]))            →          out[i] = exp(x[i])
-        s = step(s + select(m, x[i], -0.0))                s = step(s + select(m, x[i], -0.0))
-        k = step(k + select(m, j, 0))                      k = step(k + j)
+        m = x[i] > 0.0                                     predicate m:
+        out[i] = where(m, exp(select(m, x[i], 1.0)))   →     out[i] = exp(select(m, x[i], 1.0))
+        s = step(s + select(m, x[i], -0.0))                  s = step(s + select(m, x[i], -0.0))
+        k = step(k + select(m, i, 0))                        k = step(k + i)
 
-    The float sum keeps its select (`_without_condition`). The else of a select must be the neutral
-    element of the reduction, which is -0.0 for a float sum, and not 0.0.
+    The body then has no effect where the mask is false, so a target may branch around it where no
+    lane is active (`legalize._with_skip_branch`). None unless all of these hold:
 
-    The body computes nothing where the mask is false. So a target may branch around it where no
-    lane is active (`legalize._with_skip_branch`); without a common mask nothing can be skipped.
-    The result is None, too, if the body may raise a float flag outside of the mask: Python raises
-    it, and a body that is skipped would not.
+    - all stores and appends, of which there is at least one, have one mask, which can be computed
+      before the body;
+    - each reduction takes its term under the mask, else the neutral element of its operation (of a
+      float sum -0.0, not 0.0). The float sum keeps its select (`_without_condition`);
+    - each check holds where the mask is false;
+    - the body has no prefix scan, which would combine all lanes;
+    - it raises no float flag where the mask is false: Python would raise it there, and a body that
+      is skipped would not. That is why `exp` above has a select in its operand.
     """
     masks = {s.mask for s in loop.body if isinstance(s, Store | Append)}
     if any(isinstance(s, Prefix) for s in loop.body):
@@ -132,8 +136,9 @@ def predicate_loop(loop: Loop, reductions: tuple[Reduction, ...]) -> PredicatedL
 
 
 def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
-    """`s` under the predicate; None where it does not have that mask. A check keeps the mask, since
-    it may be a reduction over all lanes.
+    """The statement `s` as it stands under the predicate `mask`: without its own mask, if it is a
+    store or an append. A check, ``not mask or cond``, keeps the mask, since it may be a reduction
+    over all lanes; any other check: None.
     """
     match s:
         case Store() | Append():
@@ -147,9 +152,10 @@ def _without_mask(s: Stmt, mask: Expr) -> Stmt | None:
 
 
 def _without_condition(f: Reduction, mask: Expr) -> Reduction | None:
-    """`f` under the predicate; None where it does not have that mask.
+    """The reduction `f` as it stands under the predicate `mask`: its term without the select on
+    `mask`. None if its term has no such select.
 
-    A float sum keeps the select of its term: adding the values of inactive lanes may raise flags.
+    A float reduction keeps the select: to add the values of inactive lanes may raise flags.
     """
     if f.cond is not None:
         return replace(f, cond=None) if f.cond == mask else None
@@ -214,9 +220,9 @@ def reorders_floats(loop: Loop) -> bool:
 
 
 GROUP_BYTES = 256
-"""Bytes of a group, the partial results of one reduction. It has this many bytes divided by the
-size of the widest value in the body of the loop as lanes (not of the accumulator: all accumulators
-of a loop have equally many lanes). The same for every target, since it fixes the order in which a
+"""Bytes of a group, the partial results of one reduction: so many that this is their size if each
+is as wide as the widest value in the body of the loop. (All accumulators of a loop have equally
+many lanes, also narrower ones.) The same for every target, since it fixes the order in which a
 sum is added; each target keeps a group in as many registers as that takes (`targets.legalization`,
 which has a default of its own for the loops that are given no group). The order of long float sums
 is also fixed by `reduce.blocked_summation`.

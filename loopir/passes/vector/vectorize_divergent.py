@@ -75,9 +75,10 @@ def as_lockstep_while(s: Loop | While, fresh: FreshNames) -> While | None:
     lockstep. This decides whether an inner loop that is left early, by a ``break``, may be run in
     lanes; then `_can_run_side_by_side` decides about the loop around it.
 
-    A counted loop must consist of assignments and branches and end by an accumulator (``until``); a
-    ``while`` may also have replay checks, and its condition must be an accumulator. Checks apply
-    only to lanes that have not left.
+    A counted loop must consist of assignments and branches, and its exit (``until``) must be an
+    accumulator that nothing else reads. A ``while`` may also have replay checks, which then apply
+    only to lanes that have not left; its condition must be an accumulator. Neither may divide
+    integers by anything but a constant other than 0.
     """
     statements = [n for part in s.body for n in walk(part) if isinstance(n, Stmt)]
     if any(map(_may_divide_by_zero, walk(s))):
@@ -450,22 +451,28 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
                 go = step(z < 2.0)                        one has left
             y[i] = k
 
-    As `can_run_in_lockstep`, for control flow that diverges: a lane that has left the ``while``
-    goes on computing, so its loads must stay in bounds. Whether it may raise flags that Python does
-    not, `vectorize_divergent` tests, by what the kernel reads and writes.
+    As `can_run_in_lockstep`, for control flow that diverges. All of this must hold:
+
+    - the loop is counted, and not known to have fewer than `MIN_TRIPS` iterations;
+    - the condition of the ``while`` differs between lanes, else `vectorize_outer` takes the loop;
+    - the elements that the lanes access lie along one axis, a constant stride apart, or all lanes
+      load the same one; two lanes never store to one element;
+    - loads are in bounds, also in lanes that have left the ``while`` (`lane_loads_in_bounds`);
+    - no store precedes a check, which may fail in any lane;
+    - no iteration depends on another.
+
+    Flags that a lane raises after it has left are the concern of `vectorize_divergent`.
     """
     if not isinstance(loop.range, Interval):
         return False
     count = constant_trip_count(loop.range)
     if count is not None and count < MIN_TRIPS:
         return False
-    # else no lanes diverge, and `vectorize_outer` takes the loop
     inner = next(s for s in loop.body if isinstance(s, While))
     assert isinstance(inner.cond, Var)
     if inner.cond.name not in Uniformity(loop).names:
         return False
     varying = _divergent_values(loop)
-    # lanes are a constant stride apart in memory, and no two store to one element. A stride of
     # None: not affine, or along several axes; (0, 0): all lanes touch one element
     accesses = [n for s in loop.body for n in walk(s) if isinstance(n, Load | Store)]
     strides = [(n, varying.lane_axis_and_stride(n)) for n in accesses]
@@ -473,7 +480,6 @@ def _can_run_side_by_side(loop: Loop, kernel: Kernel) -> bool:
         return False
     if not _stores_after_checks(loop.body) or not lane_loads_in_bounds(loop, kernel, varying):
         return False
-    # no iteration depends on another
     return all(d.distance == 0 for d in dependences(loop, kernel))
 
 

@@ -155,7 +155,9 @@ def _is_any_exit(loop: Loop) -> bool:
 
 
 def _check_trip_count(case: _Candidate) -> Rejection | None:
-    """A loop that certainly runs fewer than `MIN_TRIPS` times is not worth vectors."""
+    """A loop that certainly runs fewer than `MIN_TRIPS` times is not worth vectors, and neither is
+    one over the remainder of a length (`max_trips_of_remainder`).
+    """
     interval = case.loop.range
     if not isinstance(interval, Interval):
         return None

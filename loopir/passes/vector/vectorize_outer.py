@@ -146,8 +146,9 @@ _ENCLOSING = (Loop, If, While, Zip)
 
 def _is_lane_reduction(acc: Accum, loop: Loop, reassociate: bool) -> bool:
     """Whether the reduction `acc` may be done in each lane, and the lanes be combined after the
-    loop (a float sum only with `reassociate`). Its step must load nothing, and its overflow need no
-    test in the loop.
+    loop: none of its bits depends on the order of the terms (`is_order_independent`), except for a
+    float sum, if `reassociate` allows that; its step loads nothing; and its overflow needs no check
+    in the loop.
     """
     reduction = reduction_of(acc, loop)
     if reduction is None or checks_narrow_overflow(acc, loop):

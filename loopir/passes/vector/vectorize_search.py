@@ -69,10 +69,14 @@ def search_condition(loop: Loop) -> Expr | None:
     """The exit condition of a pure search, over its loop variable and names bound outside; None for
     any other loop.
 
-    A pure search has an exit on an accumulator, and only assignments and branches. It reads an
-    accumulator only to keep its value where there is no hit (``if x[i] > t: k = i; break``), and
-    its condition raises no flag. One with ``r = step(r | x[i] > t); until(r)`` is left to
-    `vectorize`.
+    A pure search
+
+    - has an exit on an accumulator, and only assignments and branches;
+    - reads an accumulator only to keep its value where there is no hit (``if x[i] > t: k = i;
+      break``), so that ``r = step(r | x[i] > t); until(r)`` is left to `vectorize`;
+    - has a condition that depends on its loop variable, on no other name that it binds, and raises
+      no flag;
+    - runs from 0, and not certainly for at most one block.
     """
     accs = {a.name: a for a in loop.accs}
     if not (isinstance(loop.until, Var) and isinstance(loop.range, Interval)):
