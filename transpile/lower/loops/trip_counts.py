@@ -29,7 +29,7 @@ from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.outer_names import resolve_guarded
-from ..state.value_ranges import integer_num, linear_num, max_value, min_value
+from ..state.value_ranges import integer_num, linear_num, max_value, min_value, unclamped
 
 __all__ = ["RangeDomain", "length_of_range", "lower_range"]
 
@@ -89,6 +89,7 @@ def lower_range(ctx: Lowering, call: ast.Call) -> RangeDomain:
     if max_value(b, trip_form) > LENGTH[1] or min_value(b, trip_form) < INT64[0]:
         _require_trip_limit(ctx, trips, call)
     trips = _nonnegative_trips(ctx, trips, trip_form)
+    trip_form = unclamped(b, trip_form)
     if is_constant_step:
         return RangeDomain(trips, trip_form, lambda k: linear_num(b, start + k * step.constant))
     # start + k * step is no linear form, so bounds of the element are given: all elements of a

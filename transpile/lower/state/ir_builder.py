@@ -16,9 +16,10 @@ dict or set must be added to `IRBuilder._containers`; a new scalar field to `Bui
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from loopir.analysis.integers.affine import LinearForm
@@ -99,6 +100,10 @@ class PathState:
     ``facts``: linear forms that are >= 0 wherever the expression is evaluated.
     ``while_facts``: linear forms that are >= 0 because the condition of an enclosing ``while``
     holds. They may only prove something about ``while_names``, the accumulators of those loops.
+    ``equalities``: expressions, each with the linear form that it equals, by a guard or in an
+    iteration of the enclosing loops. No linear form has an atom that is a key.
+    ``guarded``: linear forms that are >= 0 by a guard, in those iterations. They prove that another
+    guard is not needed, and nothing else.
     """
 
     frames: list[LoopFrame] = field(default_factory=list)
@@ -107,6 +112,8 @@ class PathState:
     facts: tuple[LinearForm, ...] = ()
     while_facts: tuple[LinearForm, ...] = ()
     while_names: frozenset[Expr] = frozenset()
+    equalities: Mapping[Expr, LinearForm] = field(default_factory=lambda: MappingProxyType({}))
+    guarded: tuple[LinearForm, ...] = ()
 
 
 @record(frozen=True, slots=True)
@@ -223,6 +230,8 @@ class BuilderSnapshot:
     facts: tuple[LinearForm, ...]
     while_facts: tuple[LinearForm, ...]
     while_names: frozenset[Expr]
+    equalities: Mapping[Expr, LinearForm]
+    guarded: tuple[LinearForm, ...]
     raised_array: str | None
     needs_snapshot: bool
 
@@ -303,6 +312,8 @@ class IRBuilder:
             facts=path.facts,
             while_facts=path.while_facts,
             while_names=path.while_names,
+            equalities=path.equalities,
+            guarded=path.guarded,
             raised_array=self.warnings.raised_array,
             needs_snapshot=self.buffers.needs_snapshot,
         )
@@ -322,6 +333,7 @@ class IRBuilder:
         path.branches, path.used_where = before.branches, before.used_where
         path.facts = before.facts
         path.while_facts, path.while_names = before.while_facts, before.while_names
+        path.equalities, path.guarded = before.equalities, before.guarded
         self.warnings.raised_array = before.raised_array
         self.buffers.needs_snapshot = before.needs_snapshot
         self.buffers.of_sibling_branch = before.of_sibling_branch

@@ -36,7 +36,16 @@ from loopir.op_table import OPS
 from ...types.typed_values import FALSE, TRUE, bool_op
 from .ir_builder import IRBuilder
 from .symbol_values import LoopFrame
-from .value_ranges import interval_of, linear_form, max_value, min_value, narrow_ranges
+from .value_ranges import (
+    interval_of,
+    learn_equality,
+    linear_form,
+    max_value,
+    min_value,
+    narrow_ranges,
+    unclamped,
+    with_equal_atoms,
+)
 
 __all__ = [
     "apply_op", "assuming", "facts_from", "follows_from_facts", "holds_on_path", "in_iteration",
@@ -171,14 +180,15 @@ def loop_extremum(b: IRBuilder, linear: LinearForm, highest: bool) -> LinearForm
 
     Each variable is replaced by its bound, inner loops first, since their bounds may contain outer
     variables. That each loop has an iteration is assumed: where one has none, no code runs. Inside
-    a product or a ``min`` variables may still occur.
+    a product or a ``min`` variables may still occur. Of lengths that guards have found equal, one
+    stands for all.
     """
     known = b.ranges.linear_bounds
     bounds = [(atom, known[atom]) for atom in linear.terms if atom in known]
     loops = ((f.var, (_ZERO, f.last)) for f in reversed(b.path.frames))
     extremum = extreme_form(linear, chain(bounds, loops), highest)
     assert extremum is not None
-    return extremum
+    return with_equal_atoms(b, extremum)
 
 
 def simplify_given(cond: Expr, known: set[Expr]) -> Expr:
@@ -235,18 +245,34 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
 
     In an iteration the trip count is >= 1. That is recorded as a fact only if the trip count may be
     0 in some iteration of the enclosing loops; else it is known already, or guarded before the
-    loops.
+    loops. What guards imply that are added meanwhile holds in these iterations only, since they
+    are not needed where there is none (`add_guard`).
     """
-    outer = b.path.facts
-    b.path.frames.append(frame)
+    path = b.path
+    outer = path.facts, path.equalities, path.guarded
+    path.frames.append(frame)
     fact = frame.last
     if _fails_in_some_iteration(b, fact):
-        b.path.facts = (*outer, fact)
+        path.facts = (*path.facts, fact)
+    _learn_trip_count(b, frame)
     try:
         yield
     finally:
-        b.path.facts = outer
-        b.path.frames.pop()
+        path.facts, path.equalities, path.guarded = outer
+        path.frames.pop()
+
+
+def _learn_trip_count(b: IRBuilder, frame: LoopFrame) -> None:
+    """Records what equals the trip count of `frame`, in its iterations: a clamped length without
+    its clamp, since it is positive there; and the same of each length that a guard compared.
+
+        guard(max(n - 2, 0) == max(m - 2, 0));  for i in range(max(n - 2, 0))    →    n = m
+    """
+    trips, trip_form = with_equal_atoms(b, LinearForm.of(frame.trips)), frame.last + _ONE
+    others = [LinearForm.of(e) for e in (frame.trips, *b.path.equalities)]
+    for form in (trips, *(form for form in others if with_equal_atoms(b, form) == trips)):
+        learn_equality(b, form, trip_form)
+        learn_equality(b, unclamped(b, form), trip_form)
 
 
 @contextmanager

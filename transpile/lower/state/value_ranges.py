@@ -4,11 +4,12 @@ An int64 expression has a linear form, a sum of multiples of atoms and a constan
 expression that is no sum or multiple, such as a parameter, a length or ``i // 2``. Intervals of
 atoms are recorded in `RangeState.intervals` or follow from the operation; the interval of a linear
 form follows from those of its atoms. `linear_num` and `integer_num` make Python ints that have
-both.
+both. `learn_bound` and `learn_equality` record what guards imply.
 """
 from __future__ import annotations
 
 from functools import partial
+from types import MappingProxyType
 
 from loopir.analysis.integers.affine import LinearForm, linearize
 from loopir.analysis.integers.intervals import Bounds, expression_bounds
@@ -16,13 +17,13 @@ from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Var
 
-from ...types.int_limits import ARGUMENT
+from ...types.int_limits import ARGUMENT, INT64
 from ...types.typed_values import Num
 from .ir_builder import IRBuilder
 
 __all__ = [
-    "bind_num", "integer_num", "interval_of", "learn_bound", "linear_form", "linear_num",
-    "max_value", "min_value", "narrow_ranges",
+    "bind_num", "integer_num", "interval_of", "learn_bound", "learn_equality", "linear_form",
+    "linear_num", "max_value", "min_value", "narrow_ranges", "unclamped", "with_equal_atoms",
 ]
 
 _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
@@ -95,8 +96,58 @@ def learn_bound(b: IRBuilder, cond: Expr) -> None:
     linear = linear_form(b, e)
     match [*linear.terms.items()]:
         case [(atom, 1)]:
-            lo, hi = interval_of(b, atom)
-            b.ranges.intervals[atom] = max(lo, int(least) - linear.constant), hi
+            _narrow(b, atom, int(least) - linear.constant, INT64[1])
+
+
+def learn_equality(b: IRBuilder, p: LinearForm, q: LinearForm) -> None:
+    """Records that `p` and `q` are equal in the iterations of the loops that are being lowered.
+
+    One atom of them is replaced by its value from now on (`with_equal_atoms`): a call, such as
+    ``max(n - 2, 0)``, rather than a name or a length, which the loops are more likely to have.
+    """
+    difference = with_equal_atoms(b, p - q)
+    replaceable = [atom for atom, c in difference.terms.items() if abs(c) == 1]
+    if not replaceable:
+        return
+    atom = next((a for a in replaceable if isinstance(a, Call)), replaceable[-1])
+    value = difference.without((atom,)) * -difference.terms[atom]
+    others = {a: form.substitute(atom, value) for a, form in b.path.equalities.items()}
+    b.path.equalities = MappingProxyType({**others, atom: value})
+    match [*value.terms.items()]:
+        case [(other, 1)] if not b.path.frames:  # so that it holds everywhere
+            low, high = interval_of(b, atom)
+            _narrow(b, other, low - value.constant, high - value.constant)
+
+
+def with_equal_atoms(b: IRBuilder, linear: LinearForm) -> LinearForm:
+    """`linear` with each atom replaced that is known to equal a linear form of others
+    (`learn_equality`), so that forms that are known to be equal become the same.
+    """
+    known = b.path.equalities
+    for atom in linear.terms.keys() & known.keys() if known else ():
+        linear = linear.substitute(atom, known[atom])
+    return linear
+
+
+def _narrow(b: IRBuilder, atom: Expr, low: int, high: int) -> None:
+    """Intersects the interval of `atom` with these bounds, which hold everywhere in the kernel."""
+    known = interval_of(b, atom)
+    new = max(low, known[0]), min(high, known[1])
+    if new[0] <= new[1]:  # else the kernel never starts
+        b.ranges.intervals[atom] = new
+
+
+def unclamped(b: IRBuilder, trip_form: LinearForm) -> LinearForm:
+    """A linear form without a clamp that equals `trip_form` wherever that is positive; `trip_form`
+    itself if it is not clamped.
+
+        max(n - 2, 0)        →    n - 2
+        max(n, 0) - 1        →    n - 1
+    """
+    match [*trip_form.terms.items()]:
+        case [(Call("max", (inner, Const(int(least)))), 1)] if least + trip_form.constant <= 0:
+            return unclamped(b, linear_form(b, inner) + LinearForm({}, trip_form.constant))
+    return trip_form
 
 
 def narrow_ranges(b: IRBuilder, fact: LinearForm, atoms: frozenset[Expr]) -> None:
