@@ -225,6 +225,7 @@ def _failed(
 
 
 _MOST_PLACES = 3
+"""Of how many places a rejection has a mark or a label."""
 
 
 def _guard_sentence(guard: Guard | Disjoint, terms: UserTerms, *, failed: bool = False) -> str:

@@ -60,21 +60,24 @@ def with_cause(
     - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
       else that is said of the statement would help;
     - the same in a function that it calls (`undefined_in_helper`);
-    - a call of a function of the standard library, or of a method of an object that is made for it
-      (`_method_of_new_object`), in which something is refused;
-    - an argument that is an array of another library, or of items that are not compiled
-      (`_foreign_object`, `_unusual_array`);
+    - a call of a function of the standard library, in which something is refused
+      (`_in_standard_library`);
+    - ``Model().predict(x)``, a method of an object made in the same expression, if something is
+      refused in it (`_method_of_new_object`);
+    - an argument that is an array of another library (`_foreign_object`), or of a dtype that is not
+      compiled (`_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
       example of the module's docstring;
-    - a dict or set as a value of a dict (`_table_in_table`);
+    - a dict, set or list as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
     - an attribute that is set of a class, or of an object that is no argument
       (`_attribute_of_other_object`);
-    - a list, dict or set with a use that is not compiled (`_collection_with_name`);
+    - a list, dict or set with items or a use that are not compiled (`_collection_with_name`);
     - the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
-    `report_refused` and `Dispatcher._refusal`, for the warning, call this.
+    `report_refused` and `Dispatcher._refusal`, for the warning, call this. To add a cause, write a
+    function that returns a Rejection or None, and put it into the chain below and into this list.
     """
     span = rejection.span
     if rejection.family not in ("LOWER", "GUARD"):
@@ -177,9 +180,9 @@ def _foreign_object(types: Mapping[str, ArgType], rejection: Rejection) -> Rejec
 def _unusual_array(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection | None:
-    """The rejection of an argument that is an array of objects, strings or times, if `rejection`
-    refuses a call, and names the argument or has it in the refused expression, as in
-    ``np.diff(t).sum()``.
+    """The rejection of an argument that is an array of a dtype that is not compiled, such as
+    strings or times, if `rejection` refuses a call (LOWER_CALL), and its message names the argument
+    or its place contains that, as in ``np.diff(t).sum()``.
     """
     if rejection.code != "LOWER_CALL" or rejection.span is None:
         return None
@@ -324,8 +327,11 @@ def _function_as_value(
 def _attribute_of_other_object(
     tree: ast.FunctionDef, types: Mapping[str, ArgType], rejection: Rejection
 ) -> Rejection | None:
-    """Where the store to an attribute of an argument is refused, since the function also sets one
-    of a class or of an object that is no argument, as `Model.count`: a rejection of the latter.
+    """The store to an attribute of an argument is refused if the function also sets an attribute of
+    a class, or of an object that is no argument. Then a rejection of that other store::
+
+        item.total = s      # refused
+        Model.count += 1    # the cause: "`Model.count` is set: an attribute of a class, or …"
     """
     attributes = [n for n in walk_nodes(tree) if isinstance(n, ast.Attribute)]
     targets = [n for n in attributes if isinstance(n.ctx, (ast.Store, ast.Del))]
@@ -350,9 +356,12 @@ _USES = {
 
 
 def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """Where a list, dict or set display is refused that is the value of an assignment: a rejection
-    that says why. Its items are not compiled, or some use of the name to which it is bound is not,
-    or it is stored as an item of another collection.
+    """If what is refused (LOWER_UNSUPPORTED) is a list, dict or set display, or a list display
+    times n, and an assignment stores it: a rejection that says why. The first that applies:
+
+    - it is bound to a name, and its items are not compiled (`_uncompiled_items`);
+    - it is bound to a name, so some use of the name is not compiled;
+    - it is stored as an item of another collection.
     """
     if rejection.code != "LOWER_UNSUPPORTED":
         return None
@@ -383,8 +392,8 @@ _HELP_FOR_UNCOMPILED = {
 
 
 def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | None:
-    """Where a dict or set is refused that becomes a value of a dict, ``d.setdefault(k, {})``: a
-    rejection that says so.
+    """Where a dict or set is refused that becomes a value of a dict, ``d.setdefault(k, {})``, or a
+    list that does, ``{k: [] for k in ks}``: a rejection that says so.
     """
     for n in walk_nodes(tree):
         match n:
@@ -555,7 +564,6 @@ def _is_method_of_text(func: ast.expr) -> bool:
 
 _KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
 """Kinds of objects whose attributes run no code of the user's."""
-
 
 _NUMPY_TYPES = (np.generic, np.dtype, np.ndarray, np.errstate)
 """Classes of NumPy's that are compiled, or have a message of their own."""

@@ -368,9 +368,9 @@ def report_compiled(
     failures: GuardFailures | None = None, faster: FasterAsPython | None = None, *,
     is_region: bool = False, in_python_loop: bool = False,
 ) -> Report:
-    """The report on a function that compiles for `target`, or on the region of one. `faster`: the
-    calls of it that Python serves because it is faster. ``in_python_loop``: it is a region inside
-    of a loop that Python runs, so its sums keep their order (`runtime.outlined_function`).
+    """The report on a function that compiles for `target`, or on an outlined region that does
+    (``is_region``). ``failures``, ``faster``: why Python has served calls of it so far.
+    ``in_python_loop``: it is in a loop that Python runs, so its sums keep their order.
     """
     source, compiled = stages.source, stages.plan.kernel
     terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
@@ -507,9 +507,9 @@ def report_regions(
     whole, with the loops, guards and rejections of the reports on its `regions`.
 
     It is accepted if all its loops are compiled: they are all in regions (``covers_all_loops``),
-    which ``have_all_run``, and are accepted. Then the refusals of the whole function matter to
-    nobody who looks for slow loops, and are only shown in detail, but for names that do not exist.
-    (The caller, `inspection.report`, adds the calls that NumPy runs.)
+    which ``have_all_run``, and are accepted. Then the refusals of the whole function say nothing
+    about slow loops, and are shown in detail only; except names that do not exist, which are always
+    shown. (The caller, `inspection.report`, adds the calls that NumPy runs.)
 
     ``not_run``: the loops of regions that have not run yet, so that their types are unknown; the
     report says of each that it is compiled when it runs.

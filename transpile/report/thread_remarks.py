@@ -22,10 +22,11 @@ InnermostLoops = Callable[[LoopLike], Iterator[LoopLike]]
 
 
 def elements_for_threads(legal: Kernel, innermost: InnermostLoops) -> Mapping[int, int]:
-    """For the ``id`` of each innermost loop of `legal` whose iterations, or those of a loop around
-    it, several threads may run: about how many elements are enough work in one call for a second
-    thread, before any call was measured, if that thread has to be woken (`PAYS_ASLEEP`). In calls
-    that come in quick succession, when it is awake, about an eighth of that is enough.
+    """From about how many elements in a call on a second thread pays, by the ``id`` of the loop:
+    for each innermost loop of `legal` that several threads may run, or that is in such a loop. The
+    numbers are for a first call, before any was measured (`FIRST_RATE`), and a thread that has to
+    be woken (`PAYS_ASLEEP`). In calls in quick succession, when the thread is awake, about an
+    eighth is enough. ``innermost``: yields the innermost loops in a loop.
     """
     found: dict[int, int] = {}
     for n in parallel_loops(legal):
@@ -39,7 +40,8 @@ def with_threads(
     loops: Sequence[LoopInfo], stages: Compilation, terms: UserTerms, innermost: InnermostLoops
 ) -> Iterator[LoopInfo]:
     """`loops` with the most threads that a call may use now, or with the reason why only one thread
-    runs them.
+    runs them. No reason is given for a search (``until``) that was split off a loop which several
+    threads run. ``innermost``: as in `elements_for_threads`.
     """
     reasons: dict[Span, str] = {}
     several = {info.span for info in loops if info.threads_from}

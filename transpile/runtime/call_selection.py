@@ -68,17 +68,17 @@ count, as the function seems to raise always.
 """
 
 _LONG_CALL, _LONGEST_CALL = 20_000, 1_000_000
-"""Python may be tried if a compiled call takes less than ``_LONG_CALL`` nanoseconds, apart from the
-conversion of lists (`_CONVERSION`); or less than ``_LONGEST_CALL`` nanoseconds, and more than
-`_PER_ITEM` for each item. Whatever the time, also if the
-kernel is a small share of it (`_KERNEL_SHARE`).
+"""Nanoseconds. A call as Python may take a hundred times as long as compiled: nobody notices that
+if the compiled call, or the kernel in it, takes less than ``_LONG_CALL``. Calls of which Python
+seems to save the largest part (`_PER_ITEM`, `_KERNEL_SHARE_OF_TABLES`) are tried as Python if they
+take less than ``_LONGEST_CALL``. `_may_try_python` has all conditions.
 """
 
 _PER_ITEM = 300
 """If a compiled call takes more nanoseconds than this for each item of its arguments (its size),
 most of the time must be conversions, of the arguments or to a result of nested lists: a compiled
-loop takes less for an item. The number is estimated high, and `_CONVERSION` low, so that Python is
-tried too seldom rather than too often.
+loop takes less for an item. The estimate is high, and that of `_CONVERSION` low: so Python is tried
+too seldom rather than too often.
 """
 
 _KERNEL_SHARE, _KERNEL_SHARE_OF_SHORT, _QUITE_SHORT_CALL = 200, 20, 10_000_000
@@ -119,15 +119,15 @@ FIRST_ALLOWANCE, MAX_ALLOWANCE = 1 << 8, 1 << 16
 """How many calls a decision serves before they are timed again: the first decision, and at most."""
 
 _CLEARLY, _ALLOWANCE_OF_CLOSE = 2, 1 << 11
-"""If compiled code was chosen, but is faster by less than the factor ``_CLEARLY``, the calls are
-timed again, until the allowance is greater than ``_ALLOWANCE_OF_CLOSE``: other work on the machine
-may have slowed the few calls of Python's trial.
+"""A decision for compiled code is *close* if it is faster by less than the factor ``_CLEARLY``:
+other work on the machine may have slowed the few trials of Python. So the calls are timed again,
+and again after twice as many calls, until the allowance is greater than ``_ALLOWANCE_OF_CLOSE``.
 """
 
 _HARDLY = 1.15
-"""If compiled code was chosen, but is faster by less than the factor ``_HARDLY``, or even slower,
-but by less than it costs to forward a call to Python, the decision is for calls of this size only,
-and never holds for all calls to come: other work on the machine may have caused it.
+"""A decision for compiled code is *doubtful* if it is faster by less than the factor ``_HARDLY``,
+or even slower, but by less than it costs to forward a call to Python. Then it is for calls of this
+size only, and they are timed again for ever: other work on the machine may have caused it.
 """
 
 _SERIES, _FAR, _LONGEST_IN_SERIES = 10, 4, 200_000
@@ -137,8 +137,10 @@ function's bytecode after eight calls. No series is timed if a single call took 
 a compiled call.
 """
 
-_NEVER = np.iinfo(np.int64).max
-"""The shortest time of a series in which no call has ended yet."""
+_NEVER = int(np.iinfo(np.int64).max)
+"""The shortest time of a series in which no call has ended yet; and the time of Python where it was
+not tried.
+"""
 
 _BUCKETS = SIZE_LIMIT.bit_length() + 1
 """The number of buckets: sizes are put together by their bit length, from 0 on."""
@@ -372,7 +374,7 @@ class CallSelection:
         if may_try and (self._awaits_series(bucket, trials, "python") or trials.needs_python):
             return False
         self._trials.pop(bucket, None)  # another thread may have decided
-        python_time = min(trials.python) if may_try else _LONGEST_CALL  # untried: at least so long
+        python_time = min(trials.python) if may_try else _NEVER  # untried: surely far longer
         self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
             self._times = compiled_time, python_time

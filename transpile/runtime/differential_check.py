@@ -1,7 +1,8 @@
 """Differential checks: compiled calls against Python, and kernels against the IR interpreter.
 
-``verify=`` runs a share of calls both ways, the original on copies of the arguments.
-``TRANSPILE_CHECK=1`` verifies the IR after each stage and compares each first call.
+``verify=`` runs a share of calls both ways, the original on copies of the arguments
+(`run_and_compare`). With ``TRANSPILE_CHECK=1`` one call of each kernel is compared with the IR
+interpreter (`compare_first_call`), and the pipeline verifies the IR after each stage.
 """
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ __all__ = [
 
 
 def compare_first_call(fast: Callable[..., int], kernel: Kernel) -> Callable[..., int]:
-    """`fast`, with its first call compared to the interpreter: status and arrays.
+    """`fast`, with one call compared to the interpreter: the first one whose arguments can be
+    copied (`copy_arguments`) and fit the kernel. Compared are the status, and the arrays that the
+    call leaves, except those that only the kernel uses (`KernelParameter.owned`).
 
     Raises AssertionError where they differ.
     """
@@ -111,9 +114,9 @@ def _difference(what: str, compiled: Any, expected: Any) -> str:
 
 
 def copy_arguments(values: Sequence[Any]) -> list[Any] | None:
-    """Copies of the arguments; None where arrays overlap, or an argument is an object.
-
-    An array that is passed twice is copied once.
+    """Copies of the arguments, as the original is to run on them: an array or list that is passed
+    twice is copied once. None where the copies could not stand for the arguments: two arrays
+    overlap, or an argument is a plain object (`ObjectType`), which may contain the same array.
     """
     types = [*map(type_of, values)]
     if any(isinstance(ty, ObjectType) for ty in types):

@@ -85,7 +85,7 @@ class Dispatcher(WrappedFunction):
     region_type: ClassVar[type[FusedRegion]]
 
     def __new__(cls, function: FunctionType, options: Options) -> Any:
-        """A class for each object: its ``__call__`` is the installed call, without a frame more."""
+        """Each object has its own class, whose ``__call__`` is the installed call: a frame less."""
         namespace = {"__module__": cls.__module__, "__doc__": cls.__doc__}
         return object.__new__(type(cls.__name__, (cls,), namespace))
 
@@ -135,8 +135,8 @@ class Dispatcher(WrappedFunction):
 
     def _select_verified_callee(self, values: Arguments) -> tuple[Callable[..., Any], Timed | None]:
         """As `_select_callee`; for a call that is due (``verify=0.1``: each tenth), a function that
-        runs it both ways and compares. Not compared: calls that Python serves; those of refused
-        signatures, whose regions compare; of kernels that write captured arrays (no copies).
+        runs it both ways and compares. Not compared: calls that Python serves, those of refused
+        signatures (their regions compare), and of kernels that write captured arrays (no copies).
         """
         self._unverified += self.options.verify
         serving, _ = self._select_callee(values)
@@ -160,11 +160,11 @@ class Dispatcher(WrappedFunction):
         Returns the function to call, and, if the call is a trial, a function to tell its time.
 
         1. The function was defined again and again, and to set up a kernel takes longer than its
-           calls have taken so far (`redefined_functions`): the original.
-        2. There is no variant, as a thread still compiles it (``background=True``): the original.
-        3. There is none, as the signature is refused: the outlined function, whose regions are
+           calls have taken so far (`redefined_functions`): the original (not in case 4).
+        2. `_variant_for_call` gives no variant, as a thread still compiles it: the original.
+        3. It gives none, as the signature is refused: the outlined function, whose regions are
            compiled, or the original (`_select_for_refused`).
-        4. Compiled code has to be used even where it is slower (`_selects_by_time`): the variant.
+        4. Compiled code has to be used even if it is slower (`_selects_by_time`): the variant.
         5. Else the variant or the original, whichever was measured to be faster for calls of this
            size, or is still to be measured (`_faster_callee`).
         """
@@ -239,10 +239,12 @@ class Dispatcher(WrappedFunction):
     def _select_for_refused(
         self, spec: Specialization, values: Arguments
     ) -> tuple[Callable[..., Any], Timed | None]:
-        """As `_select_callee`, for a signature that is refused: the original, where regions only
-        fail their guards (`OutlinedBackoff`); where the outlined function and the original give the
-        same bits, the faster one for this size (`OutlinedSelection`; while it has not decided, the
-        call is a trial); else the outlined function, if there is one (`_callee_of_refused`).
+        """As `_select_callee`, for a signature that is refused. The first that applies; 1 and 2
+        only where Python may serve calls since it is faster (`_selects_by_time`):
+
+        1. The original, if the regions only fail their guards, and bits agree (`OutlinedBackoff`).
+        2. The faster of both, if the outlined function has Python's bits (`OutlinedSelection`).
+        3. The outlined function if there is one, else the original (`_callee_of_refused`).
         """
         spec.outlined, by_time = self._without_slow_regions(spec), self._selects_by_time()
         if by_time and (row := spec.row_without_regions(self._function, values)):
@@ -269,11 +271,12 @@ class Dispatcher(WrappedFunction):
     def _callee_of_refused(self, spec: Specialization, values: Arguments) -> Callable[..., Any]:
         """The function to call for a signature that is refused: the outlined function, if some of
         its statements compile, else the original. If it is recursive, a copy that calls itself
-        directly and not through the dispatcher (`self_calls`). `_select_for_refused` calls this.
+        directly and not through the dispatcher (`self_calls`).
 
         To decide this costs microseconds. So a row of the installed call sends the next calls to
         the same function: `Specialization.allowance` of them, which is 1, 2, 4, …. Then a call is
-        decided again, as names may have been rebound, or a region found slower than Python.
+        decided again, as names may have been rebound, or a region found slower than Python. No row
+        if calls must come here (`_may_bypass`), or a variant from before the refusal may apply.
         """
         assert spec.rejection is not None
         code, outlined = spec.rejection.code, spec.outlined
@@ -285,7 +288,6 @@ class Dispatcher(WrappedFunction):
         elif direct := self._direct_self_calls.function(self, self._specializations.values()):
             callee = direct
         serving = spec.observed(callee)
-        # Variants from before the refusal may apply again (`rebound_too_often`): that is asked here
         if self._may_bypass() and not spec.variants:
             for_all = code in SIGNATURE_INDEPENDENT
             keys = None if for_all else keys_of(spec.types, values)
@@ -512,15 +514,15 @@ class Dispatcher(WrappedFunction):
 
     def _refuse(self, spec: Specialization, refusal: Refusal) -> None:
         """Remember in `spec` that it cannot be compiled, so that the next calls do not try again:
-        the `refusal`, what it depends on (`names`), and the function with the regions that can be
-        compiled. Warn the user.
+        the `refusal`, what it depends on (`names`), and the outlined function. Warn the user,
+        unless all loops are in regions.
         """
         spec.names = names_read(self._function)
         spec.refusal = refusal
         told = self.warnings.cause(refusal.cause)
         spec.outlined = self._outline(spec, refusal, told)
         spec.rejection = refusal.cause if spec.outlined is not None else told
-        if spec.outlined is None or spec.outlined.loops:  # else all loops are in regions
+        if spec.outlined is None or spec.outlined.loops:
             self.warnings.warn_of(told, spec.types, self.options, is_outlined=bool(spec.outlined))
 
     def _build_variant(

@@ -343,8 +343,11 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
     def outlined_in_all_calls(self) -> OutlinedFunction | None:
         """Of a region: the outlined function that has served all calls so far, adapted to what the
         calls of its own regions have shown; the caller may have its statements in place of the call
-        (`outline.inline_refused_regions`). None if there were fewer than `_MANY_CALLS` calls, or a
-        signature that is compiled, or several.
+        (`outline.inline_refused_regions`). None in these cases:
+
+        - there were calls of several signatures, or one that was ever compiled;
+        - the signature is not outlined, or is refused for another reason than its source;
+        - rows of the inline cache have forwarded fewer than `_MANY_CALLS` calls.
         """
         specs = [*self._specializations.values()]
         if len(specs) != 1 or self._shared is not None or specs[0].variants:
@@ -359,7 +362,9 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
 
     @property
     def has_python_bits(self) -> bool:
-        """Whether calls have the bits that Python gives them, for any arguments."""
+        """Of a region: whether calls have the bits that Python gives them, for any arguments. False
+        for a function that is no region.
+        """
         specs = self._specializations.values()
         return self.role.can_be_python and all(s.has_python_bits for s in specs)
 

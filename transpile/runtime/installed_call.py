@@ -147,9 +147,14 @@ class InstalledCall:
     def _stub_for_rows(
         self, rows: Sequence[CacheRow], is_alternating: bool
     ) -> Callable[..., Any]:
-        """A Python stub for the calls of these rows only, which cannot tell sizes: ``miss`` where a
-        target must not serve other sizes, and while calls alternate between signatures, as a stub
-        serves one.
+        """What stands in for the inline cache while there is none. It serves one signature, that of
+        `rows`, and cannot tell sizes, so it goes by the first row. The first that applies:
+
+        - ``miss``, if the calls alternate between signatures, or the row's target must not serve
+          other sizes;
+        - the target itself, if it checks its arguments, or the row is for all calls;
+        - a Python stub that passes on as many calls to the target as the row may serve
+          (`backoff_stub`), at most `_SOON`.
         """
         if is_alternating:
             return self._miss

@@ -120,16 +120,17 @@ def plan_outlining(
     rejection: Rejection,
     dropped: frozenset[str] = _NONE,
 ) -> OutliningPlan | None:
-    """How `function`, which was refused for arguments of these types, is outlined; None if nothing
-    of it is to be compiled:
+    """How `function`, which was refused for arguments of these types, is outlined:
 
     1. `RegionFacts` finds the statements that `rejection` blames, and others that cannot compile;
     2. `hoist_numpy_call` takes a refused NumPy call out of its statement, so that the rest of the
        statement can be in a region;
     3. `outline_regions` selects the regions, and makes the calling function. ``dropped``: the names
-       of those that are to be Python again, as that was measured to be faster.
+       of those that are to be Python again, as they are refused, or Python was measured to be
+       faster.
 
-    No region helps if the source cannot be read or the C compiler fails (SOURCE_…, BUILD_…).
+    None if there are no regions, or none can help: the source cannot be read or the C compiler
+    fails (SOURCE_…, BUILD_…), or `rejection` blames no statement of the body, but a default, say.
     """
     if rejection.span is None or rejection.family in ("SOURCE", "BUILD"):
         return None
@@ -137,7 +138,7 @@ def plan_outlining(
     scope = Scope.of(function)
     facts = RegionFacts(source.tree, types, scope, rejection.span)
     if not any(map(facts.must_stay_python, source.tree.body)):
-        return None  # what is blamed is in no statement of the body, but in a default, say
+        return None
     tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
     if tree is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)

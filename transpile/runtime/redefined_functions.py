@@ -14,10 +14,10 @@ long as the setup takes; then the kernel is set up. However many calls there are
 twice what the better way would have cost (the ski rental problem). The first two function objects
 are set up at once, and their calls tell how long calls take.
 
-Python is not tried for calls of a size of which no time is known, if it could take longer than the
-setup, or if its sums could have other last bits than those of compiled code (``exact_up_to``), as
-one call must not have two answers. `Dispatcher` has a `DelayedSetup` for each function, which it
-asks about calls of signatures that have no variant yet.
+Two kinds of calls are never left to Python: those whose sums could have other last bits than in
+compiled code (``exact_up_to``), as one call must not have two answers; and those that could take
+longer than the setup (`_SetupTimes.may_be_python`). `Dispatcher` has a `DelayedSetup` for each
+function, which it asks about calls of signatures that have no variant yet.
 
 A function that is refused as a whole is refused again in each of its objects, as long as its names
 mean the same; so they share the `Refusal`, with the plan of its regions. The regions' functions
@@ -59,8 +59,9 @@ _SET_UP_AT_ONCE = 2
 
 _SHORT_CALL, _SHORT_PART = 100_000, 10
 """A compiled call is short enough to try Python if it takes less than ``_SHORT_CALL`` nanoseconds,
-and less than one part in ``_SHORT_PART`` of the setup. Most of such a time is that of a first call,
-so Python seldom takes more than some times as long; at most it is about a hundred times.
+and less than one part in ``_SHORT_PART`` of the setup. Much of this time is the overhead of a first
+call, so Python seldom takes more than a few times as long. In the worst case, a long vector loop,
+it takes about a hundred times as long: that is the price of one trial.
 """
 
 _DISPATCH_TIME, _FORWARDING_TIME = 10_000, 60
@@ -106,10 +107,17 @@ class _SetupTimes:
 
     def may_be_python(self, size: int, spent: int) -> bool:
         """Whether Python is to serve a call of this size, of a function that has no variant yet.
-        ``spent``: the time that Python has taken for earlier calls of this function. Where no call
-        of Python is known, the compiled one must be a short one. If the first call of a function
-        is expected to take too long, the longest time that is noted is forgotten, since no other
-        call of Python corrects it.
+        ``spent``: the time that Python has taken for earlier calls of this function. The first that
+        applies:
+
+        - the signature is refused: yes, until ``spent`` exceeds `setup`;
+        - Python's result could have other bits (`exact_up_to`): no;
+        - the time of such a call as Python is known: yes, if with ``spent`` it makes no more than
+          `setup`. If the answer is no even for the first call of a function (``spent`` is 0),
+          Python would never be timed again; so the longest of the noted times, which other work may
+          have slowed, is dropped, and a later function may try Python;
+        - else yes if a compiled call of this size is known, and is short (`_SHORT_CALL`), until
+          ``spent`` exceeds `setup`.
         """
         if self.is_refused:
             return spent <= self.setup
@@ -120,7 +128,7 @@ class _SetupTimes:
             if spent + expected <= self.setup:
                 return True
             noted = self.python[bits]
-            if not spent and len(noted) > 1:  # other work may have slowed that call
+            if not spent and len(noted) > 1:
                 noted.remove(max(noted))
             return False
         limit = min(_SHORT_CALL, self.setup // _SHORT_PART)
@@ -300,8 +308,13 @@ class DelayedSetup:
     def serve_by_python(
         self, spec: Specialization, values: Arguments, put_rows: PutRows
     ) -> Timed | None:
-        """If Python is to serve this call, a function to tell its time (in nanoseconds); else None,
-        and the kernel is to be set up now, or `spec`, of the call, has a variant or is refused.
+        """A function that is to be told the time of this call, if Python is to serve it. ``spec``:
+        the specialization of the call. None in all other cases:
+
+        - `spec` has a variant, or is refused: there is nothing to delay;
+        - too few function objects were made of the code object (`_SET_UP_AT_ONCE`), or nothing was
+          set up for this signature yet, so that no times are known;
+        - the kernel is to be set up now (`_SetupTimes.may_be_python`).
 
         After `_SINGLE_CALLS` the time also decides for the next calls (`_row_before_setup`).
         """
@@ -353,9 +366,9 @@ class DelayedSetup:
         return self._redefinitions.known_refusal(key, self._function)
 
     def note_setup(self, spec: Specialization, settings: Knobs) -> None:
-        """Note how long it took until there was a variant of `spec`, or until it was refused; with
-        the refusal, for `known_refusal`. The time is not noted of functions that are outlined:
-        their regions are set up when they are called.
+        """Note how long it took until there was a variant of `spec`, or until it was refused; also
+        the refusal, for `known_refusal`, if it is about the source. No time is noted of functions
+        that are outlined: their regions are set up later, when they are called.
         """
         signature = self._signature(spec)
         if signature is None:
@@ -371,7 +384,9 @@ class DelayedSetup:
     def note_time(
         self, spec: Specialization, served: Trial, size: int, nanoseconds: int
     ) -> None:
-        """Note the time of a trial of this size, as `Dispatcher._add_time` is told it."""
+        """Note the time of a trial of this size (``served``: in which way), for
+        `Dispatcher._add_time`. The time of a kernel alone says nothing about a call.
+        """
         if (times := self._times(spec)) is not None and served != "kernel":
             note = times.note_compiled if served == "compiled" else times.note_python
             note(size + self._captured_size(), nanoseconds)

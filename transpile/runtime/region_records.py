@@ -147,7 +147,8 @@ class OutlinedFunction:
     regions: tuple[OutlinedRegion, ...]
     loops: tuple[ast.stmt, ...]  # the loops that it runs as Python
     dropped: frozenset[str] = frozenset()
-    """The helpers of regions that Python runs faster: their statements are part of `function`."""
+    """The helpers of regions that are no more, as they are refused or Python runs them faster:
+    their statements are part of `function`."""
     too_short: tuple[ast.stmt, ...] = ()
     """Loops that would be regions, but take less time as Python than a call of compiled code."""
     calling_tree: ast.FunctionDef | None = None  # of `function`, if that has more than `tree`
@@ -185,13 +186,14 @@ class OutlinedFunction:
         )
 
     def as_measured(self, *, may_drop: bool) -> OutlinedFunction:
-        """`self` if its regions are to stay as they are. Else a copy with other ``dropped`` and
+        """`self` if its regions are to stay as they are. Else a copy with other ``dropped``,
         ``in_place`` and ``inlined``, of which `bind_plan` makes the function:
 
-        - dropped are those of `regions_to_drop`, by time if that is allowed (``may_drop``);
-        - in place are those of the others that stay, but of whose calls Python has served at least
-          half (`Fused.original_share`);
-        - inlined are those that are refused (`Fused.outlined_in_all_calls`).
+        - dropped are the regions of `regions_to_drop`, by time if that is allowed (``may_drop``);
+        - in place are others of whose calls Python has served at least half
+          (`Fused.original_share`);
+        - inlined are others that were refused in all calls, and have regions of their own
+          (`Fused.outlined_in_all_calls`).
         """
         found = ((r.helper, r.fused.outlined_in_all_calls()) for r in self.regions)
         inlined = {helper: outlined for helper, outlined in found if outlined is not None}

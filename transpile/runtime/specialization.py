@@ -1,10 +1,10 @@
 """Specializations: one per call signature, with its variants, its diagnostics and its counts.
 
-For each call that no compiled code takes at once, the dispatcher asks `SignatureResolver` for the
-signature, that is, the types of the arguments, and looks up the `Specialization` for it. That has
-one of three states: a variant (compiled code) that is right for what global names mean now; a
-rejection, so that Python serves the calls, perhaps with regions that are compiled (`outlined`); or
-neither, and the dispatcher compiles.
+For each call that no row of the installed call serves, the dispatcher asks `SignatureResolver` for
+the signature, that is, the types of the arguments, and looks up the `Specialization` for it. This
+has a variant (compiled code) that is right for what global names mean now; or a rejection, so that
+Python serves the calls, perhaps with compiled regions (`outlined`); or neither: then the dispatcher
+compiles.
 """
 from __future__ import annotations
 
@@ -78,8 +78,9 @@ _FIRST_OUTLINED_CALLS = 16
 """Calls of the outlined function before it is timed: its regions are compiled in the first ones."""
 
 _FEW_FASTER = 8
-"""If Python was the faster one in few calls, compared to those whose guards failed (less than one
-to ``_FEW_FASTER``), these do not show that compiled code would serve larger ones.
+"""Calls that Python served since it was faster for their size show that compiled code would serve
+larger ones (`Specialization.useful_entries`), if there is at least one of them to ``_FEW_FASTER``
+calls whose guards failed.
 """
 
 _MAX_RETRIES = 4
@@ -244,7 +245,7 @@ class Specialization:
 
     @property
     def is_served_by_python(self) -> bool:
-        """Whether nothing of it is compiled, or Python was measured to be faster."""
+        """Whether it is refused and has no regions, or Python was faster for all sizes so far."""
         if self.rejection is not None:
             is_python = self.selection is not None and self.selection.prefers_python
             return self.outlined is None or is_python

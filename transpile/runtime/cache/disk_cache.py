@@ -87,7 +87,15 @@ def store_variant(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     interface: KernelInterface, entry: LoadedKernel,
 ) -> None:
-    """Store a loaded kernel, if all objects that the kernel depends on can be described."""
+    """Store a loaded kernel with all that is needed to call it. Nothing is stored if
+
+    - an object that the kernel depends on has no description (`_description`), or a helper whose
+      line a warning names is not reached by names (`_helper_exprs`);
+    - calls of the kernel have no trampoline of C;
+    - the user has registered macros, which the key of an entry does not tell.
+
+    `compile_variant` calls this, unless the options or environment variables forbid it.
+    """
     descriptions = tuple((g.expr, _description(g.value)) for g in interface.identity_guards)
     helpers = _helper_exprs(_name_meanings(function, types, interface), interface)
     is_described = all(description is not None for _, description in descriptions)
@@ -107,9 +115,12 @@ def store_refusal(
     function: FunctionType, types: Mapping[str, ArgType], options: Options, target: str,
     rejection: Rejection,
 ) -> None:
-    """Store that the function is refused, if all that the decision depends on can be described:
-    not where an argument is a function or a module, of which the key has the name alone; nor where
-    the source is missing or another one (SOURCE_…), which the next process may find.
+    """Store that the function is refused, if all that the decision depends on can be described
+    (`stored_refusals.refusal_row`). Nothing is stored if
+
+    - an argument is a function or a module: the key may have no more of it than its name;
+    - the source is missing or another one (SOURCE_…): the next process may find it;
+    - the user has registered macros.
     """
     from .stored_refusals import refusal_row
 
@@ -250,17 +261,16 @@ def _cache_key(
 
 @functools.cache
 def _version() -> str:
-    """A digest of the names, sizes and times of transpile's own files: entries of another version
-    are not found. There are hundreds of files, so they are not put into each key themselves.
+    """A digest of `_transpile_files`, which is part of each key, so that entries of another version
+    are not found. Made once, as there are hundreds of files.
     """
     return hexdigest(repr(_transpile_files()).encode())
 
 
 def _transpile_files() -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of transpile's own files.
-
-    With those of the hand-written kernels, which in a checkout are beside the packages
-    (`handwritten_kernels.kernels_folder`, whose module takes long to import).
+    """Names, sizes and times of transpile's own files, also of the hand-written kernels. In a
+    checkout these are beside the packages; `handwritten_kernels.kernels_folder` would tell where,
+    but its module takes long to import.
     """
     roots = [import_module(package).__path__[0] for package in _PACKAGES]
     beside = os.path.join(os.path.dirname(roots[-1]), "kernels")
@@ -353,8 +363,9 @@ def _name_meanings(
 def _helper_exprs(
     names: _NameMeanings, interface: KernelInterface
 ) -> tuple[HostExpr | None, ...] | None:
-    """For each status source an expression for its helper, the inlined function; None for a source
-    without one. None if there is no expression: the helper is not reached by names.
+    """For each status source (`StatusSource`) an expression of names whose value is its helper, the
+    inlined function; None for a source without a helper. Found among the expressions that the
+    guards read. None in place of the tuple if a helper has no such expression.
     """
     reached: dict[int, HostExpr] = {}
     for guard in interface.identity_guards:
@@ -379,8 +390,9 @@ def _guard_if_unchanged(
     """A guard that `expr`, such as the global name ``scale``, keeps the value that it has now; None
     if that value is not what it was when the entry was stored, so that the entry is not used.
 
-    An entry cannot store the object itself, so it stores a description (`_description`): a number
-    by its value, a function by its code. Within a process the guard then compares by identity.
+    An entry cannot store the object itself, so it stores a description (`_description`): of a
+    number its value, of code a digest. (An inlined function of the user's has none: the guards are
+    about its code, globals and defaults.) Within a process the guard then compares by identity.
     """
     try:
         value = _value_of(names, expr)

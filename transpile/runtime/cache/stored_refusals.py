@@ -2,10 +2,11 @@
 
 A later process need not try again to compile the function as a whole; it only outlines its regions.
 The refusal holds as long as the objects are the same that global names mean, in the function and in
-those that it calls. Numbers and strs are compared by value, arrays by type, the user's functions by
-their code, any other object by its class, module and name. The user's modules that these objects
-come from, and those that they use in turn, are compared by the size and time of their files. If
-something has changed, the function is compiled again.
+those that it calls (`_identity_of_value`): numbers, strs and tuples are compared by value, arrays,
+lists and dicts by their types, the user's functions by their code, any other object by its class,
+module and name. The user's modules that these objects come from, and those that they use in turn,
+are compared by the size and time of their files. If something has changed, the function is compiled
+again.
 """
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dis import opmap
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -34,8 +37,16 @@ __all__ = ["names_of_called", "refusal_row", "rejection_of_row"]
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
 """Classes of functions whose attributes run no code of the user's."""
 
+_CONTAINERS = (tuple, list, set, frozenset, dict)
+"""Classes of containers whose items are read without running code of the user's."""
+
 _MOST_MODULES = 200
 """The most modules whose files are looked at; a function that uses more is not stored."""
+
+_MOST_ITEMS, _MOST_LEVELS = 64, 4
+"""Of a tuple, list, set or dict the first ``_MOST_ITEMS`` items are compared; of containers in
+containers ``_MOST_LEVELS`` levels.
+"""
 
 _MOST_FUNCTIONS = 200
 """The most functions that are looked at: the function, and those that it calls."""
@@ -205,17 +216,38 @@ def _imports(code: CodeType) -> bool:
     return opmap["IMPORT_NAME"] in code.co_code[::2]  # an instruction is a pair of bytes
 
 
-def _identity_of_value(value: object) -> tuple[str, ...]:
+def _identity_of_value(
+    value: object, *, by_type: bool = False, levels: int = _MOST_LEVELS
+) -> tuple[Any, ...]:
     """What of `value` a decision of the compiler may depend on, besides the file in which it is
-    defined: its class, and the value of a number or str; dtype, rank and layout of an array; the
-    module and the name of anything else.
+    defined: its class, and
+
+    - of a number or str the value, unless ``by_type``, as kernels read the items of lists;
+    - of an array dtype, rank and layout;
+    - of a tuple its items; of a list or set the different types of its items; of a dict its keys,
+      and the types of its values. Not of the containers inside ``levels`` other ones, as a list may
+      contain itself;
+    - of anything else the module and the name.
     """
     kind = type(value).__qualname__
     match value:
         case bool() | int() | float() | complex() | str() | None:
-            return kind, repr(value)
+            return (kind,) if by_type else (kind, repr(value))
         case np.ndarray():
             return kind, str(value.dtype), str(value.ndim), str(value.flags.c_contiguous)
+        case tuple() | list() | set() | frozenset() | dict() if type(value) in _CONTAINERS:
+            if not levels:
+                return (kind,)
+            typed = partial(_identity_of_value, by_type=True, levels=levels - 1)
+            if isinstance(value, dict):
+                pairs = islice(value.items(), _MOST_ITEMS)
+                of_key = partial(_identity_of_value, levels=levels - 1)
+                return kind, *((of_key(key), typed(item)) for key, item in pairs)
+            items = islice(value, _MOST_ITEMS)
+            if isinstance(value, tuple):
+                of_item = typed if by_type else partial(_identity_of_value, levels=levels - 1)
+                return kind, *map(of_item, items)
+            return kind, *sorted({*map(typed, items)}, key=repr)
         case _:
             return kind, _module_of(value) or "", _name_of(value)
 

@@ -21,13 +21,13 @@ def with_originals_in_place(
     """A copy of `tree`, an outlined function, with a test before the call of each region in `runs`;
     `tree` itself if there are none::
 
-        s = _tp_region_3_4(s, x)     →     if _tp_test_3_4(s, x):
+        s = _tp_region_3_4(s, x)     →     if TEST(s, x):
                                                for v in x: s += v
                                            else:
                                                s = _tp_region_3_4(s, x)
 
     ``runs``: the statements of each region, by the name by which it is called (its helper);
-    ``tests``: the name of the test of each. `outlined_function` calls this.
+    ``tests``: for each the name TEST, which `outlined_function` binds to the test in C.
     """
     if not runs:
         return tree

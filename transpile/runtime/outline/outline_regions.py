@@ -10,15 +10,15 @@ The rest stays Python, with calls in the place of the regions:
 A region takes the local names that it reads, and returns those that are live after it. A run of
 statements becomes a region if
 
-- it is legal: nothing in it must stay Python (`_RegionOutliner._may_be_in_region`), as the code
-  that does not compile (`region_facts.RegionFacts.must_stay_python`), a node of `_NEVER_OUTLINED`,
-  a name that another scope sees, a ``break`` of a loop around it; and nothing in the function
-  inspects frames (`_is_observable`);
+- it is legal to move its statements to another function (`_RegionOutliner._may_be_in_region`): they
+  contain no code that must stay Python (`region_facts.RegionFacts.must_stay_python`), no node of
+  `_NEVER_OUTLINED`, no ``break`` of a loop around them, and bind no name that another scope sees;
+  and nothing in the function inspects frames (`_is_observable`);
 - it is profitable: work enough for a call (`_is_profitable`), as far as that is known before it
   runs (`region_work.most_operations`);
 - the names that it takes and returns are certainly bound, and no exception handler could see a name
   that it binds (`_make_region`);
-- the dispatcher has not dropped it, since Python was measured to be faster
+- the dispatcher has not dropped it, since it is refused or slower than Python
   (`Dispatcher._without_slow_regions`).
 """
 from __future__ import annotations
@@ -354,7 +354,7 @@ class _RegionOutliner:
           not. ``bound``: the names that certainly have a value before `run`;
         - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names
           that handlers read): if `run` raises, the region has not returned the new value;
-        - an earlier outlining had this region, and it was dropped as slower than Python.
+        - an earlier outlining had this region, and it was dropped (`OutlinedFunction.dropped`).
         """
         assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)

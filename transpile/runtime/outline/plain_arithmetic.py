@@ -46,9 +46,10 @@ def is_plain_arithmetic(
         s += math.sqrt(v) * 2      →   True      # IEEE 754 says how these are rounded
         s += math.exp(v)           →   False     # vector code and the C library round otherwise
 
-    Allowed are all operators but ``**`` and ``@``, and calls of `_EXACT_FUNCTIONS`, of Python's own
-    functions but ``pow``, and of methods of its containers. `outline_function` asks this of each
-    region. ``resolve``: the object that an expression is bound to, None if it is unknown.
+    Allowed are all operators but ``**`` and ``@``, and calls of `_EXACT_FUNCTIONS`, of `_BUILTINS`
+    (``pow`` is none of them), of classes of exceptions, and of methods of Python's containers.
+    `plan_outlining` asks this of each region. ``resolve``: the object that an expression is bound
+    to, None if it is unknown.
     """
     for n in walk_nodes(*statements):
         match n:

@@ -69,6 +69,14 @@ def test_a_doubtful_decision_for_compiled_code_is_for_its_size_and_never_holds_f
     assert settle(selection, 12, lambda n: 1000, lambda n: 400) == "python"
 
 
+@pytest.mark.parametrize("compiled", [200_000, 2_000_000, 50_000_000])
+def test_calls_too_long_to_try_python_are_compiled_for_ever(compiled: int) -> None:
+    selection = new()
+    assert settle(selection, 1000, lambda n: compiled, lambda n: 1 // 0) == "compiled"
+    (decision,) = selection.ranges()
+    assert (decision.low, decision.high, decision.allowance) == (512, SIZE_LIMIT, -1)
+
+
 @pytest.mark.parametrize("converts_lists", [False, True])
 def test_what_a_wrong_decision_implied_is_dropped_with_it(converts_lists: bool) -> None:
     """Other work slowed the trials of Python; for the largest calls compiled code was measured."""

@@ -161,6 +161,44 @@ def test_what_a_called_function_reads_counts_too(
     assert rejection_of_row(function, row) is not None
 
 
+TABLE: object = None
+
+
+def reads_table(x):
+    return x + TABLE
+
+
+ITSELF: list[object] = [1.0]
+ITSELF.append(ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_other"),
+    [
+        (("a", 1), (2.0, 1), True),
+        ((1, 2), (1, 3), True),
+        (["a", 1.0], [2.0, 1.0], True),
+        ([[1.0], ["a"]], [[1.0], [2.0]], True),
+        ({"rate": "a"}, {"rate": 0.1}, True),
+        ({"rate": 0.1}, {"other": 0.1}, True),
+        ({1, "a"}, {1, 2}, True),
+        ([1.0, 2.0], [3.0], False),
+        ({"rate": 0.1}, {"rate": 0.2}, False),
+        ({1, "a"}, {2, "b"}, False),
+        (ITSELF, ITSELF, False),
+    ],
+)
+def test_the_items_of_a_global_count_too(before: object, after: object, is_other: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "TABLE", before)
+        row = refusal_row(reads_table, Rejection("LOWER_TYPE", "a message"))
+        assert row is not None
+        row = decoded(encoded(row))
+        assert rejection_of_row(reads_table, row) is not None
+        patch.setitem(globals(), "TABLE", after)
+        assert (rejection_of_row(reads_table, row) is None) == is_other
+
+
 def test_a_rejection_comes_back_as_it_was() -> None:
     span = Span(3, 4, 3, 9, internal=True)
     labels, helper = (Label(span, "here"),), HelperLine("g", "tools.py", 7)
