@@ -105,8 +105,8 @@ class Op:
     raises: tuple[str, ...] = ()
     """Float flags that it may raise. NumPy's warning for a flag that is not listed is lost."""
     safe: float = 1.0
-    """What replaces an operand where the result is not used: ``a / select(used, b, 1.0)``. With it
-    for the `masked_operands`, and anything for the others, the operation raises no flag.
+    """What replaces an operand where the result is not used: ``a / select(used, b, 1.0)``. The
+    operation raises no flag if its `masked_operands` are this, whatever the other operands are.
     `path_conditions.apply_op` puts it into expressions that Python does not evaluate,
     `if_convert.MaskedRewriter` into inactive lanes of a branch."""
     masked_operands: tuple[int, ...] = (0,)

@@ -130,7 +130,7 @@ def _add_constant(x: Expr, offset: int, dtype: str) -> Expr | None:
 
 def cancel_term(e: Call) -> Expr | None:
     """Integer ``(x + y) - x`` → ``y``, such as the length of ``a[i:i + n]``; also in longer sums.
-    This holds for all integers, since sums wrap. Not where computing `x` may raise a flag.
+    This holds for all integers, since sums wrap. It is not done if computing `x` may raise a flag.
     """
     a, b = e.args
     if not _is_int(e.dtype) or isinstance(b, Const) or may_raise_flags(b):
@@ -253,7 +253,7 @@ def compare_with_itself(e: Call) -> Expr | None:
 
 def narrow_comparison(e: Call) -> Expr | None:
     """``f64(x) < f64(y)`` → ``x < y``, and ``f64(x) < 0.5`` → ``x < f32(0.5)``: where x and y have
-    one dtype, all of whose values f64 has, and the constant is one of them. Not for float16.
+    one dtype, all of whose values f64 has, and the constant is one of them. None for float16.
     """
     a, b = (_narrowed(x, e.args) for x in e.args)
     return Call(e.op, (a, b), "bool") if a is not None and b is not None else None
@@ -381,8 +381,8 @@ def simplify_cast(e: Call) -> Expr | None:
 
 
 def push_cast_into_select(e: Call) -> Expr | None:
-    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast. Not
-    to float16.
+    """``f32(select(c, f64(v), 0.5))`` → ``select(c, v, f32(0.5))``, if no arm keeps a cast;
+    None for a cast to float16.
     """
     (x,) = e.args
     if not isinstance(x, Call) or x.op != "select" or DTYPES[e.dtype].wide is not None:

@@ -4,7 +4,7 @@ A reduction (LLVM: RecurrenceDescriptor; in messages "fold") is ``acc = op(acc, 
 under a condition. `reduction_of` recognises one; the cases are those of `match_reduction`:
 
     acc + x                     add of x
-    (acc + x) - y               add of x + -y
+    (acc + x) - y               add of x - y
     select(c, acc + x, acc)     add of select(c, x, -0.0)
     select(x >= acc, x, acc)    max of x, the last of equal values
     min(x, acc)                 minimum of x, see `Reduction.restarts`

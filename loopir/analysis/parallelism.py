@@ -146,14 +146,15 @@ def _leaves(body: Iterable[Stmt]) -> bool:
 
 @record(frozen=True, slots=True)
 class _Conflicts:
-    """What is known of arrays of which two iterations may touch the same element, one of them
-    writing.
+    """What is known of the shared arrays of a loop: those of which two iterations may touch the
+    same element, one of them writing.
     """
 
     obstacle: str | None = None
-    """Why the iterations are not independent, by the first such array; None: they are."""
+    """Why the iterations are not independent, told of the first shared array that is an obstacle;
+    None: they are independent."""
     reduced: frozenset[str] = frozenset()
-    """Such arrays that are no obstacle, since the loop only adds to them (`added_arrays`)."""
+    """The shared arrays that are no obstacle, since the loop only adds to them (`added_arrays`)."""
 
 
 @memoized_by
@@ -473,10 +474,10 @@ def _is_apart(extents: Sequence[_Extent], axis: int, loop: Splittable) -> bool:
 
 
 def _stays_within(bounds: Sequence[_Bounds], first: Affine, var: str, advance: int) -> bool:
-    """Whether there are numbers lo and hi such that all subscripts in `bounds` lie between
-    ``first + lo`` and ``first + hi``, and ``hi - lo`` is less than what `first` moves from one
-    iteration to the next: the coefficient of `var` in it, times `advance`. Then the subscripts of
-    different iterations differ::
+    """Whether the subscripts in `bounds` differ in different iterations, since in one iteration all
+    of them lie between ``first + lo`` and ``first + hi``, for some numbers lo and hi, and ``hi -
+    lo`` is less than `first` moves from one iteration to the next: by the coefficient of `var` in
+    it, times `advance`::
 
         x[4*i], x[4*i + j] for j < 4    first = 4*i    lo, hi = 0, 3    3 < 4: they differ
         x[i], x[i + 1]                  first = i      lo, hi = 0, 1    not 1 < 1

@@ -3,8 +3,9 @@
     for i: check(x[i] > 0); out[2 * i] = log(x[i])     undoable: iteration i stores out[2 * i]
     for i: check(b[i] < n); out[b[i]] = x[i]           not: a subscript is read from memory
 
-Before such iterations run, these elements can be saved, and be put back if a check fails: exactly
-these, since other threads of the process may meanwhile write to the elements between them.
+Before an undoable loop runs, the elements that it is going to store can be saved; they are put back
+if a check fails. No other elements are put back, since other threads of the process may meanwhile
+write to the elements between them.
 """
 from __future__ import annotations
 

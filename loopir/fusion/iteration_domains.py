@@ -118,9 +118,10 @@ def trip_count_difference(
 
 
 def _trip_count_forms(r: Range, bindings: AffineBindings) -> Iterator[Affine]:
-    """The trip count as two affine forms, if there are both: from the end without its clamp, and
-    from the end as it is written. Of ``[0, max(n, 0))`` that is ``n``, and ``max(n, 0)`` as one
-    atom, which equals the same atom in the form of another range.
+    """The trip count as two affine forms; none if one of them is not affine. Of ``[0, max(n, 0))``:
+
+        n            by the end without its clamp
+        max(n, 0)    by the end as it is written: one atom, which the form of another range may have
     """
     n, end = (
         affine_trip_count(r, bindings),

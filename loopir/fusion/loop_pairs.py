@@ -83,10 +83,10 @@ def sort_between(
 
     In the order of the program, each statement
 
-    - moves above, if it may be swapped with the first loop and with all statements that have to
+    - moves above, if it can be swapped with the first loop and with all statements that have to
       move below (`_order_cause`);
-    - else it moves below, and is an obstacle if it may not be swapped with the second loop. If the
-      cause is a name that the first loop computes, it is no obstacle here: the condition
+    - else it moves below, and is an obstacle if it cannot be swapped with the second loop. If that
+      is because of a name that the first loop computes, it is no obstacle here: the condition
       `fusion_legality.scalar_live` reports it, with a better message.
 
     `make_loop_pair` calls it for each pair. `may_alias`: whether two arrays may share memory.

@@ -4,11 +4,11 @@ Shifting delays the second loop until its operands are available, and peels the 
 one loop has off its ends (Manjikian and Abdelrahman, "Fusion of loops for parallelism and
 locality", 1997); a loop without loop-carried dependences may run backwards.
 
-    for i in loop(0, n):               for i in loop(0, min(n, 1)):      peeled: delay 1
-        t[i] = x[i]                        t[i] = x[i]
+    for i in loop(0, n):               for i_1 in loop(0, min(n, 1)):      peeled, since the delay
+        t[i] = x[i]                        t[i_1] = x[i_1]                 is 1
     for i in loop(0, n - 1):      →    for i in loop(1, n):
-        y[i] = t[i] + t[i + 1]             t[i] = x[i]
-                                           y[i - 1] = t[i - 1] + t[i]
+        y[i] = t[i + 1]                    t[i] = x[i]
+                                           y[i - 1] = t[i]
 
 `alignments` proposes, `fuse_loops` asks `fusion_legality` about each proposal, and `shift_and_peel`
 builds the loops of the one that was accepted.

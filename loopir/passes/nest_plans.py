@@ -18,7 +18,7 @@ _MAX_SHOWN_TILES = 4  # only the best tiles are shown
 
 def show_nest_plans(kernel: Kernel, machine: Machine, *, reassociate: bool = True) -> str:
     """Each loop nest of scalar `kernel` as a LoopSet, then the plan for it on `machine`. Of a
-    matrix product, the plan is::
+    matrix product of f32, the plan on `DEFAULT_MACHINE` is::
 
         order j i k                                                        permute_loops
         vectors along j                                                    best_vector_loops

@@ -35,7 +35,7 @@ def partition_loops(kernel: Kernel) -> Kernel:
     vectorised.
 
     `iv_conditions.position_tests` finds the tests. One that the range of the whole loop decides is
-    removed without a split (`_is_constant_in`). Not split is a loop whose copies would have more
+    removed without a split (`_is_constant_in`). A loop is not split if three copies of it have more
     than `MAX_COPIED_NODES` nodes. Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):

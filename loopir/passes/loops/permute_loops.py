@@ -104,8 +104,8 @@ def has_better_order(
 
 @record(frozen=True, slots=True)
 class _PerfectNest:
-    """Loops each of which is the last statement of the one before, after assignments that may be
-    moved into it, and the body of the last one.
+    """A nest in which each inner loop is the last statement of the body around it; the statements
+    before it are assignments that may be moved into it.
     """
 
     loops: tuple[Loop, ...]  # outermost first

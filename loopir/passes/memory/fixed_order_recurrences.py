@@ -257,8 +257,9 @@ def _is_accumulator(e: Expr, loop: Loop) -> bool:
 
 
 def _with_values(e: Expr, values: Mapping[Expr, Expr]) -> Expr:
-    """`e` with each expression that is a key of `values` replaced by its value, then simplified.
-    With the exit condition as False, that is `e` in an iteration that another one follows.
+    """`e` with each expression that is a key of `values` replaced by its value, then simplified. If
+    `values` has False for the exit condition, that is the value of `e` in any iteration but the
+    last.
     """
     if not values:
         return e
@@ -283,8 +284,9 @@ def _recurrence(acc: Accum, step: Expr, peeled: int, loop: Loop) -> _Recurrence:
 
 
 def _unconditional(step: Expr, acc: Accum, kernel: Kernel) -> Expr:
-    """`step`, or ``v`` if it is ``select(v != acc, v, acc)``: the accumulator, where it is kept,
-    equals ``v``. Of floats the zeros are equal, too, so only if the sign of its zero is unobserved.
+    """`step`; but ``v`` if `step` is ``select(v != acc, v, acc)``, since the accumulator equals
+    ``v`` where it is kept. Floats can be equal and differ in the sign of zero: for them only if
+    nothing observes the sign of the accumulator's zero.
     """
     match step:
         case Call("select", (Call("ne", (a, b)), v, kept)) if kept == acc.current:

@@ -30,8 +30,8 @@ def peel_store_forward(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     The last of these elements have just been stored, one by one. A vector load that contains one of
     them must wait until its store has left the store buffer (store forwarding fails), and the whole
-    sum waits with it; so does the horizontal sum, which takes as long as a dozen additions. Only
-    with ``reassociate``, and for sums that would be vectorised. Before::
+    sum waits with it; so does the horizontal sum, which takes as long as a dozen additions. This
+    is done only with ``reassociate``, and for sums that would be vectorised. Before::
 
         def k(a: f64[:, ::1], x: mut(f64[::1])):
             guard(x.shape[0] >= a.shape[0], "GUARD_BOUNDS")

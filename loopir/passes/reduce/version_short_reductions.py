@@ -25,8 +25,8 @@ from ..vector.vectorize_outer import (
 __all__ = ["version_short_reductions"]
 
 SHORT_LIMIT = 32
-"""A fold of fewer terms than this (of 31, not of 32) runs in one lane. Of `SHORT_FOLD` terms, the
-limit of `vectorize` for folds that are in no other loop, a fold is still short.
+"""A fold in other loops runs in one lane if it has fewer terms than this: 31, and not 32. (A fold
+that is in no other loop is short up to `vectorize.SHORT_FOLD` terms: 32, and not 33.)
 """
 UNSHARED_LIMIT = 12  # in place of `SHORT_LIMIT`, if no other loop reuses what the lanes gather
 

@@ -1,9 +1,9 @@
 """Prefix scans: running reductions and recurrences whose partial results each iteration reads.
 
     for i in loop(0, n, s=0.0):              for i in loop(0, n, s=0.0):
-        t = s + x[i]                             prefix("add", t, s, x[i])
+        t = s + x[i]                             t = prefix("add", s, x[i])
         y[i] = t                        →        y[i] = t
-        s = step(t)                              s = step(s)
+        s = step(t)
 
 `running_reduction_of` recognises them, for `vectorize_legality`; `insert_prefixes` builds the
 `Prefix` nodes, for `vectorize`. A group of lanes is combined as a tree (see `nodes.Prefix`).
@@ -121,8 +121,10 @@ def insert_prefixes(loop: Loop, memory: AliasInfo, fresh: FreshNames) -> Loop:
     """`loop` with a `Prefix` in place of each running reduction (`running_reduction_of`), a
     statement that vectors execute for all lanes at once. The first step of `vectorize_loop`.
 
-        t = s + x[i]; y[i] = t; s = step(t)    →    prefix("add", t, s, x[i]); y[i] = t; s = step(s)
-        s = step(s + x[i])                     →    the same: nobody reads the partial results
+        t = s + x[i]; y[i] = t; s = step(t)    →    t = prefix("add", s, x[i]); y[i] = t
+        s = step(s + x[i])                     →    unchanged: nobody reads the partial results
+
+    A `Prefix` advances its accumulator itself, which has no other step.
     """
     for k in range(len(loop.accs)):
         acc = loop.accs[k]

@@ -4,9 +4,9 @@
 
 A load that advances with the vector loop becomes a vector load, whose lanes lie a step apart (in C:
 contiguous, reversed or gathered: `_lanes_from` of `targets.c.c_expressions`), the loop variable a
-ramp, and an operation with a vector operand a vector operation. What is uniform
-stays scalar, and is broadcast where a vector needs it. The caller has made sure that this is legal:
-`vectorize`, `vectorize_outer` and `vectorize_divergent`.
+ramp, and an operation with a vector operand a vector operation. A uniform value stays scalar, and
+is broadcast where a vector needs it. The callers, `vectorize`, `vectorize_outer` and
+`vectorize_divergent`, have made sure that this is legal.
 """
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Widener:
         return None if mask is None else as_vector(self.expr(mask))
 
     def _stride(self, n: Load | Store) -> tuple[int, int]:
-        """Axis and step of an access; the caller of the Widener has checked that there are such."""
+        """Axis and step of an access, which the caller of the Widener has found to be known."""
         stride = self.subscripts.lane_axis_and_stride(n)
         assert stride is not None, "an access without a regular place"
         return stride
