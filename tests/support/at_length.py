@@ -1,5 +1,5 @@
-"""Random examples for a judge: a few in a plain run of the tests, twice as many others with
-``--more``, thousands with ``--long``.
+"""Runs a check (the judge) on random examples: a few in a plain run of the tests, twice as many
+others with ``--more``, thousands with ``--long``.
 """
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The hand-written kernels, and what is generated for their meanings: one program a target.
+"""Runs the hand-written kernels, and the code generated for what they mean, on many calls.
 
-One process runs thousands of calls, natively or under emulation.
+There is one C program for each target. One process of it makes thousands of calls, natively or
+under emulation.
 """
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Arguments for the hand-written kernels: by what their meanings say, or, for some, by a row."""
+"""Arguments for calls of the hand-written kernels (`batch`).
+
+They are made for the parameters of the Loop IR that a kernel means; for some kernels by a function
+of their own.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping

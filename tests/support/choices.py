@@ -1,4 +1,6 @@
-"""Choices read off a tape of bytes: about equally likely, and the first where it is zero."""
+"""Random choices read from a string of bytes (the tape): all options are about equally likely, and
+a byte of zero selects the first.
+"""
 from __future__ import annotations
 
 from typing import TypeVar

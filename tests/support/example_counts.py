@@ -1,5 +1,5 @@
-"""What ``--long`` changes: random examples are ten times as many, kernels are compiled as users'
-kernels are, and not in a hurry.
+"""What ``--long`` changes: ten times as many random examples, and kernels compiled with the flags
+of users' kernels instead of the quick ones of a plain run.
 """
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of many small values: one test for all, where a case of pytest takes longer than the check.
-"""
+"""Checks of many small values as one test, since a case for each takes longer than the check."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

@@ -1,9 +1,10 @@
 """Runs Python programs in processes that are forked from one that has loaded the compiler.
 
 Each program has a process of its own, in which no function has been compiled, with its own
-environment, arguments, standard streams and end of the interpreter; it only finds modules imported
-that it would have to import. A process that is started in the ordinary way takes ten times as long,
-so that only tests about importing, and one of each kind, do that (``start_python=True``).
+environment, arguments, standard streams and end of the interpreter. The only difference from an
+ordinary process: most modules of the compiler are imported already. An ordinary process takes ten
+times as long to start, so only tests about importing, and one of each kind, start one
+(``start_python=True``).
 """
 from __future__ import annotations
 

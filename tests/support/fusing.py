@@ -1,4 +1,4 @@
-"""Runs a kernel before and after fusion, on data of all sizes and ways to share memory."""
+"""Runs a kernel before and after fusion, on arrays of many lengths that share memory or not."""
 from __future__ import annotations
 
 from collections.abc import Iterator

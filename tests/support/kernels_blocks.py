@@ -1,4 +1,4 @@
-"""Random statements, made of random expressions: the middle of the random kernels."""
+"""Random statements of Loop IR, of random expressions: the middle layer of the random kernels."""
 from __future__ import annotations
 
 from abc import abstractmethod

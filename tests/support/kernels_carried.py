@@ -1,4 +1,4 @@
-"""Random loops that carry something from one iteration to the next: extrema and their places."""
+"""Random loops of Loop IR with accumulators that are no folds: extrema and the places of these."""
 from __future__ import annotations
 
 from abc import abstractmethod

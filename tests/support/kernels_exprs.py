@@ -1,4 +1,4 @@
-"""Random expressions over random parameters: the lower half of the random kernels."""
+"""Random expressions of Loop IR, over random parameters: the lowest layer of the random kernels."""
 from __future__ import annotations
 
 import math

@@ -1,7 +1,7 @@
-"""Random nests of loops: products in any order, stencils, folds of folds, and what is none of them.
+"""Random nests of loops: products with loops in any order, stencils, folds of folds, and others.
 
-Loops run over sizes of their own, some longer than any tile; arrays have one to three axes, each as
-long as the loops that walk it, and two more.
+Each loop runs over a size of its own, some of which are longer than any tile. Arrays have one to
+three axes, each two elements longer than the loop that runs along it.
 """
 from __future__ import annotations
 

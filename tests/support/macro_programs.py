@@ -1,4 +1,4 @@
-"""Programs that macros expand, each with the arguments it is tried on; what helps to run them."""
+"""Programs for tests of macros, each with arguments; they are run as written and as expanded."""
 # ruff: noqa: B007, B020, B905, PERF402, RET503, RET505, RUF007, SIM113 (programs as people write them)
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs MLIR that xDSL has parsed and verified: each function becomes one of Python, on NumPy.
+"""Runs MLIR that xDSL has parsed and verified: each function becomes a Python function on NumPy.
 
-Values are NumPy scalars of their type, signless integers as signed ones; arrays are as given. An
+Values are NumPy scalars of their type (a signless integer is a signed one); arrays are as given. An
 operation that is undefined on its operands (a shift too far, a division by zero) is an error.
 """
 from __future__ import annotations

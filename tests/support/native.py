@@ -1,4 +1,4 @@
-"""Kernels on real targets: built, called through the bare ABI, and NEON under emulation."""
+"""Builds kernels for real targets and calls them through the bare ABI; for NEON under emulation."""
 from __future__ import annotations
 
 import ctypes

@@ -1,8 +1,8 @@
-"""How far from Python's a result may be: the program runs again with what is free nudged.
+"""How far from Python's a result may be, found by running the program with rounding errors added.
 
-Free are the last bits of functions such as ``exp``, and the rounding of folds that may be
-reassociated. Every nudge is as large as the bound allows, in one direction or the other, so that
-what later operations make of it is measured and not guessed.
+Errors (nudges) are added where the compiler is free: to the last bits of functions such as ``exp``,
+and to folds that may be reassociated. Each nudge is as large as the bound allows, in one direction
+or the other, so that its effect on later operations is measured and not guessed.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels with one loop for each operation or cast, their operands, and what each should give."""
+"""Kernels with one loop for each operation or cast, their operands, and the expected results."""
 from __future__ import annotations
 
 import itertools

@@ -1,7 +1,7 @@
-"""Calls whose work is worth threads, in whatever process and thread they are made.
+"""Calls with enough work for several threads, for tests in other threads and processes.
 
-Programs of tests import this, also in processes that a library starts for them: the functions can
-be found by their names there.
+Programs of tests import this module, also in processes that a library starts for them, in which
+functions are found by their names.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions as trees, and what their names mean: what analyses of the front end are given."""
+"""Functions as syntax trees, and a resolver of names: the input for tests of front-end analyses."""
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,4 @@
-"""Regions for tests and benchmarks of the thread pool, without the compiler: see `pool_harness.c`.
-"""
+"""Parallel regions in C for tests and benchmarks of the thread pool alone (`pool_harness.c`)."""
 from __future__ import annotations
 
 import ctypes

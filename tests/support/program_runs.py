@@ -1,4 +1,4 @@
-"""Every program of `tests/programs/run`: its arguments, its stages, and what Python answers."""
+"""Every program of `tests/programs/run`: its arguments, its stages, and the results of Python."""
 from __future__ import annotations
 
 import ast

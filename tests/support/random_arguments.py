@@ -1,4 +1,4 @@
-"""Random arguments for a function: dtypes, sizes, strides, overlaps, and values at the edges."""
+"""Random arguments for a function: dtypes, sizes, strides, overlaps, and extreme values."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One random program on its arguments: what Python does, and whether another way does the same."""
+"""A random program on random arguments: Python's outcome, and a comparison with another one."""
 from __future__ import annotations
 
 import ast

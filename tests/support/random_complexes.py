@@ -1,7 +1,7 @@
 """Functions as source text that compute with complex numbers, beside floats and ints.
 
-What they give, a tuple, is exact where folds keep Python's order, but for sizes, which are in lists
-of floats.
+They return a tuple. Its values have Python's bits if folds keep Python's order, except absolute
+values, which are returned in lists of floats.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions as source text whose loops wait, are left, skip, have an ``else`` or return.
+"""Functions as source text whose loops end in all ways: ``break``, ``return``, ``else``, ``while``.
 
 With ``handlers`` they also have ``try``, ``raise`` and ``match``, whose blocks are left in the same
 ways, and loops over several iterables at once, which become nests of loops.

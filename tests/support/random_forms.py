@@ -1,4 +1,4 @@
-"""Statements of random functions that are forms of their own: masks, places, closures, lists."""
+"""Random statements of special forms, for random functions: masks, extrema, closures, lists."""
 from __future__ import annotations
 
 from typing import TypeAlias

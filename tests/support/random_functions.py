@@ -1,4 +1,4 @@
-"""Whole functions as source text, of all statements there are, drawn from a tape of choices.
+"""Whole functions as source text, of all kinds of statements, drawn from a tape of choices.
 
 They may raise: a name may have no value, a subscript no element, a divisor be zero.
 """

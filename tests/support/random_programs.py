@@ -1,8 +1,8 @@
 """Whole Python functions as source text, drawn at random from the language that is compiled.
 
-The text carries marks for those who need to know how far a result may be from Python's
-(`nearness`): ``_term(k, e)`` is a term of fold `k`, ``s = _sum(k, s)`` or ``_product(k, s)`` stands
-where the fold ends, and ``_near(f, …)`` and ``_power(a, b)`` are calls whose last bits are free.
+The text has marks that tell how far a result may be from Python's (`nearness`): ``_term(k, e)`` is
+a term of fold `k`; ``s = _sum(k, s)`` or ``_product(k, s)`` stands where the fold ends; in
+``_near(f, …)`` and ``_power(a, b)`` the last bits of the result are free.
 """
 from __future__ import annotations
 

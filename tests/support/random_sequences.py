@@ -1,8 +1,8 @@
-"""Random functions of two to six neighbouring loops over shared arrays, from bytes.
+"""Random functions of two to six neighbouring loops over shared arrays, drawn from bytes.
 
-Loops go up, down, in steps, over rows and columns, over slices and whole arrays, over what another
-has kept; they map, fold, scan, filter, scatter and take branches; what stands between them are
-scalars and elements. Arguments are arrays that may be one, or overlap.
+Loops go up, down, in steps, over rows and columns, over slices and whole arrays, and over the items
+that an earlier loop has kept. They map, fold, scan, filter, scatter and have branches. Between them
+are statements on scalars and single elements. Array arguments may be one array, or overlap.
 """
 from __future__ import annotations
 

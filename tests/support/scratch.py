@@ -1,4 +1,4 @@
-"""Folders for what tests build, gone when Python ends."""
+"""Temporary folders for what tests build, removed when the process ends."""
 from __future__ import annotations
 
 import atexit

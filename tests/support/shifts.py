@@ -1,4 +1,4 @@
-"""A function with a global of its own, to be called from another module."""
+"""A function that reads a global of its module, for tests that inline it into another module."""
 from __future__ import annotations
 
 from typing import Any

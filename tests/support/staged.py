@@ -1,4 +1,4 @@
-"""A function by way of any stage: its kernel, run by whatever, in the wrapper of compiled code."""
+"""Runs a function by its kernel at any stage, interpreted or emulated, in the wrapper of a call."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How many calls have agreed with Python, by what ran them; the end of a test run says it."""
+"""Counts the calls that agreed with Python, by what served them, for the end of a test run."""
 from __future__ import annotations
 
 from collections import Counter

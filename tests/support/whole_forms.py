@@ -1,4 +1,4 @@
-"""Forms of functions of whole arrays that are compiled, by what they are about."""
+"""Calls of functions on whole arrays, in each form that is compiled, grouped by function."""
 from __future__ import annotations
 
 __all__ = ["FORMS"]

@@ -1,4 +1,4 @@
-"""What macros ask, answered from actual arguments: for tests that need no inference."""
+"""Types and names that macros ask about, taken from actual arguments instead of inference."""
 from __future__ import annotations
 
 import ast

@@ -1,4 +1,4 @@
-"""Modules of generated text, from files: the compiler reads their source."""
+"""Modules made of generated text, written to files, since the compiler reads source files."""
 from __future__ import annotations
 
 import importlib.util

@@ -1,8 +1,8 @@
-"""``python -m tests.tools.fuse_all package [pytest arguments]``: tests of others, all fused.
+"""``python -m tests.tools.fuse_all package [pytest arguments]``: tests of another package, fused.
 
-Every function of the installed package, tests apart, is fused when its module is imported; what
-then fails, and passes without ``fuse_all``, is an answer that is not Python's. Prints how many
-were answered by machine code, and why others were not::
+Every function of the installed package, except its tests, is fused when its module is imported. A
+test that fails then, and passes without ``fuse_all``, shows an answer that is not Python's. Prints
+how many functions were answered by machine code, and why others were not::
 
     python -m tests.tools.fuse_all scipy.signal --pyargs scipy.signal.tests.test_peak_finding
 """

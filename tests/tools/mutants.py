@@ -1,6 +1,7 @@
-"""``python -m tests.tools.mutants [name …]``: fusion with one thing wrong, and what sees it.
+"""``python -m tests.tools.mutants [name …]``: mutation testing of fusion, with one error at a time.
 
-Exit status 1 where one stays unseen. As a plugin of pytest, it is what puts the mutant in.
+For each error it prints which tests fail; exit status 1 if none does for some error. Loaded as a
+plugin of pytest, this module is what plants the error.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench runs: every case computes the same in all who run it, whatever the time."""
+"""The benchmarks run, and all competitors compute the same; their times are not tested."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""The judge of the corpus: last bits are excused where Python's own answer hangs on them only."""
+"""The judge of the corpus excuses a difference only if rounding may make as large a one."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A program that is forked from a loaded process behaves as one that Python is started for."""
+"""A program in a process that is forked from a loaded one behaves as in a new process."""
 from __future__ import annotations
 
 import os

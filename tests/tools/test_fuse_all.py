@@ -1,4 +1,4 @@
-"""The tests of others, with every function fused."""
+"""The tool that runs the tests of another package with every function fused."""
 from __future__ import annotations
 
 import os

@@ -1,8 +1,9 @@
 """``transpile bisect``: finds the first stage, pass or macro that makes a compiled call wrong.
 
 The output of each stage is run on the same arguments and compared with Python: trees as Python,
-Loop IR after each pass in the interpreter, C as native code. If core Python is wrong already, the
-first wrong macro firing is found by bisection over the number of firings.
+Loop IR after each pass in the interpreter, C as native code. If the tree after a stage of macros
+(``user_macros``, ``expand``) is the first that is wrong, the first wrong macro firing is found by
+bisection over the number of firings.
 """
 from __future__ import annotations
 
@@ -241,8 +242,9 @@ class _Search:
     def _wrong_macro(
         self, named: NamedStage, difference: Difference, before: Compilation, after: Compilation
     ) -> Finding:
-        """The finding of a wrong expansion. By bisection: the least number of firings with which
-        the tree fails in the same way.
+        """The finding of a wrong expansion: the first macro firing after which the tree fails in
+        the same way, found by bisection over the number of firings. No firing, if it fails before
+        any macro has fired, or none fires.
         """
         form = named.stage.to_form
 

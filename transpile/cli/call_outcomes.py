@@ -65,7 +65,9 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def outcome_of(call: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Outcome:
-    """The outcome of `call` on deep copies of `args`, without warnings."""
+    """The outcome of `call` on deep copies of `args`, without warnings, and with NumPy's
+    floating-point errors ignored. A call that takes longer than `seconds` ends in TimeoutError.
+    """
     arguments = deepcopy(args)
     value, error = None, None
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -79,7 +81,9 @@ def outcome_of(call: Callable[..., Any], args: tuple[Any, ...], seconds: float) 
 
 
 def compare(actual: Outcome, expected: Outcome, *, exact: bool) -> Difference | None:
-    """How `actual` differs from `expected`, which is Python's; None where it does not.
+    """How `actual` differs from `expected`, which is Python's: in the exception, the result or the
+    arguments afterwards, in this order. None if it does not, or if compiled code has left the call
+    to Python (`Replayed`).
 
     Without `exact`, floats may differ as reassociation lets them (see `same_results`).
     """

@@ -283,7 +283,9 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
 def _load(
     paths: Sequence[str], options: argparse.Namespace, script_args: Sequence[str]
 ) -> Iterator[LoadedFile | UnreadableFile]:
-    """Each file, read or run."""
+    """Each file, read or run; the UnreadableFile itself in place of one that cannot be read. What
+    a script prints goes to stderr where the command prints data to stdout.
+    """
     from .file_cases import read_file, run_script
     from .input_files import UnreadableFile
     from .static import Modules

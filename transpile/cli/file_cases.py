@@ -43,7 +43,7 @@ class LoadedFile:
     names: Mapping[str, Any]  # its namespace
     code_names: frozenset[str]  # the file names of its code: one, or one for each cell
     defined: tuple[Any, ...] = ()  # functions that may have no name in it
-    inner: tuple[tuple[str, int], ...] = ()  # fused functions that are made inside others: lines
+    inner: tuple[tuple[str, int], ...] = ()  # name and line of fused functions inside others
     status: int = 0  # the exit status of a script
     bad_cells: tuple[UnreadableFile, ...] = ()  # of a notebook, which were left out
 
@@ -118,9 +118,9 @@ def run_file(
 
 
 def fused_functions(file: LoadedFile, *, every: bool = False) -> list[AnyFused]:
-    """The fused functions that a file defines, in source order. Of several function objects with
-    one code object, as of a function that another one makes each time, those that were called with
-    further signatures.
+    """The fused functions that a file defines, in source order. If there are several function
+    objects with one code object, as another function makes one in each call: those that were called
+    with a signature that no earlier one was called with; if none was called, one of them.
 
     With `every`, plain functions with loops are fused, too.
     """
@@ -301,7 +301,14 @@ class Case:
 
 
 def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
-    """The cases of each function; ``ran``: the file has been run. Raises ValueError."""
+    """The cases of each function. Its signatures are, the first that applies:
+
+    - those that ``--types`` gives for it (`specs`);
+    - those of its calls, if the file was run (``ran``), each once for one code object;
+    - one, inferred from annotations, defaults and uses (`infer_signature`).
+
+    Raises ValueError for wrong `specs`.
+    """
     given_types = _given_types(functions, specs)
     given_codes = {function.__wrapped__.__code__ for function in given_types}
     seen = set[tuple[CodeType, tuple[ArgType, ...]]]()

@@ -147,7 +147,9 @@ class _Reducer:
         return changed
 
     def _cut(self, only: int | None) -> Iterator[tuple[Any, ...]]:
-        """The arguments with one of them, or all of one length, made smaller."""
+        """Smaller arguments to try: with the one at position `only` made smaller; or, if that is
+        None, with one length cut wherever it occurs, as axis of an array or as an int.
+        """
         args = self.call.args
         if only is not None:
             for new in _smaller_values(args[only]):

@@ -64,13 +64,14 @@ def report(
     in_python_loop: bool = False,
 ) -> Report:
     """The report on `function` for arguments of these types, without calling it: the stages up to
-    the C text are run again for it. ``f.report()`` and the command come here. In this order:
+    the C text are run again for it. ``f.report()`` and the command come here:
 
-    - a function that compiles: `report_compiled`, with what has failed or was slow in its calls;
-    - the compiler refuses it, or fails: `report_refused`, with the reports of its regions, if it is
-      compiled in part;
     - it compiles, but its calls are refused for another reason, such as no C compiler:
-      `report_refused` with that rejection.
+      `report_refused` with that rejection;
+    - else, if it compiles: `report_compiled`, with what has failed or was slow in its calls;
+    - it was compiled, but its source cannot be read any more: `report_without_source`;
+    - the compiler refuses it, or fails: `report_refused`, with the reports of its regions, if it is
+      compiled in part.
 
     ``spec``: the specialization with its calls so far; None: there were none. ``is_region``: it is
     an outlined region, which is reported on as a part of its function; ``in_python_loop``: whose

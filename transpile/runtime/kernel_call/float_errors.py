@@ -42,9 +42,10 @@ class _Verdict(NamedTuple):
 
     ``code``: the replay code, None if the result stands; ``sources``: the operations whose warnings
     to emit. ``lasts``: whether that depends on nothing but the status, the error state and the
-    warning filters. ``is_silent``: the filters show nothing, whichever operations raised and
-    whether or not Python can replay. The warnings are passed to ``warnings.warn_explicit`` all the
-    same: it resets a ``__warningregistry__`` that was made under other filters, as Python would.
+    warning filters. ``is_silent``: nothing is shown, whichever operations raised and whether or not
+    Python can replay. Warnings that the filters ignore are ``sources`` all the same, and passed to
+    ``warnings.warn_explicit``: it resets a ``__warningregistry__`` that was made under other
+    filters, as Python would.
     """
 
     code: str | None = None
@@ -115,11 +116,10 @@ def errors_observable() -> bool:
 
 
 def errors_or_underflow_observable() -> bool:
-    """As `errors_observable`, for a kernel in which an operation may underflow of which the status
-    does not tell whether Python would warn (a source of "under" that is not ``certain``,
-    `float_exceptions.sources_for_plan`): also true where underflow is not ignored. It is ignored by
-    default. Elsewhere only a replay shows what Python does, so the call must be one that can be
-    replayed.
+    """As `errors_observable`, but also true where underflow is not ignored, as it is by default.
+    For kernels whose status may tell of an underflow that Python does not warn of (a source of
+    "under" that is not ``certain``, `float_exceptions.sources_for_plan`): only a replay shows what
+    Python does, so the call must be one that can be replayed.
     """
     return errors_observable() or np.geterr()["under"] != "ignore"
 

@@ -4,7 +4,7 @@ A row tells the kind of a result, and where its parts are: objects of the call, 
 kernel has filled, other rows. `build_object` of `values.c` interprets the rows::
 
     TupleResult((ScalarResult("n"), ObjectResult("x")))
-    →   TUPLE 2 a b;   a: SCALAR descr slot letter as;   b: GIVEN x
+    →   TUPLE 2 a b;   a: SCALAR dtype slot 0 0;   b: GIVEN x       # 0 0: the slot has the dtype
 
 A result that C does not build itself, such as a view, has a row that calls a Python function of
 `result_source.py`: the call as a whole is still performed in C. A result that no row describes,

@@ -379,10 +379,9 @@ class _WrapperSource:
         yield f"    _tp_code = _tp_judge(_tp_status, ({arguments}), {saved})"
 
     def _take_slots(self) -> Iterator[str]:
-        """Take result slots from a pool, since allocation is the most expensive part of a small
-        fold.
-
-        Concurrent calls never share slots.
+        """Source that takes the result slots from a pool, since to allocate them is the most
+        expensive part of a small fold. Calls in several threads take different ones; `body` gives
+        them back after the result was made.
         """
         dtypes = [DTYPES[b.dtype].numpy for b in self.slots]
         make = self.add_helper("f", lambda: tuple(np.empty((), dtype) for dtype in dtypes))

@@ -238,10 +238,10 @@ def function_of_code(
 
 
 def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
-    """Dead code that keeps names local that are local in `code` but are now only bound in regions.
-
-    From Python 3.12 on `code` also has the variables of comprehensions; a global may have the same
-    name.
+    """Code that never runs, ``if False: t = None``: it keeps the names local that are local in the
+    original `code`, and that `tree` reads but no longer binds, as a region does that instead. Not
+    names that `code` also reads as globals: from Python 3.12 on its locals include the variables of
+    comprehensions.
     """
     local = ({*code.co_varnames, *code.co_cellvars} - {*code.co_names}) & names_used(tree)
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}

@@ -47,9 +47,9 @@ def with_refused_regions_inlined(
 
 
 def _captures(body: ast.FunctionDef, call: ast.Call, tree: ast.FunctionDef) -> bool:
-    """Whether a name that `body` binds could be that of something else in `tree`, in which `call`
-    is the call of the region: names of the user's mean the same in both, but outlining makes names
-    for temporaries, which are new in one function alone.
+    """Whether a name of `body` would mean something else in place of `call` in `tree` (variable
+    capture): the call passes other names than the parameters, or outlining has made a name for a
+    temporary in `body` that `tree` uses, too. Names of the user's mean the same in both.
     """
     parameters = [a.arg for a in body.args.args]
     arguments = [a.id for a in call.args if isinstance(a, ast.Name)]

@@ -38,11 +38,12 @@ _NON_SWALLOWING = (np.errstate, warnings.catch_warnings, builtins.open)
 _EXHAUSTING_CALLS = (
     all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple, np.fromiter, math.fsum,
 )
+"""Functions after which nobody resumes a generator that was passed to them."""
 
 
 class RegionFacts:
-    """Facts about the statements of `tree` for a call signature; `blamed`: the span of the
-    rejection.
+    """Facts about the statements of `tree`, the refused function, for arguments of these `types`.
+    ``blamed``: the place of the code for which it was refused.
 
     ``_constant_types``: types of parameters that are never rebound; ``_before``: the facts before
     each statement.

@@ -74,7 +74,7 @@ class ForkSafeLock:
 
     def hold(self, deadline: float) -> bool:
         """Acquire it for a fork, unless its owner waits for the C compiler, or it is not free until
-        `deadline`. Returns whether the child can compile in any case: not after the deadline, as
+        `deadline`. Returns False after the deadline: then the child may be unable to compile, as
         the owner may be importing a module, whose import lock would be locked in the child for
         ever.
         """
@@ -99,11 +99,13 @@ _all_locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
 _held_locks = threading.local()
 
 _lacks_compiler = False
-"""Whether this process was forked while a compilation was importing modules."""
+"""Whether this process was forked while a thread of its parent was importing modules, and did not
+end within `FORK_TIMEOUT`."""
 
 
 def is_without_compiler() -> bool:
-    """Whether this process must not compile, as it was forked while modules were imported for it.
+    """Whether this process must not compile: it would wait for ever for the import locks of modules
+    that a thread of its parent was importing at the fork.
     """
     return _lacks_compiler
 
@@ -149,7 +151,9 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    """Replace all locks."""
+    """Replace all locks. The child is without compiler if the fork did not wait to the end, and
+    threads of the parent were importing modules, or that is unknown.
+    """
     global _lacks_compiler
     _lacks_compiler |= not _held_locks.are_held and _modules_imported_elsewhere() != []
     threads_in_compiler.clear()
