@@ -142,7 +142,9 @@ class AliasAnalysis:
             a[1:], a.T, a.reshape(2, 3)         not: views
             np.add(a, b, out=c), a.astype(t, copy=False), g(a)     not: may be an argument
 
-        By the syntax, and for calls by the rows of the function table (``result`` is "new").
+        A call is new if its callee is an attribute (``np.f``, ``x.f``) that is a ufunc, or has a
+        row in the function table with ``result="new"``; but not with ``out``, ``copy`` or ``**``.
+        All other expressions are judged by their form.
         """
         match e:
             case ast.Constant() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():

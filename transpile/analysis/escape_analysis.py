@@ -185,7 +185,11 @@ class EscapeAnalysis:
 
     def _is_transient_in_call(self, function: object, call: ast.Call, rank: int) -> bool:
         """Whether `call` of `function` retains no argument, an array of `rank`, and returns no view
-        of it.
+        of it:
+
+        - an iterator, as ``zip`` makes: as the parent of the call says;
+        - a builtin with one argument: of a vector, whose items are scalars; ``abs`` and ``len``;
+        - a function or ufunc that makes a new array, without a positional ``out``.
         """
         if is_one_of(function, _ITERATORS):
             return self._is_transient(call, rank)

@@ -162,8 +162,8 @@ def _probe_operator(op: ast.AST, *operands: Fact) -> Fact | None:
 
 
 def _attribute_fact(facts: Facts, e: ast.Attribute) -> Fact:
-    """The fact about an attribute: a constant of a module; ``size``, ``ndim``, ``dtype``,
-    ``T``, ``real`` or ``imag`` of an array; else from the environment.
+    """The fact about an attribute: a constant of a module; ``size``, ``ndim``, ``dtype``, ``T``,
+    ``real``, ``imag`` or a flag (``x.flags.writeable``) of an array; else from the environment.
     """
     value = facts.resolve(e)
     if type(value) in (int, float):
@@ -202,6 +202,7 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
 
     - ``x.shape``: an int
     - records, or a list that is an argument: by their type
+    - ``np.mgrid``, and ``np.ogrid`` with one slice: by the slices (`shape_rules.grid_type`)
     - nothing known: from the environment
     - a list of lists that the function makes: a list
     - an array or list of known type: by probing. With arrays among the subscripts the result

@@ -77,7 +77,10 @@ class ListEscapes:
             yield from n.args
 
     def is_new(self, e: ast.expr) -> bool:
-        """Whether `e` makes a new list each time it is evaluated, whose items are no containers."""
+        """Whether `e` makes a new list each time it is evaluated: a display or comprehension of
+        items that are no containers, ``[x] * n``, the sum of two lists, a slice or ``copy()`` of a
+        list, ``list(x)`` or ``sorted(x)``.
+        """
         match e:
             case ast.List(elts=elts):
                 return not any(isinstance(x, _CONTAINERS) for x in elts)
@@ -196,13 +199,15 @@ class ListEscapes:
             d.setdefault(k, []).append(v)         private
             u = d[k]                              not: a change of ``u`` would change the dict
 
-        Required of every statement:
+        Required:
 
-        - it stores only new displays of scalars (``d[k] = [a]``, ``setdefault(k, [])``);
-        - it changes a list only through the dict: ``d[k].append(v)``;
+        - the dict starts empty: a list that it starts with may have another name;
+        - statements store only new displays of scalars (``d[k] = [a]``), and the default of ``get``
+          and ``setdefault`` is ``[]``;
+        - they change a list only through the dict, by ``d[k].append(v)``;
         - a loop over values or items binds a list to a name that is only read, and appends nothing:
           the name would have the items of before or after the append;
-        - all other uses of a value only read it.
+        - ``d.values()`` is no argument of a call, and all other uses of a value only read it.
         """
         nodes = [*walk_nodes(*self._tree.body)]
         initial = values_bound_to(name, *nodes)
@@ -371,9 +376,10 @@ def _is_built_before(
 def _is_dead_after(
     s: ast.stmt, name: str, changed: Collection[ast.expr], tree: ast.FunctionDef
 ) -> bool:
-    """Whether the list `name` is not used after `s`: the next use in the block binds it again; or
-    `s` is in no loop, and no later statement appends or changes it. ``changed``: the expressions
-    whose lists are changed in place.
+    """Whether the list `name` is not used after `s`: the next use in the block binds it again, and
+    no ``break`` or ``continue`` comes before that; or there is no use, `s` is in no loop, and no
+    later statement of the function appends or changes it. ``changed``: the expressions whose lists
+    are changed in place.
     """
     block = _block_of(s, tree)
     for later in block[block.index(s) + 1 :]:

@@ -209,7 +209,8 @@ def tuple_lists(tree: ast.FunctionDef, nodes: Iterable[ast.AST]) -> dict[str, in
     ``nodes``: those of `tree`.
 
     Such a list is bound to list displays and comprehensions only, its items are stored one at a
-    time, and it has no methods but ``append``, ``clear`` and ``pop``.
+    time, and it has no methods but ``append``, ``clear`` and ``pop``. Its tuples have no starred
+    items, and from 1 to `MAX_TUPLE_ITEMS` items.
     """
     displays: dict[str, list[ast.List | ast.ListComp]] = {}
     if not any(isinstance(n, (ast.List, ast.ListComp)) for n in nodes):

@@ -208,10 +208,12 @@ def broadcast_subscripts(shape: Sequence[ast.expr], index: Sequence[ast.expr]) -
 
 
 def scalar_overflow_checks(e: ast.expr, view: View, dtype: str, cx: Context) -> list[ast.expr]:
-    """Conditions that the Python scalar `e`, whose view is `view`, does not fit in the integer
-    `dtype`. NumPy tests this once, before it visits elements, even if there are none.
+    """Conditions that the scalar `e`, whose view is `view`, does not fit in the integer `dtype`.
+    NumPy tests this once, before it visits elements, even if there are none.
 
-    Empty where `e` is an array, a NumPy scalar or a constant that fits, or `dtype` is no integer.
+    Empty where there is nothing to test: `dtype` is no integer; `e` is an array, a bool, a NumPy
+    integer or a constant that fits; or it is a Python int and `dtype` is int64, as which lowering
+    computes such ints.
     """
     element, fact = ELEMENTS[dtype].numpy, cx.fact(e)
     integral = fact.types and all(ELEMENTS[t.dtype].kind in "iub" for t in fact.types)

@@ -212,8 +212,9 @@ _MAX_FINITE = 60000
 
 
 def representable_constant(e: ast.expr, dtype: str, cx: Context) -> bool:
-    """Whether `e` is a number known at compile time that converts to `dtype` without overflow;
-    rounding is allowed for floats.
+    """Whether `e` is a number known at compile time that surely converts to `dtype` without
+    overflow. For an integer dtype: an int in its range. For a float dtype, in which the number may
+    be rounded: a magnitude of at most `_MAX_FINITE`, or an infinity. False for other dtypes.
     """
     value, kind = _constant_number(e, cx), DTYPES[dtype].kind if dtype in DTYPES else ""
     if kind in ("i", "u"):

@@ -53,8 +53,8 @@ _Subscripts: TypeAlias = "Sequence[ast.expr]"
 
 
 def is_gathered(e: ast.expr, cx: Context) -> bool:
-    """Whether `e` is an array with at least one integer array in its subscript, and nothing else
-    there but ints, slices, new axes and an ellipsis at an end.
+    """Whether `e` is a subscript of an array that has at least one integer array among its items,
+    and else only ints, slices, new axes and an ellipsis at an end.
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return False
@@ -292,9 +292,13 @@ def _scatter_loop(
 ) -> list[ast.stmt] | None:
     """The loop nest for the statement `s`, which is ``ufunc.at(x, items, value)``.
 
-    A `value` that may share memory with `x` is copied first. None where an index is neither an int
-    nor a vector of ints, or may share memory with `x`; where no index is a vector; where storing
-    the result of `ufunc` needs a conversion, other than between floats.
+    A `value` that may share memory with `x` is copied first. None where
+
+    - `x` is no array with a name, nor a view of one, or has fewer axes than there are indices;
+    - an index is neither an int nor a vector of ints, or may share memory with `x`;
+    - no index is a vector;
+    - storing the result of `ufunc` needs a conversion, other than between floats (`_result_fits`);
+    - an operand has no view, or the value has more axes than there are places.
     """
     target = cx.fact(x)
     valid = all(_is_index(i, cx) and not may_read_array(i, target.owner, cx) for i in items)

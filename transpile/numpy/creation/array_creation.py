@@ -110,8 +110,8 @@ def _fill_arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def _fits_registers(call: ast.Call, argument: ast.expr, cx: Context) -> bool:
-    """Whether the new array has a constant shape of at most `MAX_REGISTER_ELEMENTS` elements, and
-    initial elements.
+    """Whether the new array has a constant shape of at most `MAX_REGISTER_ELEMENTS` elements, which
+    is not that of another array, and initial elements.
     """
     function = cx.resolve(call.func)
     if any(function is f for f in (*_LIKE, *_EMPTY)):

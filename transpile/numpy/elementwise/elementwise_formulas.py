@@ -72,7 +72,7 @@ class ElementFormula:
 
 def select_formula(e: ast.Call, cx: Context) -> ElementFormula | None:
     """The formula of ``np.select([c, …], [a, …], default)``: nested ``np.where``. Needs displays of
-    at most 6 bool conditions and choices, whose arrays are all in C order; else None.
+    at most 6 bool conditions and of as many choices, whose arrays are all in C order; else None.
     """
     bound = bind_arguments(e, cx, {"select": "condlist choicelist default"})
     if bound is None or "choicelist" not in bound.arguments:
@@ -97,7 +97,8 @@ def select_formula(e: ast.Call, cx: Context) -> ElementFormula | None:
 
 def isin_formula(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """The formula of ``np.isin(x, [1, 2])``: a disjunction of comparisons. Needs an array `x` of
-    numbers, in C order, and a display of constants; else None.
+    ints (not uint64) or floats, in C order, and a display of constants (`_constant_items`); else
+    None.
     """
     ty, constants = cx.fact(bound["x"]).array, _constant_items(bound.get("among"))
     if ty is None or not constants or not bound.only("x", "among"):
