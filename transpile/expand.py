@@ -475,8 +475,8 @@ VIEW_RULES: tuple[ViewRule, ...] = (
     sequence_view,     # np.arange(n), np.linspace(a, b, n)
 )
 """The rules by which `numpy.array_views.view_of` makes a view of an array expression, in the order
-tried. They call `view_of` for their operands, so it gets them through `Context`: importing them
-there would be a cycle.
+tried. The rules call `view_of` for their operands, and `view_of` gets the rules through `Context`:
+an import of them in `array_views` would be a cycle.
 """
 
 def expand(

@@ -7,8 +7,8 @@ only exit is one ``if …: break`` a loop, the summaries alone answer: live befo
 (live after s - certain(s)). `live_before` also follows Python's exits: ``break``, ``continue``,
 ``return``, exceptions. Definite assignment, the forward question, is in `definite_assignment`.
 
-Who asks: outlining `live_before`; macros, the inference of tables and the types of loops
-`upward_exposed`; `lower_statements` `names_read_after`.
+Outlining asks `live_before`; macros, the inference of tables and the types of loops ask
+`upward_exposed`; `lower_statements` asks `names_read_after`.
 """
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class Fact(NamedTuple):
     (`alias_analysis.owners_may_alias`).
     """
     memory_order: str | None = None
-    """The memory order of the owner's axes, "C", "F" or `UNKNOWN_ORDER`; None: as ``kinds`` tells.
+    """The memory order of the axes, "C", "F" or `UNKNOWN_ORDER`; of a view, that of the array that
+    it is a view of. None: ``kinds`` tells it (`order`).
     """
     record: RecordType | None = None
     """The type of a record, or of an array of records."""

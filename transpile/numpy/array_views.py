@@ -257,10 +257,10 @@ def operands_by_index(
     `materialized` are computed before the statement.
 
     NumPy computes operands, and warns, from left to right. Here an operand that is computed before
-    the statement precedes the views to its left, whose elements the statement computes. So where
-    the operand may warn, the operations of those views are marked as parts of one operation
-    (`mark_operation_part`): if they raise a floating-point condition, a replay gives Python's
-    warnings in Python's order.
+    the statement comes earlier than the operands to its left that stay views, whose elements the
+    statement computes. So if it may warn, the operations of these views are marked as parts of one
+    operation (`mark_operation_part`): where one raises a floating-point condition, a replay gives
+    Python's warnings in Python's order.
 
     An operand that stands in several positions (the same node) is computed once. Operands before
     one that stores to an array (``out=``) are computed before it does.

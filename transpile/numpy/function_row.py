@@ -75,7 +75,8 @@ class Row(NamedTuple):
         static: parameters, separated by spaces, whose values must be known at compile time, besides
             `STATIC_PARAMETERS`, which holds for every function. `specialized_parameters` reads it:
             an argument of the user's function that is passed on as one of these counts by value, so
-            that there is a kernel for each of its values. The macros refuse any other value.
+            that there is a kernel for each of its values. Where the value is not known, the macros
+            leave the call.
         fill: the initial elements, if it allocates; "nothing": uninitialised; "numpy": NumPy
             computes them before the kernel starts; "": it does not allocate by a shape.
         joins: how it joins a list of arrays; None: it does not.

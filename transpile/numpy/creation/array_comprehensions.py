@@ -189,7 +189,8 @@ _ZERO_ITEMS: dict[str, bool | int | float] = {"i64": 0, "f64": 0.0, "bool": Fals
 @fires_on(ast.Call, calls=ARRAY_OF_ITEMS)
 def array_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
     """``np.array([e for v in x])`` → an array filled by a loop, without a list. The call is
-    replayed for an empty one, which is an array of floats.
+    replayed for an empty array of other items than floats, which NumPy makes one of floats. An
+    array of numbers that is a result of the function stays: it is made of the list at the return.
 
         u = np.array([v * 2 for v in x])
         z = np.array([v for v in x if v > s])

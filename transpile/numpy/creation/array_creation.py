@@ -54,7 +54,7 @@ MAX_REGISTER_ELEMENTS = 16
 def reuse_filled_array(node: ast.AST, cx: Context) -> list[ast.stmt] | ast.expr | None:
     """``np.full``, ``np.ones`` and, in loops or branches, ``np.zeros`` → ``np.empty``, and a loop
     that fills it; lowering hoists the allocation. Outside of loops and branches ``empty`` and
-    ``zeros`` stay as they are, unless the array is small.
+    ``zeros`` stay as they are, except zeros of a few elements (`_fits_registers`).
 
         for i in range(n):
             u = np.full(n, 0.5)
@@ -169,7 +169,8 @@ def _shape_lengths(function: Any, argument: ast.expr, cx: Context) -> tuple[ast.
 
 @fires_on(ast.Call, calls=[BOUND, METHOD])
 def random_array(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``rng.random(n)`` and its kin → an array filled by one draw after the other.
+    """``rng.random(n)`` and its kin → an array filled by one draw after the other. Not if another
+    argument than the shape is an array.
 
         y = np.random.rand(n)
     →

@@ -58,7 +58,7 @@ def array_literal(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 @fires_on(ast.Assign, targets=ast.Subscript, value=(ast.Tuple, ast.List))
 def literal_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``X[i] = a, b`` → a store of each element.
+    """``X[i] = a, b`` of a row and at least two scalars → a store of each.
 
         X[i] = s, t
     →

@@ -115,8 +115,8 @@ def array_temporary(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.Assign, targets=ast.Subscript)
 def array_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``x[i] = a`` of an array, row or slice → a loop nest of stores. A value that may overlap the
-    target is copied first.
+    """``x[i] = a`` of an array, row or slice → a loop nest of stores; ``x[i] = a if c else b`` → an
+    ``if``. A value that may overlap the target is copied first.
 
         X[i] = y
         x[1:] = x[:-1]
@@ -175,8 +175,8 @@ def _assign_new_array(
     s: ast.stmt, name: str, value: ast.expr, cx: Context
 ) -> list[ast.stmt] | None:
     """The allocation and loop nest for the statement `s`, which is ``name = value``, in the memory
-    order of NumPy's result. The array is filled under a fresh name where `value` reads `name`.
-    None where `value` has no view, or the memory order is not known.
+    order of NumPy's result. The array is filled under a fresh name where `value` reads `name`. None
+    where `value` has no view, or the memory order is not known (with length 1 in F order, neither).
     """
     view, ty = view_of(value, cx), cx.fact(value).array
     if view is None or ty is None:
@@ -301,10 +301,10 @@ def store_elements(
 
 
 class _StoreViews(NamedTuple):
-    """What a loop stores where; all views but `values` have the shape of the target."""
+    """What a loop stores, and where; all views but `values` have the shape of the target."""
 
     stored: View
-    """The places."""
+    """The elements of the target, to which it stores."""
     values: View
     """The value, before broadcasting."""
     new_elements: View

@@ -190,9 +190,10 @@ def _unmasked_value(
 
 
 def _conversion_cannot_fail(value: ast.expr, masked: _Masked, cx: Context) -> bool:
-    """Whether `value` surely converts to the array's dtype without an exception. NumPy converts a
-    scalar even if the mask is false everywhere, and may raise then; the loop would not. The
-    conversion of an array never raises.
+    """Whether `value`, of a store under a mask, surely converts to the array's dtype without an
+    exception: an array, any scalar for a float array, a constant that fits, or a scalar of a dtype
+    that casts safely. NumPy converts a scalar even if the mask is false everywhere, and may raise
+    then; the loop would not.
     """
     fact, target = cx.fact(value), cx.fact(masked.array).array
     if target is None or fact.rank or ELEMENTS[target.dtype].kind == "f":
@@ -459,7 +460,8 @@ def _nonzero_loop(
 @fires_on(ast.AugAssign, target=ast.Subscript)
 def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """``x[m] = values`` with one value for each true element, in order → a loop with a counter.
-    Where the numbers differ, NumPy raises before it stores anything.
+    Where the numbers differ, NumPy raises before it stores anything. Only for a mask of all axes of
+    `x`, and a vector of values whose dtype allows it (`converts_elementwise`).
 
         x[x > s] = y
     →
@@ -498,7 +500,7 @@ def mask_scatter(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 @fires_on(ast.AugAssign, target=ast.Subscript, when=has_several_subscripts)
 def mask_columns(node: ast.AST, cx: Context) -> ast.expr | list[ast.stmt] | None:
     """``X[:, m]`` → the rows of the transposed array under the mask, transposed back: in memory the
-    selected axis comes first.
+    selected axis comes first. Of stores, those of scalars.
 
         X[:, x > s] *= 2.0
     →

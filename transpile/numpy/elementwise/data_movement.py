@@ -36,7 +36,7 @@ place of the view, `NO_VIEW` or None.
 """
 
 NO_VIEW = View((), lambda at: at[0])
-"""What a rule returns for "can be expanded" where it has no view of its argument."""
+"""What a rule returns for a call that it accepts, if it was not given the view of the argument."""
 
 
 def movement_axis(bound: BoundArguments, cx: Context) -> int | None:

@@ -182,8 +182,8 @@ def _rounds_differently(
     function: ast.expr | None, operands: Sequence[ast.expr], e: ast.expr, cx: Context
 ) -> bool:
     """Whether NumPy's loop over complex arrays may round a product in another way than its product
-    of scalars: for complex64 where an array has no unit stride, and for squares that are computed
-    otherwise than products.
+    of scalars: for complex64, unless all arrays are vectors of unit stride; and for squares, where
+    `_square_as_product` has not made a product of one.
     """
     name, ty = function.attr if isinstance(function, ast.Attribute) else "", cx.fact(e).array
     if ty is None or ty.dtype not in PARTS or name not in ("multiply", "square"):

@@ -119,7 +119,7 @@ def indexed_view(e: ast.expr, cx: Context) -> View | None:
 
     By the form of `e`:
 
-    - a function that is defined by another form, as ``np.flip(x)`` is ``x[::-1]``: the view of that
+    - a call with another form, as ``np.flip(x)`` is ``x[::-1]``: the view of that form
       (`canonical_view`);
     - a subscript: `_subscript_view`, or with index arrays `gather_view`;
     - ``X.T``: the axes in reverse order;

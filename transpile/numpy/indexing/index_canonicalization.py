@@ -158,8 +158,8 @@ def _subscript_items(e: ast.expr) -> list[ast.expr]:
 
 @fires_on(ast.Assign, targets=(ast.Tuple, ast.List))
 def unpack_row(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``a, b = x[i]`` → a read of each element. The call is replayed where the length
-    differs.
+    """``a, b = x[i]`` → a read of each element. The statement is replayed where the row has another
+    number of elements than there are names.
 
         s, t = X[0]
         for u, v in X:

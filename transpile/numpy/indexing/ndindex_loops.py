@@ -189,8 +189,8 @@ def _loops_with_exit(
 
 @fires_on(ast.Call, calls=numpy_callees(["unravel_index"]))
 def unravel_index(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.unravel_index(k, shape)`` → quotients and remainders. The call is replayed for an
-    index beyond the end.
+    """``np.unravel_index(k, shape)`` → quotients and remainders. The call is replayed for an index
+    that is negative or beyond the end.
 
         i, j = np.unravel_index(n, X.shape)
     →

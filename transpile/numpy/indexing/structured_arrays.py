@@ -81,7 +81,7 @@ def _leaf_fields(ty: RecordType) -> Iterator[tuple[_Path, ArgType]]:
 
 def _field_names(tree: ast.FunctionDef, env: Env) -> Iterator[tuple[tuple[str, _Path], str]]:
     """The new name of each field that the function reads or writes, and of at least one array field
-    of each record array (its length is then that of a parameter).
+    of each record array, by which the kernel knows the array's length.
     """
     used_names = names_used(tree)
     subscripts = (n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript))

@@ -131,7 +131,8 @@ def reduction_of(node: ast.AST, cx: Context) -> Reduction | None:
     - for other calls;
     - where the operand is not surely an array whose rank is known;
     - where ``axis`` or ``keepdims`` is no constant, or ``ddof`` no constant from 0;
-    - with other arguments. ``initial`` and ``where`` are taken where the row has them.
+    - with other arguments. ``initial`` is taken where the row says so (`Fold.initial`), ``where``
+      of all but ``mean`` and the derived functions.
 
     A constant axis that there is not is noted, for the report (`note_missing_axis`).
     """
@@ -199,7 +200,8 @@ def _reduction_loops(
     - the array or mask has no view, or the memory order of the result is not known;
     - a sum, product or mean is computed in float16 (NumPy's partial sums are wider);
     - ``initial`` is no constant of the result's dtype;
-    - ``where`` is no mask of the array's rank, or the reduction starts with the first element.
+    - ``where`` is given, and is no mask of the array's rank, or the reduction starts with the first
+      element, as an extremum without ``initial``.
     """
     source, ty = view_of(reduction.array, cx), cx.fact(reduction.array).array
     types = cx.fact(node).types

@@ -30,7 +30,7 @@ __all__ = ["array_einsum"]
 
 @fires_on(ast.Call, calls=numpy_callees(["einsum", "tensordot"]))
 def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
-    """``np.einsum("ij,j->i", A, x)`` → a loop nest; indices that the result does not have are
+    """``np.einsum("ij,j->i", A, x)`` → a loop nest; letters that the result does not have are
     summed over.
 
         s = np.einsum("i,i->", x, y)
@@ -82,8 +82,8 @@ def array_einsum(node: ast.AST, cx: Context) -> ast.expr | None:
 
 
 def _permuted_result(text: str, x: ast.expr, cx: Context) -> ast.expr | None:
-    """For an einsum of one operand that only permutes its letters, ``np.einsum("ij->ji", x)``: the
-    transpose of `x` that it is. None for other subscripts.
+    """For an einsum of one operand that only permutes its letters, ``np.einsum("ij->ji", x)``: that
+    transpose of `x`. None for other subscripts.
     """
     left, arrow, right = text.partition("->")
     is_permutation = left.isalpha() and len(set(left)) == len(left) == cx.fact(x).rank and arrow
