@@ -290,8 +290,11 @@ def ufunc_for(op: ast.AST, operands: Sequence[ast.expr], cx: Context) -> ast.exp
 
 
 def _power(base: ast.expr, exponent: object, cx: Context) -> str:
-    """The ufunc that computes ``base ** exponent``: NumPy replaces powers of 2, 0.5 of floats and
-    complex numbers, and -1 of complex ones.
+    """The ufunc that computes ``base ** exponent``. NumPy replaces some powers:
+
+        x ** 2       square, unless `base` is of bools; x ** 2.0 too, by `_replaces_float_powers`
+        x ** 0.5     sqrt, of floats or complex numbers
+        x ** -1      reciprocal, of complex numbers
     """
     kinds = {ELEMENTS[t.dtype].kind for t in cx.fact(base).types}
     is_replaced = type(exponent) is int or _replaces_float_powers(kinds)
