@@ -27,8 +27,8 @@ __all__ = ["Outcome", "run_kernel"]
 class Outcome:
     """How a kernel ended.
 
-    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when guard
-    number i failed.
+    ``status`` is 0, bits of `op_table.STATUS`, or ``(i + 1) << GUARD_SHIFT`` when the guard at
+    index i of `Kernel.guards` failed.
     """
 
     status: int
@@ -48,9 +48,9 @@ def run_kernel(kernel: ir.Kernel, args: Mapping[str, Any]) -> Outcome:
     compare the code of each target with it, bit by bit.
 
     It runs kernels of every stage. The iterations of a parallel loop run in random order, so that a
-    result that depends on their order shows. In this order: the guards, of which the first that
-    fails ends the call (`Outcome`); then the body, with the float flags that its operations raise
-    collected in the status.
+    result that depends on their order shows. First the guards are tested, of which the first that
+    fails ends the call (`Outcome`). Then the body runs, and the float flags that its operations
+    raise are collected in the status.
 
     Raises TypeError where an argument does not match its parameter's dtype or rank, IndexError
     where a subscript is out of bounds (the kernel's guards should have prevented that).

@@ -199,11 +199,12 @@ class VecAccum(Spanned):
 class Loop(Spanned):
     """A counted loop; it ends after an iteration whose new accumulators make ``until`` true.
 
-    ``parallel``: the loop has no accumulators, and its iterations may run in any order and at the
-    same time (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With
-    an ``until`` all iterations up to the first one that makes it true run, and later ones may. One
-    that appends has the count as its accumulator: each part stores behind the elements of the parts
-    before it, which are counted first (`analysis.counted_appends`).
+    ``parallel``: the iterations may run in any order and at the same time
+    (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With an
+    ``until`` all iterations up to the first one that makes it true run, and later ones may. Such a
+    loop has no accumulators, with one exception: the count of a loop that appends. Each part of
+    that stores behind the elements of the parts before it, which are counted first
+    (`analysis.counted_appends`).
     ``undoes``: if a check stops the kernel in this parallel loop (or VecLoop), the elements of
     parameters that the loop has stored to get their old values back (`analysis.undoable_stores`).
     """
@@ -488,10 +489,11 @@ class Kernel:
 
     ``strict`` names the float-status classes (``op_table.STATUS``) after which the call is replayed
     in Python. With ``stops`` the kernel ends where a ``"replay"`` check fails, and Python then
-    writes again what was written so far. That is the same, since the kernel reads nothing that it
-    writes, or has all its checks before its first visible store (`checks.hoist_checks`). In such a
-    kernel a pass must not move a store before a check: Python may raise there, and the store, which
-    Python never gets to, would remain.
+    writes again what was written so far. It writes the same values, since the kernel reads nothing
+    that it writes, or has all its checks before its first visible store (`checks.hoist_checks`). In
+    a kernel that stops, a pass must not move a store before a check: Python may raise there, and
+    the store, which Python never gets to, would remain. (The stores of a parallel loop that are
+    ahead of the failed check are put back: `Loop.undoes`.)
     """
 
     name: str

@@ -174,9 +174,13 @@ def _match_sum_nest(rows: Loop) -> _SumNest | None:
 
 
 def _is_legal(n: _SumNest, memory: AliasInfo, kernel: Kernel) -> bool:
-    """Whether the nest may be blocked: its rows may be interleaved, and nothing else accesses the
-    partial sums, which are in memory between two strips. The range of the sums must be the same for
-    all rows; and there must be loads that all rows share, or blocking would gain nothing.
+    """Whether the nest may be blocked. All of this must hold:
+
+    - the range of the sums, and the conditions around them, are the same for all rows;
+    - there are loads that all rows share, else blocking would gain nothing;
+    - rows may be interleaved (`can_run_in_lockstep`);
+    - only the nest's own stores, and loads of initial values from the same elements, access the
+      partial sums, which are in memory between two strips.
     """
     assert isinstance(n.sum_loop.range, Interval)
     if bound_names(n.rows) & names_read(n.sum_loop.range, *n.conditions) or not n.shared_loads():

@@ -28,7 +28,8 @@ CACHE_EIGHTHS = 4  # the rows of one block fill so many eighths of the L2 cache
 def block_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     """Combine each row with a block of the other rows that fits the cache, before the next block.
     The loop over blocks goes outermost; both loops must be free of dependences and nothing but sums
-    along rows may be inside (`_blockable_inner`). Rows that all fit in one block stay. Before::
+    along rows may be inside (`_blockable_inner`). If all rows fit in one block, the nest is not
+    changed. Before::
 
         def k(n: i64, a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)
@@ -77,6 +78,10 @@ def _blockable_inner(n: Loop, kernel: Kernel) -> Loop | None:
         for i in loop(0, n):                     each row i of a is combined with each row j of b:
             for j in loop(0, m):                 the loop over j is blocked, so that some rows of b
                 c[i, j] = sum of a[i] * b[j]     stay in the cache while all i use them
+
+    It must be all that is in `n`, which reduces along rows only (`sums_only_rows`); its range must
+    be the same for all i, so that the loop over blocks can go outermost; it must load rows that do
+    not depend on i; and the iterations of both loops must be able to run in any order.
     """
     if len(n.body) != 1 or not isinstance(inner := n.body[0], Loop) or not sums_only_rows(n):
         return None

@@ -61,8 +61,9 @@ def distribute(
     before it, which stores the values in a local array. The two loops take turns, one strip of
     iterations at a time, so that the array stays in the L1 cache.
 
-    This is done in a loop that cannot be vectorised as a whole (`vectorization_obstacle`), and for
-    values that cost at least `MIN_WEIGHT`, such as an ``exp`` (`_IndependentPart`): the vector loop
+    This is done in an innermost counted loop that cannot be vectorised as a whole
+    (`vectorization_obstacle`) and may have `MIN_ITERATIONS` iterations or more, and for values that
+    cost at least `MIN_WEIGHT`, such as an ``exp`` (`_IndependentPart`): the vector loop
     must save more than the additional store and load cost. Before::
 
         def k(x: f64[::1], at: i64[::1], h: mut(f64[::1])):

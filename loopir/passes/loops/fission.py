@@ -26,8 +26,8 @@ def fission(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Split a loop around several statements, where one of them is a nest with a better loop order
     (`permute_loops.has_better_order`). The nest is then perfect, and `permute_loops` reorders it.
 
-    The loop is split only if each part can run after all iterations of the part before it: an
-    earlier part may need no iteration of a later one (`_separable_parts`). Before::
+    The loop is split only if each part can run after all iterations of the part before it: no
+    iteration of an earlier part may depend on one of a later part (`_separable_parts`). Before::
 
         def k(a: f64[:, ::1], b: f64[:, ::1], c: mut(f64[:, ::1])):
             disjoint(a, c)

@@ -129,8 +129,8 @@ class _ReductionNest:
 
 
 def _match_reduction_nest(outer: Loop) -> _ReductionNest | None:
-    """`outer` as a _ReductionNest: one inner loop, and unmasked stores after it, each of which
-    depends on another accumulator; None if it is not one.
+    """`outer` as a _ReductionNest: one inner loop, and unmasked stores after it, one for each
+    accumulator, which depends on no other accumulator; None if it is not one.
     """
     loops = [s for s in outer.body if isinstance(s, Loop)]
     if len(loops) != 1 or outer.accs or outer.until is not None or loops[0].until is not None:

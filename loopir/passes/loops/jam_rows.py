@@ -1,7 +1,7 @@
 """Unroll-and-jam of stencil rows: neighbouring rows that load the same elements run together.
 
-For loops over rows whose inner vector loop has no accumulators, as in a stencil; `jam` is for inner
-loops that are sums, as in a matrix product. `_rows_of_stencil` decides how many rows.
+This is for loops over rows whose inner vector loop has no accumulators, as in a stencil; `jam` is
+for inner loops that are sums, as in a matrix product. `_rows_of_stencil` decides how many rows.
 """
 from __future__ import annotations
 

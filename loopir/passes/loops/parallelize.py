@@ -55,7 +55,7 @@ _BLOCK = 512
 """The least number of iterations of a block, for a loop over blocks to be distributed."""
 
 _EXACT_BLOCK = 16384
-"""Elements of a block whose integers are reduced."""
+"""Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
 
 _BRIEF = 20_000
 """Additions (about 20 microseconds of work, by `FIRST_RATE`). A loop that surely does less work is
@@ -65,7 +65,8 @@ not made parallel (`_is_brief`).
 
 def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     """Mark each outermost loop whose iterations are independent (`analysis.parallelism`) as
-    ``parallel``; in a loop that is not, the loops inside it.
+    ``parallel``; in a loop whose iterations are not, the loops inside it. Loops that are surely
+    brief stay as they are (`_is_brief`).
 
     A loop over blocks whose accumulators only combine what each block has computed is distributed:
     the blocks run in any order and keep their results, then the accumulators take these in the

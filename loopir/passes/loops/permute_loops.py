@@ -176,8 +176,8 @@ def is_cheap_to_repeat(s: Stmt) -> bool:
 
 
 def _can_sink(before: tuple[Stmt, ...], loop: Loop, kernel: Kernel) -> bool:
-    """Whether the statements `before`, all those of the loops around `loop`, may be computed in
-    every iteration of it, or in none.
+    """Whether the statements `before`, which stand before `loop` in the bodies of the loops around
+    it, may be moved into it: they are then computed in each of its iterations, if there are any.
     """
     assigned = {s.name for s in before if isinstance(s, Assign)}
     return (

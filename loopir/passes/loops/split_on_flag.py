@@ -127,8 +127,9 @@ def _other_operand(name: str, operands: tuple[Expr, ...]) -> Expr | None:
 def _loop_after_flag(loop: Loop, flag: _Flag, kernel: Kernel) -> tuple[Loop, frozenset[str]]:
     """`loop` with the flag assumed to have changed, and the accumulators that are constant then.
 
-    An accumulator is assumed to be constant if the iteration that changes the flag gives it a
-    constant; those that do not keep it are removed until all do.
+    At first, each accumulator to which the iteration that changes the flag gives a constant is
+    assumed to be constant from then on. Those whose step does not keep the constant are removed one
+    by one, until all that are left keep theirs.
     """
     settled: dict[str, Expr] = {flag.name: literal(flag.value, "bool")}
     before_flag = {flag.name: literal(not flag.value, "bool")}

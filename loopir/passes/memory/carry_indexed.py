@@ -80,7 +80,12 @@ def _without_indexed_load(
     loop: Loop, memory: AliasInfo, fresh: FreshNames
 ) -> tuple[If, Loop] | None:
     """The branch that loads the first element, and `loop` with one of its loads at a carried index
-    replaced by an accumulator; None if no load can be.
+    replaced by an accumulator; None if no load can be. For that load and `loop` all of this holds:
+
+    - each iteration executes the load, and no `Break` leaves the loop;
+    - one subscript is an accumulator, the carried index; the others are invariant;
+    - the loop does not write the array;
+    - the loop loads the element at the new index anyway (`_CarriedElement.follow`).
     """
     if not isinstance(loop.range, Interval):
         return None

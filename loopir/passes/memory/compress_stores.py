@@ -65,8 +65,8 @@ def _as_compress_store(
 
     - a branch of the body increments it on one side, where the stores are, and keeps it on the
       other (`_is_counting_branch`). Nothing else reads it, not even what is stored;
-    - each array that is stored to is a parameter of rank 1, and gets no other store in the loop.
-      Of several arrays each has a counter of its own then;
+    - the stores are unmasked; each array is a parameter of rank 1, and gets no other store in the
+      loop. Of several arrays each has a counter of its own then;
     - the loop does not end at a condition (``until``).
     """
     position = next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None)

@@ -74,7 +74,7 @@ def fixed_order_recurrences(kernel: Kernel, *, reassociate: bool = True) -> Kern
     first one (``x[0]`` at the top of this module). The value after the loop, if it is read, comes
     from the last iteration, as in `exit_values`; a loop that may be left early is then not changed.
 
-    A nest of which another loop is better vectorised (`best_vector_loops`) is not changed. Before::
+    A nest is not changed if its outer loop gets the vectors (`best_vector_loops`). Before::
 
         def k(x: f64[::1], out: mut(f64[::1])):
             disjoint(x, out)

@@ -20,10 +20,8 @@ _MIN_ITERATIONS = 4  # fewer iterations do not repay a panel
 
 def pack_gathers(kernel: Kernel) -> Kernel:
     """Copy the elements that a short fold gathers to a panel, if the loop around the fold would
-    gather the same ones in each iteration. The panel is filled before that loop, in the vector loop
-    around it.
-
-    Before::
+    gather the same ones in each iteration (`_GatherPacker.panels` decides). The panel is filled
+    before that loop, in the vector loop around it. Before::
 
         def k(x: f64[:, ::1], q: f64[:, ::1], n: i64, out: mut(f64[::1])):
             disjoint(x, out)
@@ -107,7 +105,10 @@ class _GatherPacker:
         yield replace(s, body=tuple(folds.get(x, x) for x in s.body))
 
     def panels(self, fold: Stmt, rows: Loop, tests: tuple[Expr, ...]) -> PackedPanels | None:
-        """Panels for the loads that `fold` gathers anew in each iteration of `rows`; else None."""
+        """Panels for the loads that `fold` gathers anew in each iteration of `rows`. None unless
+        `fold` is short (`is_short_reduction`) and has the same range in all these iterations, and
+        there are such loads (`gathered_loads`) of arrays that `rows` does not store to.
+        """
         if not isinstance(fold, Loop) or not is_short_reduction(fold, tests):
             return None
         if (bound_names(rows) | {rows.var}) & names_read(fold.range):

@@ -188,7 +188,13 @@ class _RowNest:
 def _match_row_nest(
     rows: Loop, tests: tuple[Expr, ...], params: dict[str, Param]
 ) -> _RowNest | None:
-    """`rows` as a _RowNest that has something to pack; None if it is not one."""
+    """`rows` as a _RowNest that has something to pack; None unless all of this holds:
+
+    - its last statement is a vector loop without accumulators and exit, with no loop or store
+      before it;
+    - the vector loop has one loop in it, a short reduction, among assignments and stores;
+    - that reduction gathers what all rows need (`gathered_loads`).
+    """
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if not isinstance(lanes, VecLoop) or lanes.accs or lanes.until is not None:
         return None

@@ -208,8 +208,9 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
 
 def _search_of(s: Loop, kernel: Kernel, fresh: FreshNames) -> _ArgSearch | None:
-    """`s` as an _ArgSearch, if it has at least `MIN_TERMS` terms, and its accumulators are extrema
-    with payload (`match_arg_extremum`) and others that are independent of these; else None.
+    """`s` as an _ArgSearch, if it runs to its end, may have `MIN_TERMS` terms or more, is
+    straight-line code once its branches are converted, and its accumulators are extrema with
+    payload (`match_arg_extremum`) and others that are independent of these; else None.
     """
     count = max_trips_of_strip(s.range) if isinstance(s.range, Interval) else 0
     if s.until or not s.accs or (count is not None and count < MIN_TERMS):

@@ -33,9 +33,10 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
     Each block starts at the neutral element, so that a term goes through about as many roundings as
     in a pairwise sum, which NumPy uses (Higham, The Accuracy of Floating Point Summation, 1993).
-    Other accumulators pass from block to block. A loop that cannot be vectorised
-    (`vectorization_obstacle`) keeps the order of its source, however long it is. One of at most
-    4096 iterations is a single block, and stays as it is. Before::
+    Other accumulators pass from block to block. Nothing is done with ``reassociate=False``, nor to
+    a loop that cannot be vectorised (`vectorization_obstacle`): it keeps the order of its source,
+    however long it is. A loop of at most 4096 iterations is a single block, and stays as it is.
+    Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)

@@ -23,9 +23,9 @@ def keep_fold_order(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Version a loop with a float fold that is in no other loop on its trip count: one copy for at
     most `SHORT_FOLD` terms, which keeps the order of the source, and one for more terms.
 
-    A loop gets two copies only if it would be vectorised, and so reordered (`_may_be_short`). The
-    one for few terms has a trip count with a constant bound, by which `vectorize.is_short_fold`
-    knows it. Before::
+    A loop gets two copies only if it would be vectorised, and so reordered (`_may_be_short`); with
+    ``reassociate=False`` none is. The copy for few terms has a trip count with a constant bound, by
+    which `vectorize.is_short_fold` knows it. Before::
 
         def k(x: f32[::1], total: mut(f32[()])):
             disjoint(x, total)

@@ -155,8 +155,8 @@ class _ValueNumbering:
         self.counts.update(advanced_accums(s))
 
     def enter(self, s: Stmt) -> None:
-        """Before the blocks of `s`: of a loop, what it writes may have been written by an iteration
-        before.
+        """Called before the blocks of `s`. If `s` is a loop, an earlier iteration may have written
+        what `s` writes, so loads of it get new numbers.
         """
         if not isinstance(s, If):
             self.write(s)

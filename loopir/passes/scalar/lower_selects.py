@@ -26,7 +26,7 @@ def lower_selects(kernel: Kernel) -> Kernel:
 
     A C compiler is free to compile ``c ? a : b`` to a branch, and does so here. A branch whose
     condition is data is often mispredicted. A blend, ``(a & m) | (b & ~m)``, is not compiled to a
-    branch. Near the end of the pass list, since no other pass matches a blend. Before::
+    branch. The pass is near the end of the pass list, since no other pass matches a blend. Before::
 
         def k(x: f64[::1], n: mut(i64[()]), most: mut(i64[()])):
             for i in loop(0, x.shape[0], s=0, r=0):

@@ -28,11 +28,14 @@ __all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exac
 
 
 def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> bool:
-    """Whether reassociating `f` over lanes cannot change the bits of its result.
+    """Whether the result of `f` over lanes needs no correction (`exact_extremum_result`). True of
+    everything but a float extremum; whether a float sum may change its bits, `reassociate` decides
+    (`vectorize_legality._check_order`). Of a float extremum, if it does not restart after a NaN,
+    and one of these holds:
 
-    True for everything but a float extremum; for one, if it does not restart after a NaN, and
-    either every zero is positive, or a zero can only be the initial value, or nothing observes the
-    sign of its zero.
+    - every zero among its terms is positive;
+    - a zero result can only be the initial value;
+    - nothing observes the sign of its zero.
 
     `unsigned_zeros`: names for which the sign of a zero is unobserved (`analysis.signed_zeros`).
     """

@@ -224,7 +224,8 @@ def _split_reduction(longer: Expr, shorter: Expr) -> tuple[str, Expr, Const] | N
 def if_convert(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     """Turn the branches of a loop into straight-line code, if it can be vectorised after that
     (`vectorization_obstacle`); else the branches are kept, as they are cheaper in scalar code.
-    No cost is asked: `legalize._with_skip_branch` later branches around an expensive body.
+    The cost of both sides does not count: `legalize._with_skip_branch` later branches around an
+    expensive body.
 
     Both sides are evaluated in every iteration. That is allowed, since lowering makes loads be in
     bounds on both sides; and an operation that may raise a floating-point flag gets an operand on

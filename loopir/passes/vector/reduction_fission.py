@@ -51,7 +51,8 @@ def reduction_fission(loop: Loop, fresh: FreshNames) -> Loop | None:
     `vectorize_divergent` calls it, and vectorises the first of the two. None, so that the loop
     stays, unless
 
-    - it is counted, has accumulators, one ``while`` at the top level, and enough iterations;
+    - it is counted, has accumulators, one ``while`` at the top level, and is not known to have
+      fewer than `MIN_TRIPS` iterations;
     - nothing up to the ``while`` writes: the second loop of a strip runs after all of the first;
     - nothing up to it reads an accumulator, whose value it would need while the first loop runs;
     - behind it there are only assignments and overflow checks of the accumulators. Another check

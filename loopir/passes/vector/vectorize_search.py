@@ -28,10 +28,10 @@ def vectorize_search(kernel: Kernel) -> Kernel:
     """Skip, in vectors, the blocks of a search in which its exit condition is never true; the
     original loop starts at the block with the hit, if there is one.
 
-    For searches that carry another value, such as the index of the hit, and for those whose exit
-    does not read itself (``return True`` in a loop): `vectorize` takes none of them. At least one
-    iteration is left to the original loop, whose last iteration binds the names that are read after
-    it. `search_condition` says which loops are searches. Before::
+    This is for searches that `vectorize` does not take: those that carry another value, such as the
+    index of the hit, and those whose exit does not read itself (``return True`` in a loop). At
+    least one iteration is left to the original loop, whose last iteration binds the names that are
+    read after it. `search_condition` says which loops are searches. Before::
 
         def k(x: f64[::1], t: f64, at: mut(i64[()])):
             for i in loop(0, x.shape[0], left=False, k=-1):
