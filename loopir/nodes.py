@@ -492,8 +492,8 @@ class Kernel:
     writes again what was written so far. It writes the same values, since the kernel reads nothing
     that it writes, or has all its checks before its first visible store (`checks.hoist_checks`). In
     a kernel that stops, a pass must not move a store before a check: Python may raise there, and
-    the store, which Python never gets to, would remain. (The stores of a parallel loop that are
-    ahead of the failed check are put back: `Loop.undoes`.)
+    the store, which Python never gets to, would remain. (A parallel loop that stops puts back
+    what it has stored: `Loop.undoes`.)
     """
 
     name: str

@@ -23,7 +23,7 @@ def append_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
         each iteration                                      the answer
         if x[i] > 0.0: append(w, k, x[i])                   None; k is the only accumulator
         if x[i] > 0.0: append(w, k, i); append(v, m, x[i])  it appends to `v` and `w`
-        append(w, k, k + i)                                 it reads how much `w` holds
+        append(w, k, k + i)                                 it reads how many elements `w` has
         append(w, k, w[i])                                  it reads and appends to `w`
         check(x[i] > 0, "over"); append(w, k, x[i])         None, as the loop goes on
         check(x[i] > 0, "replay"); append(w, k, x[i])       it appends to `w`; so for any other

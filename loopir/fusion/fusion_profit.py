@@ -60,7 +60,7 @@ def worthwhile(p: LoopPair) -> Iterator[Rejection]:
       in blocks (`_lost_permutation`).
     - It would go through many arrays at once, and the loops share none (`_too_many_arrays`).
 
-    The last of `fusion_legality.CONDITIONS`. If all of these hold, `judge_fusion` also asks
+    The last of `fusion_legality.CONDITIONS`. If none of them fails, `judge_fusion` also asks
     `keeps_vectors`, which is expensive.
     """
     yield from _store_forward_stall(p)
@@ -107,8 +107,8 @@ def _too_many_arrays(p: LoopPair) -> Iterator[Rejection]:
 
 def _lost_permutation(p: LoopPair) -> Iterator[Rejection]:
     """Folds down columns, or of a matrix product, must remain in a nest that passes can permute or
-    block. Joined with `other`, they no longer are if `other` has fewer perfectly nested loops, or
-    if one of these loops reads an accumulator of its own (`_is_permutable`).
+    block. In the joined nest they could not if the other nest has fewer perfectly nested loops, or
+    has a loop among these that reads an accumulator of its own (`_is_permutable`).
     """
     for nest, other in ((p.first, p.second), (p.second, p.first)):
         keeps_freedom = _is_permutable(other, len(perfect_nest(nest)))
@@ -136,8 +136,8 @@ def _load_shared_by_folds(p: LoopPair, loop: Loop) -> Access | None:
     """A load in a fold of the nest `loop` that neighbouring folds share, so that permuting or
     blocking the nest would pay; None if there is none.
 
-    Either it advances by rows in the fold while an outer loop has unit stride; or it is invariant
-    in one outer loop while another load is invariant in another one.
+    The load moves with the loop of the fold. Besides, either it has unit stride along an outer
+    loop; or it is invariant in one outer loop, and another load of the fold in another one.
 
         for j: for i: s += a[i, j]                       a[i, j]: along j it has unit stride
         for i: for j: for k: s += a[i, k] * b[k, j]      b[k, j]: invariant in i, as a[i, k] is in j
@@ -163,7 +163,9 @@ def _load_shared_by_folds(p: LoopPair, loop: Loop) -> Access | None:
 
 
 def is_vectorizable_alone(p: LoopPair, loop: Loop) -> bool:
-    """Whether `loop` by itself may be vectorised, by its dependences and reductions."""
+    """Whether `loop` by itself may be vectorised, as far as dependences tell: it is innermost, no
+    iteration reads what an earlier one has written, and all its accumulators are reductions.
+    """
     return (
         is_innermost(loop)
         and all(d.distance == 0 or d.kind != "flow" for d in dependences(loop, p.kernel))
@@ -223,7 +225,9 @@ def keeps_vectors(p: LoopPair) -> Iterator[Rejection]:
 
 
 def _is_surely_vectorizable(p: LoopPair, loop: Loop) -> bool:
-    """Whether `loop` will be vectorised, alone and joined with others like it."""
+    """Whether `loop` will be vectorised, alone and joined with others like it: it consists of
+    assignments and stores, and `is_vectorizable_alone`.
+    """
     is_straight_line = all(isinstance(s, Assign | Store) for s in loop.body)
     return is_straight_line and is_vectorizable_alone(p, loop)
 

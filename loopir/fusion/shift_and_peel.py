@@ -158,14 +158,20 @@ def _shift(
     kernel: Kernel, first: Loop, second: Loop, conflicts: Sequence[Conflict],
     bindings: AffineBindings,
 ) -> Shift | None:
-    """The least delay of the second loop after which no conflict remains, with what is then peeled;
-    None if there is none, or it would not pay.
+    """The least delay of the second loop after which no conflict remains, with what is then peeled.
 
         for i in loop(0, n): t[i] = x[i]                t[i + 1] is read one iteration before it is
         for i in loop(0, n - 1): y[i] = t[i + 1]        written (distance -1): the delay is 1
 
     A conflict whose second access comes ``d`` iterations before the first one (its distance
     ``-d``, from `dependence.dependence_distance`) is gone if the second loop is delayed by ``d``.
+    None if
+
+    - a loop does not start at a constant, or the two share no array;
+    - a conflict has no constant distance;
+    - more than `_MAX_PEELED` iterations would be peeled at one end; or a number that is known at
+      run time only, and a loop is not innermost;
+    - nothing would change.
     """
     first_start, second_start = _loop_start(first), _loop_start(second)
     if first_start is None or second_start is None:
