@@ -204,7 +204,7 @@ def expand_function(
     tree: ast.FunctionDef,
     env: Env,
     stored: AttributeStores = MappingProxyType({}),
-    changed: Collection[str] = (),
+    written_by_closures: Collection[str] = (),
     members: MemberReplacer | None = None,
 ) -> ast.FunctionDef:
     """A copy of `tree` with `macros` applied, the earlier ones first; positions are kept. Steps 2
@@ -213,8 +213,7 @@ def expand_function(
     items are used are dropped; and inputs that only macros have read are guarded.
 
     ``stored``: attributes of arguments that are kept in names, and are stored where the function is
-    left. ``changed``: names of the function that its local functions bind. ``members``: see
-    `replace_object_reads`.
+    left. ``written_by_closures``: as for `expand`. ``members``: see `replace_object_reads`.
     """
     inputs, tree, summary = _input_names(tree, env), copy_tree(tree), summarize_tree(tree)
     if summary.has(ast.While) and summary.has(ast.NamedExpr):
@@ -225,10 +224,10 @@ def expand_function(
     branching = type_test, match_statement, try_statement, finally_statement
     early = [m for m in branching if m in macros]
     if early and (may_be_type_test(summary, env) or summary.has(ast.Match, ast.Try)):
-        early_cx = Context(tree, env, prologue, changed, VIEW_RULES)
+        early_cx = Context(tree, env, prologue, written_by_closures, VIEW_RULES)
         early_cx.members = members
         tree.body = MacroDriver(early, early_cx).block(tree.body)
-    cx = Context(tree, env, prologue, changed, VIEW_RULES)
+    cx = Context(tree, env, prologue, written_by_closures, VIEW_RULES)
     cx.members = members
     _infer_containers(tree, summary, cx, env)
     if summary.has_early_exit or summary.has(ast.Try):  # whose raises leave loops
@@ -480,15 +479,15 @@ an import of them in `array_views` would be a cycle.
 """
 
 def expand(
-    tree: ast.FunctionDef, env: Env, *others: Macro, changed: Collection[str] = ()
+    tree: ast.FunctionDef, env: Env, *others: Macro, written_by_closures: Collection[str] = ()
 ) -> ast.FunctionDef:
     """A copy of `tree` in core Python, as far as the macros can; what none of them fires on stays,
     and lowering refuses it. This is the pipeline's stage `expand`; the module's docstring has its
     steps.
 
     `others`: macros that are tried before `MACROS` (the stage passes the inliner, for calls that
-    macros uncover). ``changed``: names of the function that its local functions bind; after a call
-    of an unknown function nothing is known of them.
+    macros uncover). ``written_by_closures``: names of the function that its local functions bind by
+    ``nonlocal``; after a call of an unknown function nothing is known of them.
     """
     summary = summarize_tree(tree)
     names = summary.names | {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg)}
@@ -508,4 +507,4 @@ def expand(
     if summary.has(ast.List):
         tree = row_lists_to_tuples(tree)  # [[1, 2], [3, 4]] → [(1, 2), (3, 4)]
     macros = (*registered(), *others, *MACROS)
-    return expand_function(macros, tree, env, stored, changed, members)
+    return expand_function(macros, tree, env, stored, written_by_closures, members)

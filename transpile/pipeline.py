@@ -200,7 +200,7 @@ def _expand(s: Compilation) -> Compilation:
         env.scope = inlining.scope  # with the names that the inlined function captures
         return value
 
-    tree = expand(s.tree, env, inline_later, changed=inlining.written_by_closures)
+    tree = expand(s.tree, env, inline_later, written_by_closures=inlining.written_by_closures)
     return replace(s, tree=tree, scope=inlining.scope)
 
 

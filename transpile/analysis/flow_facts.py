@@ -45,17 +45,16 @@ __all__ = [
 
 def new_facts(
     tree: ast.FunctionDef, env: Env, resolve: Callable[[ast.expr], object | None],
-    fresh: Callable[[str], str], changed: Collection[str] = (),
+    fresh: Callable[[str], str], written_by_closures: Collection[str] = (),
 ) -> Facts:
     """The facts at the start of the function `tree`: those about its parameters.
 
     `resolve` gives the object that a free name or dotted name refers to, `fresh` a new name from a
-    hint. `changed`: names that functions defined in `tree` bind by ``nonlocal``; a call of one
-    changes them.
+    hint. `written_by_closures`: names of `tree` that functions defined in it bind by ``nonlocal``.
     """
     nodes = [*walk_nodes(tree)]
     return Facts(
-        tree, env, resolve, fresh, changed, infer_fact,
+        tree, env, resolve, fresh, written_by_closures, infer_fact,
         unscalarizable_names(tree, nodes), tuple_lists(tree, nodes),
     )
 
@@ -131,14 +130,14 @@ def bind_within(facts: Facts, s: ast.stmt) -> set[str]:
 
 
 def names_changed_by(facts: Facts, nodes: Iterable[ast.AST]) -> set[str]:
-    """The names of the function that calls in `nodes` may bind: all in `Facts.changed`, if a name
-    without a known meaning is called, which may be a local function; else none.
+    """The names of the function that calls in `nodes` may bind: `Facts.written_by_closures`, if a
+    name without a known meaning is called, which may be a local function; else none.
     """
-    if not facts.changed:
+    if not facts.written_by_closures:
         return set()
     called = [n.func for n in walk_nodes(*nodes) if isinstance(n, ast.Call)]
     local = any(isinstance(f, ast.Name) and facts.resolve(f) is None for f in called)
-    return {*facts.changed} if local else set()
+    return {*facts.written_by_closures} if local else set()
 
 
 def _method_called(facts: Facts, name: str, method: str, args: Sequence[ast.expr]) -> None:

@@ -319,8 +319,8 @@ class Facts:
     name refers to, None if unknown. ``fresh``: makes a new name from a hint. ``infer``: the rules
     for expressions (`expression_facts.infer_fact`). ``unscalarizable``: local names that are not
     scalarized where they are bound to a tuple (`tuple_types.unscalarizable_names`).
-    ``tuple_lists``: the lists of tuples, with the number of items of each tuple. ``changed``: names
-    that functions defined inside of `tree` bind.
+    ``tuple_lists``: the lists of tuples, with the number of items of each tuple.
+    ``written_by_closures``: names of `tree` that functions defined in it bind by ``nonlocal``.
     """
 
     def __init__(
@@ -329,7 +329,7 @@ class Facts:
         env: Env,
         resolve: Callable[[ast.expr], object | None],
         fresh: Callable[[str], str],
-        changed: Collection[str],
+        written_by_closures: Collection[str],
         infer: Callable[[Facts, ast.expr], Fact],
         unscalarizable: set[str],
         tuple_lists: dict[str, int],
@@ -388,9 +388,8 @@ class Facts:
         self.rebound = (
             self.local_names - names_bound_once(tree) - self._never_rebound([*walk_nodes(tree)])
         )
-        # names that the function's local functions bind: after a call of one, nothing is known of
-        # them
-        self.changed = changed
+        # after a call of a local function, nothing is known of these names
+        self.written_by_closures = written_by_closures
         # cache: (id of a loop, facts before it) -> facts at the end of its body, and at its breaks
         self.loop_results: dict[
             tuple[int, frozenset[tuple[str, Fact]]], tuple[Environment, Environment]

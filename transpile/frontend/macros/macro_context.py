@@ -150,13 +150,14 @@ class Context:
 
     ``prologue``: statements that come first in the function, by `tree_key`. They are expressions of
     the arguments and free names whose values decided what was compiled, which lowering guards
-    (`guard`), and bindings of displays of constants (`bind_constants`). ``changed``: names that
-    local functions bind. ``view_rules``: see `transpile.expand.VIEW_RULES`.
+    (`guard`), and bindings of displays of constants (`bind_constants`). ``written_by_closures``:
+    names that local functions bind by ``nonlocal``. ``view_rules``: see
+    `transpile.expand.VIEW_RULES`.
     """
 
     def __init__(
         self, tree: ast.FunctionDef, env: Env, prologue: dict[Hashable, ast.stmt],
-        changed: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
+        written_by_closures: Collection[str] = (), view_rules: Sequence[ViewRule] = (),
     ) -> None:
         # the node being replaced, and the statement that it is a part of
         self.at: ast.AST = tree
@@ -166,7 +167,7 @@ class Context:
         # the number of ``try`` statements with handlers around code that is inlined
         self.handlers_around = 0
         # the facts about local names before that statement
-        self.facts = new_facts(tree, env, self._resolve_for_facts, self.fresh, changed)
+        self.facts = new_facts(tree, env, self._resolve_for_facts, self.fresh, written_by_closures)
         self.view_rules = view_rules
         self._env = env
         self._prologue = prologue
