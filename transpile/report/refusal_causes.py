@@ -60,18 +60,15 @@ def with_cause(
     - a name or attribute in the refused statement that does not exist (`undefined_name`): nothing
       else that is said of the statement would help;
     - the same in a function that it calls (`undefined_in_helper`);
-    - a call of a function of the standard library, in which something is refused
-      (`_in_standard_library`);
+    - a call of a standard library function, if something in it is refused (`_in_standard_library`);
     - ``Model().predict(x)``, a method of an object made in the same expression, if something is
       refused in it (`_method_of_new_object`);
-    - an argument that is an array of another library (`_foreign_object`), or of a dtype that is not
-      compiled (`_unusual_array`);
+    - an array argument, of a library or dtype not compiled (`_foreign_object`, `_unusual_array`);
     - a call that is not compiled, from which the refusal follows (`_uncompiled_call`), as in the
       example of the module's docstring;
     - a dict, set or list as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
-    - an attribute that is set of a class, or of an object that is no argument
-      (`_attribute_of_other_object`);
+    - a store to an attribute of a class or of a local object (`_attribute_of_other_object`);
     - a list, dict or set with items or a use that are not compiled (`_collection_with_name`);
     - the rejection itself.
 
@@ -397,7 +394,10 @@ def _table_in_table(tree: ast.FunctionDef, rejection: Rejection) -> Rejection | 
     """
     for n in walk_nodes(tree):
         match n:
-            case ast.DictComp(value=ast.List() as value) if span_of(value) == rejection.span:
+            case (
+                ast.DictComp(value=ast.List() as of)
+                | ast.Assign(value=ast.DictComp(value=ast.List() as of))
+            ) if rejection.span in map(span_of, (n, of)):
                 message = "the values of a dict are lists, which are compiled where they grow"
                 help = "begin with `d = defaultdict(list)`, and loop with `d[key].append(...)`"
                 return replace(rejection, message=message, help=help)

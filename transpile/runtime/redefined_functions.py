@@ -263,10 +263,10 @@ class _Identity:
 def _meanings(function: FunctionType) -> list[object] | None:
     """What the names that `function` reads from outside mean, and those of the user's functions
     that it calls, as far as its refusal may depend on it: the values of ints and strs, the types of
-    other data, the code of the functions, and the identity of all else. None: not known
-    (`names_of_called`).
+    other data (of containers also those of their items), the code of the functions, and the
+    identity of all else. None: not known (`names_of_called`).
     """
-    from .cache.stored_refusals import names_of_called
+    from .cache.stored_refusals import identity_of_value, names_of_called
 
     found = names_of_called(function)
     if found is None:
@@ -286,7 +286,7 @@ def _meanings(function: FunctionType) -> list[object] | None:
         try:
             return kind if isinstance(value, np.generic) else _Identity(value)
         except TypeError:  # there are no weak references to floats, lists, …
-            return kind
+            return kind, identity_of_value(value, by_type=True)
 
     return [
         (codes[id(f)], {name: meaning(value) for name, value in values.items()})

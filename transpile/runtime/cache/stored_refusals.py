@@ -2,7 +2,7 @@
 
 A later process need not try again to compile the function as a whole; it only outlines its regions.
 The refusal holds as long as the objects are the same that global names mean, in the function and in
-those that it calls (`_identity_of_value`): numbers, strs and tuples are compared by value, arrays,
+those that it calls (`identity_of_value`): numbers, strs and tuples are compared by value, arrays,
 lists and dicts by their types, the user's functions by their code, any other object by its class,
 module and name. The user's modules that these objects come from, and those that they use in turn,
 are compared by the size and time of their files. If something has changed, the function is compiled
@@ -32,7 +32,7 @@ from ...frontend.bytecode_check import nested_codes
 from ...frontend.defining_modules import OUR_PACKAGES, is_installed
 from ...types.value_types import WrappedFunction
 
-__all__ = ["names_of_called", "refusal_row", "rejection_of_row"]
+__all__ = ["identity_of_value", "names_of_called", "refusal_row", "rejection_of_row"]
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.sum), np.ufunc)
 """Classes of functions whose attributes run no code of the user's."""
@@ -110,7 +110,7 @@ def _dependencies(function: FunctionType) -> tuple[Any, ...] | None:
         except ValueError:
             return None
         identities.append(
-            (code, tuple((name, _identity_of_value(value)) for name, value in values.items()))
+            (code, tuple((name, identity_of_value(value)) for name, value in values.items()))
         )
         modules |= {m for value in values.values() if (m := _module_of(value)) is not None}
     files = _file_stamps(modules)
@@ -216,7 +216,7 @@ def _imports(code: CodeType) -> bool:
     return opmap["IMPORT_NAME"] in code.co_code[::2]  # an instruction is a pair of bytes
 
 
-def _identity_of_value(
+def identity_of_value(
     value: object, *, by_type: bool = False, levels: int = _MOST_LEVELS
 ) -> tuple[Any, ...]:
     """What of `value` a decision of the compiler may depend on, besides the file in which it is
@@ -238,14 +238,14 @@ def _identity_of_value(
         case tuple() | list() | set() | frozenset() | dict() if type(value) in _CONTAINERS:
             if not levels:
                 return (kind,)
-            typed = partial(_identity_of_value, by_type=True, levels=levels - 1)
+            typed = partial(identity_of_value, by_type=True, levels=levels - 1)
             if isinstance(value, dict):
                 pairs = islice(value.items(), _MOST_ITEMS)
-                of_key = partial(_identity_of_value, levels=levels - 1)
+                of_key = partial(identity_of_value, levels=levels - 1)
                 return kind, *((of_key(key), typed(item)) for key, item in pairs)
             items = islice(value, _MOST_ITEMS)
             if isinstance(value, tuple):
-                of_item = typed if by_type else partial(_identity_of_value, levels=levels - 1)
+                of_item = typed if by_type else partial(identity_of_value, levels=levels - 1)
                 return kind, *map(of_item, items)
             return kind, *sorted({*map(typed, items)}, key=repr)
         case _:

@@ -438,6 +438,14 @@ def pairs() -> Iterator[Pair]:
     message = "the values of a dict are lists, which are compiled where they grow"
     yield Pair(lists_by_key, grown_by_key, X, message, "defaultdict(list)")
 
+    def empty_lists_by_key(x):
+        d = {int(v): [] for v in x}
+        for v in x:
+            d[int(v)].append(v)
+        return d
+
+    yield Pair(empty_lists_by_key, grown_by_key, X, message, "defaultdict(list)")
+
     def by_enum(x):
         return [v + Level.LOW for v in x]
 

@@ -321,6 +321,33 @@ def test_a_name_of_a_function_that_is_called(
     assert function.stats.compiled == 1
 
 
+@pytest.mark.parametrize("weights", [["a"], ("a",), [[1.0], ["a"]]])
+def test_the_items_of_a_captured_container(
+    weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal does not hold for a container of other items; but for other floats in it."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "compiled")
+
+    def weighting(weights: Any) -> Any:
+        @fuse(on_reject="silent")
+        def weighted(xs: Any) -> Any:
+            s = 0.0
+            for v in xs:
+                s += v * weights[0]
+            return s
+
+        return weighted
+
+    found = setups(monkeypatch)
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            weighting(weights)([1.0, 2.0])
+    assert len(found) == 1
+    function = weighting(type(weights)([2.0]))
+    assert function([1.0, 2.0]) == 6.0
+    assert function.stats.compiled == 1
+
+
 def test_a_failure_of_the_machine_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     build = Dispatcher._build_variant
 
