@@ -1,4 +1,4 @@
-"""Thread limits: how many threads a call may use, for the process and for a context of Python's."""
+"""Thread limits: how many threads a call may use, in the process and in a `contextvars` context."""
 from __future__ import annotations
 
 from collections.abc import Iterator

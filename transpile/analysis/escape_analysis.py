@@ -40,7 +40,7 @@ _ITERATORS = (enumerate, zip, reversed)
 
 
 class EscapeAnalysis:
-    """Which arrays of the names of `tree` may be retained by something else.
+    """Which arrays that have a name in `tree` may have another reference, too.
 
     ``resolve``: what a name or attribute means outside of the function; None: unknown or local.
     ``arrays``: the parameters that are arrays. ``sliced``: whether the ``i`` of ``x[i]`` may be a

@@ -200,7 +200,7 @@ def _complex_part_fact(of: Fact, name: str) -> Fact | None:
 def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
     """The fact about the subscript `e`, by what is subscripted:
 
-    - ``x.shape``: an int
+    - ``x.shape`` or ``x.strides``: an int
     - records, or a list that is an argument: by their type
     - ``np.mgrid``, and ``np.ogrid`` with one slice: by the slices (`shape_rules.grid_type`)
     - nothing known: from the environment
@@ -418,7 +418,9 @@ def _array_draw_fact(facts: Facts, draw: ArrayDraw) -> Fact:
 
 
 def _reshaped(facts: Facts, array: ast.expr, lengths: Sequence[ast.expr]) -> Fact:
-    """The fact about `array` reshaped to `lengths`; no lengths: to one axis."""
+    """The fact about `array` reshaped to `lengths`; no lengths: to one axis. UNKNOWN if `array` is
+    not surely an array, or a length not surely an int.
+    """
     lengths = unpacked_lengths(facts, lengths)
     fact, rank = facts.of(array), len(lengths) or 1
     if fact.array is None or not all(facts.of(n).is_int for n in lengths):

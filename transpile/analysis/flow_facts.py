@@ -283,7 +283,7 @@ def _record_loop(facts: Facts, loop: ast.For | ast.While) -> None:
 def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
     """Updates the facts for ``target = value``:
 
-    - a name that gets no scalarized tuple: the fact about `value`; a new array is its own
+    - a name that gets no scalarized tuple: the fact about `value`; the name owns a new array
     - a name or tuple that gets a tuple of known items: the facts about the items
     - ``q, r = divmod(a, b)``: those about ``a // b`` and ``a % b``
     - otherwise nothing is known of the names in `target`

@@ -116,8 +116,8 @@ def is_grid(value: object) -> bool:
 def grid_type(
     e: ast.Subscript, grid: object, is_int: Callable[[ast.expr], bool]
 ) -> ArrayType | None:
-    """The type of ``grid[…]`` where `grid` is ``np.mgrid`` and the slices have int bounds, or
-    numbers of points; None for other subscripts, and for tuples of arrays, as of ``np.ogrid``.
+    """The type of ``grid[…]``, if it is one array: `grid` is ``np.mgrid``, or ``np.ogrid`` with one
+    slice, and the slices have int bounds or numbers of points. None for other subscripts.
     """
     is_tuple = isinstance(e.slice, ast.Tuple)
     if not is_grid(grid) or (grid is np.ogrid and is_tuple):

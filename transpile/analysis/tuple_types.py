@@ -182,7 +182,7 @@ def unscalarizable_names(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[st
 
         t[i]               a computed index selects among the items at run time
         t += (1,)          the length changes
-        def g(): … t …     an inner function reads the name, not the names of the items
+        def g(): … t …     an inner function, class or lambda reads the name, not those of the items
         global t           other functions read the name
 
     ``nodes``: those of `tree`, where the caller has them.

@@ -464,8 +464,8 @@ class Facts:
             self._inferring = False
 
     def _premises(self) -> tuple[object, ...]:
-        """All that facts depend on besides the expression. A set that only grows stands in it by
-        its size.
+        """All that facts depend on besides the expression. Of a set that only grows, the size tells
+        whether it has changed.
         """
         return (
             self.known, (*self.number_lists.items(), *self.number_tables.items()),

@@ -46,9 +46,9 @@ _PURE_WITHOUT_ROW: tuple[Any, ...] = (
 
 def bounded_sample(function: object, sample: Sample) -> Sample:
     """`sample`, an argument of `function`, made small where it may be a length of a new array: so
-    that a probe of ``np.zeros(10**9)`` allocates three elements. An int over `SAMPLE_LENGTH` is
-    replaced by its type, whose sample is that length, if the row of `function` says ``sized``. Not
-    from 2**62 on: there NumPy raises, and so must the probe.
+    that a probe of ``np.zeros(10**9)`` allocates three elements. If the row of `function` says
+    ``sized``, an int over `SAMPLE_LENGTH`, also in a display, is replaced by its type, whose sample
+    is that length. Not from 2**62 on: there NumPy raises, and so must the probe.
     """
     row = function_row(function)
     if row is None or not row.sized:

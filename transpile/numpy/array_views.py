@@ -133,11 +133,11 @@ def broadcast_views(
 
         a of shape (n, m), b of shape (m,)   →   shape (n, m), at(i, j) = combine([a[i, j], b[j]])
 
-    An axis is stretched only where its length is the constant 1 in the source, as in ``X[:,
-    None]``. All other lengths of an axis must be equal, which the view's checks compare at run
-    time. A length that turns out to be 1 fails the check, and NumPy broadcasts it in the replay:
-    for both cases in one loop, each subscript would need a test. Lengths with the same text need no
-    check.
+    An axis is stretched only where its length is the constant 1: that of a new axis, as in ``X[:,
+    None]``, or one of an argument by its type (`Facts.assumed_unit_length_axes`). All other lengths
+    of an axis must be equal, which the view's checks compare at run time. A length that turns out
+    to be 1 fails the check, and NumPy broadcasts it in the replay: for both cases in one loop, each
+    subscript would need a test. Lengths with the same text need no check.
     """
     rank = max(len(operand.shape) for operand in operands)
     checks = [c for operand in operands for c in operand.checks]
