@@ -1,4 +1,7 @@
-"""Builders of index arithmetic and conditions that simplify as they build."""
+"""Builders of index arithmetic and conditions that simplify as they build.
+
+``index_add(i + 1, 2)`` is ``i + 3``: `rewrite_rules.rewrite` simplifies each result.
+"""
 from __future__ import annotations
 
 from ..dtypes import INDEX

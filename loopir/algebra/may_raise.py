@@ -73,8 +73,9 @@ def may_raise_flags(n: Node) -> bool:
 def answer_keeping_flags(e: Call, answer: bool) -> Expr:
     """Replace an integer comparison whose `answer` is known, keeping its float flags.
 
-    Operands that may raise a flag are still evaluated: ``i64(x / y) == i64(x / y)`` → ``(x / y ==
-    0.0) | True``.
+    Floats in the operands that may raise a flag are still computed: ``i64(x / y) < 2**63 - 1`` →
+    ``(x / y == 0.0) | True``. A flag of the conversion to an integer is not kept: lowering has
+    checked that the float fits.
     """
     out: Expr = Const(answer, "bool")
     for part in (p for a in e.args for p in _flag_raising_parts(a)):

@@ -245,9 +245,9 @@ class _CopyPropagation:
             t = exp(v); for …: y[i] = t         no: a loop would repeat it; a branch, skip its flags
             t = x[i]; x[i] = 0.0; y[i] = t      no: a store between changes what it loads
 
-        Neither does it move if it reads a name in `changing`, which may have another value at the
-        use; if the exit condition of the loop reads the name `s`; or if it is nested deeper than
-        `_MAX_DEPTH`.
+        Besides, a value does not move if it reads a name in `changing`, which may have another
+        value at the use; if the exit condition of the loop reads its name; or if it is nested
+        deeper than `_MAX_DEPTH`.
         """
         name, value = s.name, s.value
         if name in self.pinned or not self.uses[name]:

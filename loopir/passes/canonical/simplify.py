@@ -39,8 +39,8 @@ def simplify(kernel: Kernel) -> Kernel:
     """Fold constants, apply the rewrite rules to each expression, inner before outer, remove what
     has no effect, and propagate copies (`propagate_copies`); again, until nothing changes.
 
-    Run several times in the pass list, after passes that leave constants or unused code behind.
-    Exact: no value changes, and no floating-point flag is lost or added. Before::
+    The pass list has it several times, after passes that leave constants or unused code behind. It
+    is exact: no value changes, and no floating-point flag is lost or added. Before::
 
         def k(x: f32[::1], out: mut(f32[::1]), n: i64):
             disjoint(x, out)

@@ -74,10 +74,10 @@ def check_elimination(kernel: Kernel) -> Kernel:
     integers, and the maximum differences of any two (`difference_bounds`), as far as the conditions
     around the place tell them (`refine_facts`).
 
-    Runs only on kernels with a check or a ``while``: the position tests of other loops are decided
-    in `partition_loops`, which costs less. What holds at the head of a loop is a fixpoint, which is
-    computed only for innermost counted loops, and for ``while`` loops around up to two more levels
-    (`_is_affordable`). Before::
+    The pass looks only at kernels with a check or a ``while``: the position tests of other kernels
+    are decided in `partition_loops`, which costs less. What holds at the head of a loop is a
+    fixpoint, which is computed only for innermost counted loops, and for ``while`` loops around up
+    to two more levels (`_is_affordable`). Before::
 
         def k(x: f64[::1], v: f64, out: mut(i64[()])):
             while loop(go, lo=0, hi=x.shape[0], go=0 < x.shape[0]):

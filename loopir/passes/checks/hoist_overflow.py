@@ -45,11 +45,11 @@ __all__ = ["hoist_overflow"]
 def hoist_overflow(kernel: Kernel) -> Kernel:
     """Run the iterations that cannot overflow a counter array without overflow checks.
 
-    For a loop that adds constants to elements, each checked, and that stays scalar: a vector loop
-    has cheap checks. The largest element m is computed first; with the limit L and at most d added
-    an iteration, the first (L - m) / d iterations are safe. Where the array has more elements than
-    the loop has iterations, the search would cost more than the checks: no iteration counts as
-    safe. Before::
+    This is done for a loop that adds constants to elements, each addition checked, and that stays
+    scalar: a vector loop has cheap checks. The largest element m is computed first; with the limit
+    L and at most d added an iteration, the first (L - m) / d iterations are safe. Where the array
+    has more elements than the loop has iterations, the search would cost more than the checks: no
+    iteration counts as safe. Before::
 
         def k(b: i32[::1], h: mut(i32[::1])):
             disjoint(b, h)
