@@ -354,8 +354,8 @@ class KernelParameter:
 
 @record(frozen=True, slots=True)
 class KernelInterface:
-    """What a call of a loaded kernel needs. The first four fields describe the kernel; the others
-    are those of `Plan`.
+    """What a call of a loaded kernel needs. The first four fields describe the kernel, the last two
+    tell for which calls its results are exact; the others are those of `Plan`.
     """
 
     params: tuple[KernelParameter, ...]
@@ -381,7 +381,7 @@ class KernelInterface:
     exact_up_to: int | None = None
     """The largest size up to which the results of a call have Python's bits; None: any size."""
     exact_arguments: tuple[int, ...] | None = None
-    """The numbers of the arguments whose sizes count for that; None: all."""
+    """The positions of the arguments whose sizes count for that; None: all."""
 
 
 def python_scalar_params(interface: KernelInterface) -> frozenset[str]:

@@ -52,7 +52,8 @@ def fallback_message(
     *, part: bool = False, region: bool = False, runs: bool = True,
 ) -> str:
     """The message of a FuseWarning or FuseError, one line: the code, the place, the call, and the
-    reason (None: a guard failed, in a call of a signature that is compiled).
+    reason, that is, `rejection`, or the title of `code` if that is None, as of a guard that failed
+    in a call of a signature that is compiled.
 
     ``runs``: whether Python runs the call; not if a FuseError is raised. ``part``: regions of the
     function may be compiled. ``region``: `function` is such a region, with the name of the function

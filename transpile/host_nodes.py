@@ -6,8 +6,8 @@ Lowering makes them for the arrays of a call and for what guards ask::
     →   HostCall(HostAttribute(HostHelper("np"), "zeros"),
                  (HostOp("add", (HostCall(HostName("len"), (HostName("x"),)), HostConst(1))),))
 
-They are frozen, hashable and pickled with the kernel interface. `native_call` turns them to rows
-for the C entry. `python_wrapper` alone prints them as Python.
+They are frozen, hashable and pickled with the kernel interface. `native_call` makes rows of them,
+for the C entry. For `python_wrapper` they are printed as Python (`host_source`).
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Result specification: what a compiled call returns, in terms of the arrays its kernel filled.
 
 A tree of records. "Slots" are arrays of one element (`call_plan.ResultSlot`). Lowering of
-``return`` makes it; of `runtime.kernel_call`, `result_source` prints it as Python, and
-`native_result` makes rows for C of it.
+``return`` makes the specification. In `runtime.kernel_call`, `result_source` prints it as Python,
+and `native_result` makes rows of it, for C.
 """
 from __future__ import annotations
 

@@ -208,8 +208,9 @@ def _skips_nan(comparison: str, of_integers: str) -> _FormulaRule:
 
 
 def astype_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
-    """``x.astype(T)``: a conversion of each element, or a copy. None for complex dtypes (NumPy
-    warns that a part is lost), and for ``copy=False`` where the dtype is the same.
+    """``x.astype(T)``: a conversion of each element, or a copy. None for a conversion from or to a
+    complex dtype (from one, NumPy warns that a part is lost), and for ``copy=False`` where the
+    dtype is the same.
     """
     source = cx.fact(bound["x"]).array
     copies = constant_flag(bound.get("copy"), True)
@@ -236,9 +237,12 @@ def asarray_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormu
 
 def round_rule(bound: BoundArguments, cx: Context, dtype: str) -> ElementFormula | None:
     """``np.round(a, decimals)``: scaled, rounded to nearest even, scaled back, as NumPy does it.
-    Ints are copied. None for negative decimals of ints, for float16, and for more decimals than
-    `EXACT_POWER_OF_TEN_F64`: NumPy multiplies 10 with itself, so that its greater powers are
-    rounded in another way than ``10.0 ** n``.
+    Ints are copied. None for
+
+    - negative decimals of ints, and float16;
+    - decimals other than 0 of an array not in C order: the order of the result may be another;
+    - more decimals than `EXACT_POWER_OF_TEN_F64`: NumPy multiplies 10 with itself, so that its
+      greater powers are rounded in another way than ``10.0 ** n``.
     """
     places = integer_constant(bound.get("decimals"), 0)
     kind = ELEMENTS[dtype].kind

@@ -255,7 +255,8 @@ _MAX_QUANTILES = 8
 
 def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     """``np.quantile(a, [p, q])`` → ``np.array([np.quantile(a, p), np.quantile(a, q)])``. Only
-    inside a loop or branch, where calling NumPy costs more than selecting several times.
+    inside a loop or branch, where calling NumPy costs more than selecting several times; of at most
+    `_MAX_QUANTILES`, and not of float32, float16 or complex numbers.
     """
     if not cx.depth:
         return None
@@ -273,8 +274,8 @@ def several_quantiles_rule(bound: BoundArguments, cx: Context) -> ast.expr | Non
 
 
 def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.compress(mask, v)`` of two vectors → ``v[mask]``, where a shorter mask is replayed. None
-    with an axis.
+    """``np.compress(mask, v)`` of two vectors → ``v[mask]``, under a guard that they have one
+    length: NumPy also takes a shorter mask. None with an axis.
     """
     mask, x = bound["condition"], bound.get("a")
     are_arrays = x is not None and cx.fact(x).array and cx.fact(mask).array

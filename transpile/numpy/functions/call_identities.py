@@ -85,7 +85,7 @@ def _uses_of_holes(templates: tuple[str, ...]) -> Mapping[str, int]:
 
 
 _ANY = ...
-"""In `Identity.requires`: the argument may have any value."""
+"""In `Identity.requires`: the argument may have any value; AXIS any constant one."""
 
 
 def _identity(

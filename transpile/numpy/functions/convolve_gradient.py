@@ -59,7 +59,8 @@ def _convolution_rule(element: str, default: str) -> LoopRule:
         bound: BoundArguments, name: str, node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
         """Statements for ``name = np.convolve(a, v, mode)``, or ``correlate``. None where the mode
-        is no constant or a dtype is not known.
+        is no constant, an operand is not surely a vector, or their common dtype is not known, not
+        real, or float16.
         """
         mode = bound.arguments.get("mode", ast.Constant(default))
         layout = _CONVOLVE_MODES.get(mode.value) if isinstance(mode, ast.Constant) and isinstance(

@@ -55,8 +55,8 @@ _ACCUMULATE_LOOP = """
 
 
 _CHANGED_BY_IDENTITY = ("hypot",)
-"""The ufuncs whose identity 0, with which NumPy begins a reduction, changes an element: it becomes
-positive. The other ufuncs of the rows have none, or one that changes no element.
+"""The ufuncs whose identity, with which NumPy begins a reduction, changes the first element:
+``hypot(0, -3.0)`` is 3.0. The other ufuncs of the rows have none, or one that changes no element.
 """
 
 
@@ -68,8 +68,9 @@ def _ufunc_fold_rule(accumulates: bool) -> LoopRule:
     def rule(
         bound: BoundArguments, name: str, node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
-        """Statements for ``name = ufunc.reduce(a, axis)``, or ``accumulate``. None where the axis
-        is no constant, the result has another dtype than `a`, or `a` is not in C order.
+        """Statements for ``name = ufunc.reduce(a, axis)``, or ``accumulate``; the call is replayed
+        for an empty axis. None where the axis is no constant, the result has another dtype than
+        `a`, `a` is not in C order, and for float16.
         """
         types, ty = cx.fact(node).types, cx.fact(bound["a"]).array
         argument, rank = bound.arguments.get("axis", ast.Constant(0)), cx.fact(bound["a"]).rank or 0

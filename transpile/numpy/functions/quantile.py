@@ -91,7 +91,8 @@ def _selection_rule(text: str, skips_nan: bool, divisor: float | None = None) ->
         bound: BoundArguments, name: str, node: ast.Call, cx: Context
     ) -> list[ast.stmt] | None:
         """Statements for ``name = np.median(a)`` or ``np.quantile(a, q)``. None where `a` is not
-        surely an array of real numbers, and where an axis is given.
+        surely an array of `_REAL_DTYPES`, where an axis is given, and for a quantile of float32 or
+        with a `q` that is not one int64, float64, or Python number.
         """
         ty, q = cx.fact(bound["a"]).array, bound.get("q")
         if ty is None or ty.dtype not in _REAL_DTYPES or not bound.only("a", "q"):
