@@ -38,6 +38,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _unknown_option(self, word: str) -> str:
+        """The message for a word that is no option."""
         known = list(self._option_string_actions)
         near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -211,6 +211,7 @@ def _namespace_values(names: Mapping[str, Any], module: str, inside: str = "") -
 
 
 def _is_defined_in(function: FunctionType, file: LoadedFile) -> bool:
+    """Whether the code of `function` is that of the file, or of a cell of the notebook."""
     name = function.__code__.co_filename
     return name in file.code_names or Path(name).resolve() == Path(file.path).resolve()
 

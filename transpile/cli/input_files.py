@@ -79,6 +79,7 @@ def _hint_for_missing(path: str) -> str:
 
 
 def _walk(directory: str) -> Iterator[str]:
+    """The Python files and notebooks in `directory`, also in its folders (`_is_searched`)."""
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(n for n in folders if _is_searched(Path(folder, n)))
         paths = (os.path.join(folder, n) for n in sorted(names) if n.endswith(_SUFFIXES))
@@ -86,6 +87,7 @@ def _walk(directory: str) -> Iterator[str]:
 
 
 def _is_searched(folder: Path) -> bool:
+    """Whether a folder is searched for files: not if it is hidden or a virtual environment."""
     hidden = folder.name.startswith(".") or folder.name in ("__pycache__", "node_modules")
     return not hidden and not os.path.exists(folder / "pyvenv.cfg")  # no error if unreadable
 

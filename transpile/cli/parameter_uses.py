@@ -30,6 +30,7 @@ _OF_NUMBERS = _ITERATORS | _FOLDS | {
 
 _NUMPY = ("np", "numpy")
 _MODULES = (*_NUMPY, "math", "cmath", "ops")
+"""Names in the source that are taken for these modules, as nothing is imported here."""
 
 
 _MAX_DEPTH = 3
@@ -159,6 +160,7 @@ def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 _ARRAY_ATTRIBUTES = {"T", "dtype", "flat", "ndim", "shape", "size"}
+"""Attributes that show that a name is an array, of which ``T`` shows two axes."""
 
 
 def _array_arguments(function: object) -> int:
@@ -234,6 +236,7 @@ def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
 
 
 def _axes(index: ast.expr) -> int:
+    """How many axes a subscript selects on: 2 for ``[j, k]``."""
     return len(index.elts) if isinstance(index, ast.Tuple) else 1
 
 

@@ -198,7 +198,7 @@ class _Reducer:
         return self._accept(tree, self.call.args)
 
     def _unwrapped(self) -> bool:
-        """Replaces compound statements by their bodies."""
+        """Try to replace compound statements by their bodies; whether the call became smaller."""
         changed, k = False, 0
         while True:
             positions = [

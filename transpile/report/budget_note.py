@@ -53,6 +53,7 @@ def is_noticeably_slower(stages: Compilation, target: Target) -> bool:
 
 
 _NOTICEABLE = 1.1
+"""By which factor calls must be slower for the note to be shown without being asked for."""
 
 
 def _effort(stages: Compilation, target: Target) -> Effort:

@@ -28,6 +28,7 @@ _CODES = {
     Effect.IO: "FUSE_REJECT_EFFECTS_UNKNOWN",
     Effect.UNKNOWN: "FUSE_REJECT_EFFECTS_UNKNOWN",
 }
+"""The code for each effect that prevents fusion."""
 
 
 @record(frozen=True, slots=True)

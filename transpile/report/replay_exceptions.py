@@ -123,6 +123,7 @@ def _general_help(code: str) -> tuple[str | None, ...]:
 
 
 _HELP = "correct that first: the exception is Python's own"
+"""The help of a rejection whose message is that of an exception."""
 
 
 def _is_at(place: Span | None, refused: Span | None) -> bool:

@@ -23,9 +23,12 @@ from .loop_report import LoopInfo, Report, summary_text
 __all__ = ["Listing", "join_listings", "make_listing", "with_verdicts"]
 
 _MARK = re.compile(r"\s*/\* line (\d+) \*/")
+"""The comment in the C that gives the line of Python of the lines after it."""
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s.*"([^"]*)"')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+"""Directives of assembly: the number of a file of the line table; file and line of what follows."""
 _CODE = re.compile(r"\s+[a-z]|\.L\d+:|tp_[\w.]+:")
+"""An instruction or a label of assembly; no directive."""
 _PYTHON, _NONE = "of_python", "of_none"  # file names in the line table
 
 

@@ -38,9 +38,15 @@ _LOOPS = (
 """The nodes that run code several times."""
 
 _STRING = re.compile(r"(?<![fF])(?<![fF][rR])(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+"""A string literal in a citation; not an f-string, whose names count."""
+
 _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
+"""A name in a citation; neither an attribute nor the name of a keyword argument."""
+
 _CONSTANTS = ("None", "True", "False")
+
 _LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
+"""Words of Python, which are never taken for a name that the compiler made up."""
 
 
 def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
@@ -115,8 +121,11 @@ class UserTerms:
         return all(self.variable(name) is not None for name in names)
 
     def text(self, text: str, span: Span | None, *, values: bool = False) -> str:
-        """`text` with its citations in the terms of the source, which at `span` has their cause.
-        ``values``: a name in it is that of a value, and not of a function.
+        """`text`, which is about the code at `span`, with its citations in the terms of the source
+        (`_citation`). A citation that is an expression in that line is spelled as there.
+
+        ``values``: a cited name is that of a value. If it is no variable of the user's, the source
+        at `span` stands in its place, or "its result" if that is a loop.
         """
         segment = None if span is None else _first_line(span, self.lines)
         if segment is not None:  # a value is cited, and not the statement that returns it

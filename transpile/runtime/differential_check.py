@@ -66,6 +66,7 @@ def _compare(kernel: Kernel, args: Sequence[Any], copies: list[Any], status: int
 
 
 MISMATCH = "VERIFY_MISMATCH"
+"""The code of the FuseError that is raised where compiled code and Python differ."""
 
 TOLERANCE = {4: 1e-4, 8: 1e-9}
 """Tolerance by the bytes of a float, relative and absolute: vectors add in another order, and some

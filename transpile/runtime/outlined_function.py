@@ -178,11 +178,15 @@ def bind_plan(
     """`function` outlined by `plan`. Each region becomes a fused function (``region_type``), which
     is compiled when it is first called.
 
-    ``wanted``: the outlined function so far, whose regions are used again, with the names of those
-    whose statements it is to have itself, too (``in_place``, see `original_in_place`), or in place
-    of their call (``inlined``, see `inline_refused_regions`).
-    `Dispatcher._outline` calls this after a refusal, and when Python has turned out to be faster.
-    ``role``: of `function`, if that is a region itself.
+    ``wanted``: the outlined function so far (`OutlinedFunction.as_measured`), whose regions are
+    used again. Those in its ``in_place`` get their statements beside the call (`original_in_place`)
+    and those in its ``inlined`` in place of the call (`inline_refused_regions`).
+
+    ``role``: of `function`, if that is a region itself. If a caller selects between `function` and
+    Python as a whole, or all regions can be Python, no single region need be dropped
+    (`RegionRole.is_selected_with_caller`).
+
+    `Dispatcher._outline` calls this after a refusal, and when calls have shown which regions pay.
     """
     known_regions = {r.helper: r for r in wanted.regions} if wanted is not None else {}
     regions = [

@@ -310,9 +310,9 @@ class Specialization:
         return not role.is_selected_with_caller
 
     def selection_of_outlined(self) -> OutlinedSelection | None:
-        """What selects between the outlined function and the original; None until the outlined
-        function has served `_FIRST_OUTLINED_CALLS`, and if calls end in exceptions. A new one where
-        regions have been dropped. None also while the kernels of its regions are tried again.
+        """What selects between the outlined function and the original; a new one after regions were
+        dropped. None while the outlined function has served few calls (`_FIRST_OUTLINED_CALLS`), or
+        tries the kernels of its regions again, and once too many trials have told no time.
         """
         found = self.selection
         if self.backoff.is_trying:
@@ -345,8 +345,8 @@ class Specialization:
 
     @property
     def is_backing_off(self) -> bool:
-        """Whether Python serves the calls that come now, as it has served all so far: they back off
-        after guards have failed (`Backoff`), or nothing of the signature is compiled.
+        """Whether calls now have Python's bits, as all so far: they back off after failed guards,
+        or the signature is refused, and has no regions, or only such as `may_be_skipped` allows.
         """
         if self.variants:
             is_skipping = (self.python_calls.code or "").startswith("GUARD_")

@@ -377,6 +377,7 @@ class _Reader:
         return self._function_object(self._code("<lambda>", node.lineno), node)
 
     def _default(self, node: ast.expr) -> Any:
+        """The value of an expression, such as a default; `Unevaluated` if it is not known."""
         try:
             return self._evaluate(node)
         except NotStatic:
@@ -430,7 +431,9 @@ class _Reader:
     # -- blocks
 
     def _if(self, node: ast.If, test: ast.expr) -> None:
-        """The branch that runs; of ``if TYPE_CHECKING`` the imports."""
+        """The branch that runs; if that is not known, both as uncertain (`_read_uncertain`). Of
+        ``if TYPE_CHECKING`` the imports, and the ``else``.
+        """
         if _is_type_checking(test):
             self._read_block([s for s in node.body if isinstance(s, (ast.Import, ast.ImportFrom))])
             self._read_block(node.orelse)

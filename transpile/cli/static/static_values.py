@@ -82,6 +82,8 @@ _SCALARS: tuple[type, ...] = (
 )
 _DISPLAYS = (tuple, list, set, frozenset)
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+"""Classes whose objects run no code of the user's (`_is_plain`); those in ``_DISPLAYS``, if their
+items do not."""
 
 _VIEWS: tuple[type, ...] = (
     KeysView, ValuesView, ItemsView, slice, zip, enumerate, reversed,
@@ -131,7 +133,10 @@ _BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
 def runs_no_hooks(bases: Iterable[Any], body: Mapping[str, Any]) -> bool:
-    """Whether a class of these bases and this body can be made without code of the user's own."""
+    """Whether a class of these bases and this body can be made without code of the user's own: of a
+    metaclass, ``__init_subclass__``, ``__class_getitem__`` or ``__set_name__``, and of an enum that
+    makes its members in its own way.
+    """
     own = {"__init_subclass__", "__class_getitem__"}
     is_enum = False
     for base in bases:
@@ -290,6 +295,7 @@ class Evaluator:
             raise
 
     def _items(self, parts: Iterable[ast.expr]) -> Iterator[Any]:
+        """The values of items of a display or arguments of a call; ``*x`` gives those of `x`."""
         for part in parts:
             if isinstance(part, ast.Starred):
                 yield from self._plain(part.value)

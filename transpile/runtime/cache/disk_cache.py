@@ -73,8 +73,10 @@ __all__ = ["find_variant", "store_refusal", "store_variant"]
 _log = logging.getLogger(__name__)
 
 _PACKAGES = ("transpile", "loopir", "targets")
+"""The packages of the compiler, whose files are part of each key (`_version`)."""
 
 _OPS_MODULE = "transpile.ops"
+"""The module of transpile whose functions are described by their names (`_description`)."""
 
 _REFUSED = "refused"
 """The first item of an entry that tells why a function is refused."""

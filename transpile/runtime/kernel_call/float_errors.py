@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _FP_CLASSES = ("divide", "over", "under", "invalid")
+"""The floating-point conditions, by their names in ``np.errstate``."""
 _SHOW_ONCE_ACTIONS = ("default", "ignore", "module", "once")
 """Filter actions under which one warning has the same effect as one for each iteration."""
 
@@ -98,6 +99,7 @@ class _QuietState:
 
 
 QUIET_STATE = _QuietState()
+"""The quiet state of this process; generated wrappers read it as ``_tp_quiet_state``."""
 
 
 def errors_observable() -> bool:

@@ -27,6 +27,7 @@ _BUILTINS = (
     isinstance, len, list, map, max, min, ord, range, repr, reversed, round, set, slice, sorted,
     str, sum, tuple, type, zip,
 )
+"""Builtins whose floats have the same bits in compiled code; those of ``pow`` may differ."""
 
 _METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, deque) for name in dir(kind)

@@ -27,6 +27,7 @@ FEW_OPERATIONS = 8
 Python and the construction of the results (150 to 200 ns)."""
 
 _UNKNOWN = math.inf
+"""The work of code that may take long: more than any limit."""
 _NUMPY_WEIGHT = 3
 """How many operations of Python's scalars take as long as one of NumPy's scalars or of elements."""
 
@@ -40,6 +41,7 @@ _OPERATIONS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute,
     ast.Call,
 )
+"""Nodes that are counted as an operation."""
 _FREE = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 """Nodes that take no time worth counting."""
 _SHORT_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot)
