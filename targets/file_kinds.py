@@ -1,4 +1,4 @@
-"""File kinds: whether there is a file or a folder at a path, and no answer where that is unknown.
+"""File kinds: whether there is a file or a folder at a path, or OSError where that is unknown.
 
 `os.path.isfile` and `os.path.isdir` return False also where the system lacks memory or descriptors.
 A decision that is made from the answer, such as that there is no C compiler, may be remembered. So
@@ -26,7 +26,8 @@ def is_folder(path: str) -> bool:
 
 
 def _is_kind(path: str, is_expected: Callable[[int], bool]) -> bool:
-    """Whether there is something at `path`, of a kind (by its mode) that ``is_expected`` accepts.
+    """Whether there is something at `path`, and ``is_expected`` accepts its mode (`os.stat`).
+    Raises OSError as `is_file` does.
     """
     try:
         return is_expected(os.stat(path).st_mode)

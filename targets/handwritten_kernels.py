@@ -30,7 +30,8 @@ _FILE = re.compile(
 )
 _MACRO = re.compile(r"^#define (\w+)", re.MULTILINE)
 _HEADERS = ("registers.h", "isa.h", "loops.h")
-"""Each needs those before it; the first needs no intrinsics headers, which are slow to parse."""
+"""The headers in ``kernels/``. Each needs those before it. All but the first need the intrinsics of
+the compiler (`_INTRINSICS`), which are slow to parse."""
 _INTRINSICS = {"x86_64": "#include <immintrin.h>\n", "aarch64": "#include <arm_neon.h>\n"}
 
 
@@ -83,7 +84,9 @@ def _parse_kernel(name: str, text: str) -> HandwrittenKernel:
 
 @cache
 def kernel_meaning(name: str, dtype: str) -> Kernel:
-    """The meaning of the kernel on elements of `dtype`, as scalar Loop IR."""
+    """The meaning of the kernel on elements of `dtype`, as scalar Loop IR: its text with `dtype`
+    in place of ``T``.
+    """
     return parse(re.sub(r"\bT\b", dtype, kernel_library()[name].text))
 
 
@@ -108,7 +111,9 @@ def kernel_c_source(kernels: Iterable[tuple[str, str]], target: Target) -> str:
 
 
 def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
-    """The headers and kernels for one dtype; their macros are undefined at the end."""
+    """The headers and kernels for one dtype. All macros that they define are undefined at the end,
+    since the text for the next dtype defines them again.
+    """
     d = DTYPES[dtype]
     macros_of_dtype = {"T": _c_dtype(dtype), "T_BYTES": d.bytes, "T_FLOAT": int(d.kind == "f")}
     lines = [f"#define {name} {value}" for name, value in macros_of_dtype.items()]
@@ -120,5 +125,5 @@ def _kernels_for_dtype(dtype: str, names: Iterable[str]) -> str:
 
 
 def _c_dtype(dtype: str) -> str:
-    """The dtype in C identifiers; ``bool`` is a C keyword."""
+    """The name of the dtype in C identifiers: ``u8`` for bool, which is a C keyword."""
     return "u8" if dtype == "bool" else dtype

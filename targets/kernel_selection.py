@@ -33,7 +33,7 @@ class FasterKernel:
     dtypes: tuple[str, ...]
     targets: tuple[str, ...]
     min_elements: int  # elements of the result from which on it is used
-    measured: str  # how many times as fast it is, on which sizes, in words
+    measured: str  # by which factor it is faster, for which sizes: a text for readers
 
 
 FASTER_KERNELS: tuple[FasterKernel, ...] = (
@@ -50,6 +50,7 @@ file ``kernels/NAME.c`` (`handwritten_kernels`) and a measurement."""
 
 _NODES = get_args(Node)
 _NAME_FIELDS = frozenset(("name", "var", "array", "acc", "count", "a", "b"))
+"""The fields of nodes that hold names (``a`` and ``b`` are the arrays of a `Disjoint` guard)."""
 
 
 @record(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
 
     The meaning of a hand-written kernel is Loop IR at the top of its file. Both are brought into
     canonical form, and are the same if they are equal up to names (`_match_names`). So a loop that
-    means the same in another form is not recognised. The stage ``select_kernel`` calls this.
+    means the same in another form is not recognised; nor is any loop of a kernel whose float flags
+    or failed checks lead to a replay (``strict``, ``stops``). The stage ``select_kernel`` calls
+    this.
     """
     if kernel.strict or kernel.stops:
         return None
@@ -154,7 +157,10 @@ def _canonical_form(kernel: Kernel) -> Kernel:
 
 
 def _match_names(meaning: Kernel, kernel: Kernel) -> Mapping[str, str] | None:
-    """The names in `kernel` that correspond to those of `meaning`; None if the meanings differ."""
+    """The names in `kernel` that correspond to those of `meaning`. None if the bodies differ in
+    more than names, if a parameter has another dtype, rank or unit axis, or if `meaning` requires
+    two arrays to be disjoint that no guard of `kernel` keeps apart as strictly.
+    """
     names: dict[str, str] = {}
     if not _equal_up_to_names(meaning.body, kernel.body, names):
         return None
@@ -181,7 +187,9 @@ def _disjoint_guards(kernel: Kernel) -> Iterator[Disjoint]:
 
 
 def _equal_up_to_names(a: Any, b: Any, names: dict[str, str]) -> bool:
-    """Whether `a` equals `b` up to a one-to-one renaming, which is added to `names`."""
+    """Whether `a` equals `b` up to a one-to-one renaming, which is added to `names`: nodes,
+    tuples of nodes or values of fields. Source positions (``span``) are not compared.
+    """
     if isinstance(a, tuple):
         return len(a) == len(b) and all(
             _equal_up_to_names(x, y, names) for x, y in zip(a, b, strict=True)

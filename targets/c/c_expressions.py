@@ -1,9 +1,9 @@
 """Expressions of legal IR as C, scalar and vector; constants and addresses.
 
 `expr` maps an expression to a C expression; `Scope` has the C names and the register that is being
-emitted. No decision is made here except how not to lose a floating-point flag: where a C compiler
-need not evaluate an operand that may raise one, a macro (``TP_EVERYWHERE``, ``TP_ASKED``) forces
-it.
+emitted. Decided here are the form of a vector load (`_lanes_from`), and how no floating-point flag
+is lost: where a C compiler need not evaluate an operand that may raise a flag, a macro
+(``TP_EVERYWHERE``, ``TP_ASKED``) forces it.
 """
 from __future__ import annotations
 
@@ -124,8 +124,9 @@ def expr(e: ir.Expr, s: Scope) -> str:
 
 
 def skippable_operands(op: str, args: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """The operands that a C compiler may leave out, since the others may decide the value. It does
-    not know that floating-point flags count; so `expr` forces those of them that may raise one.
+    """The operands of `op` that a C compiler may leave uncomputed, since the others may decide the
+    value. It does not know that floating-point flags count; so `expr` forces the operands among
+    them that may raise a flag.
     """
     if op == "select":
         return args[:1]
@@ -164,8 +165,8 @@ def _is_float_select(e: ir.Expr) -> bool:
 
 
 def element_type(p: ir.Param) -> str:
-    """The C type of the parameter or its elements, which may be at any address if they are not
-    aligned.
+    """The C type of the scalar parameter `p`, or of the elements of the array: for an array that is
+    not aligned a type whose values may be at any address (``f64_u``).
     """
     return DTYPES[p.dtype].c if p.aligned else f"{p.dtype}_u"
 
@@ -216,7 +217,7 @@ def _load(e: ir.Load, s: Scope) -> str:
 
 
 def _bits_from(e: ir.Load, s: Scope) -> str:
-    """The lanes of a packed bool array, as an integer."""
+    """The vector load `e` from a packed bool array, as an integer with a bit for each lane."""
     address = f"{s.use(e.array)}, {bit_index(e.array, e.index, s)}"
     count = s.vector.count if s.vector else None
     if (stride := lane_stride(e.array, e.axis, e.step, s)) != "1":
@@ -315,7 +316,7 @@ def _forced_operands_of_select(e: ir.Call, args: tuple[str, ...], s: Scope) -> t
     - the mask, if both arms read the same names and elements: gcc may find that they are equal.
 
         select(x[i:8] > 0.0, 1.0 / x[i:8], x[i:8])
-        →   tp_select_f64x8(TP_EVERYWHERE(…), tp_load_f64x8(…), tp_gt_f64x8(…))
+        →   tp_select_f64x8(<the mask>, TP_EVERYWHERE(<the quotient>), <the load>)      on AVX-512
     """
     mask, *arms = e.args
     pairs = zip(args[1:], arms, strict=True)
@@ -344,7 +345,7 @@ def _forced_masks(e: ir.Call, args: tuple[str, ...], s: Scope) -> tuple[str, ...
     forced.
 
         (3.0 / x[i:8] < y[i:8]) | broadcast(True, 8)
-        →   TP_ASKED(tp_lt_f64x8(…)) | tp_fill_m8(1)
+        →   TP_ASKED(<the comparison>) | tp_fill_m8(1)      on AVX-512
     """
     if not any(isinstance(a, ir.Broadcast) and isinstance(a.value, ir.Const) for a in e.args):
         return args
@@ -409,7 +410,9 @@ def _bool_bytes(e: ir.Expr, s: Scope) -> str:
 
 
 def _ramp(e: ir.Ramp, s: Scope) -> str:
-    """A ramp; inactive lanes have lane 0's value."""
+    """The vector ``base, base + step, …``. Lanes behind the end of the loop have the value of lane
+    0, so that what is computed of them raises no other flags.
+    """
     assert isinstance(e.lanes, int)
     v = Vec(e.dtype, e.lanes)
     first = f"tp_splat_{v.name}({expr(e.base, s)})"

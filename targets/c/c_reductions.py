@@ -18,6 +18,7 @@ __all__ = ["c_type_name", "define_reduction", "reduction_name"]
 _REDUCTION_NAME = re.compile(r"tp_fold_([a-z]+)_(\d+)_(\w+)")
 _SWAP = re.compile(r"tp_swap(\d+)_(\w+)")
 _UNROLLED = 16
+"""The most registers whose halving is unrolled in C; more are halved by a loop."""
 
 
 def reduction_name(op: str, registers: int, kind: str) -> str:
@@ -49,7 +50,7 @@ def define_reduction(name: str, target: Target) -> str | None:
 
 
 def _widened(name: str, registers: int, kind: str) -> str:
-    """The sum of all lanes, in 64 bits."""
+    """The function `name` that sums all lanes of integers in 64 bits, whatever their width."""
     lane_sum = f"tp_total_{kind}(p[k])" if parse_vector_type(kind) else "p[k]"
     return (
         f"static inline int64_t {name}(const {c_type_name(kind)} *p)\n{{\n    int64_t r = 0;\n"
@@ -99,8 +100,8 @@ def _registers(op: str, registers: int, kind: str, target: Target) -> list[str]:
 def _lanes(op: str, kind: str, target: Target) -> list[str]:
     """Lines that reduce the lanes of ``r0``.
 
-    Halves are swapped rather than shifted, so that every lane computes what lane 0 or its partner
-    computes, and raises no other flags.
+    Halves are swapped rather than shifted: whatever a lane computes then is a part of the result,
+    so that no lane raises a flag that the result does not.
     """
     v = parse_vector_type(kind)
     halves = _halves(v.lanes if v else int(kind[1:]) if kind[0] == "m" else 1)

@@ -64,7 +64,9 @@ function and in the body: a call in each iteration of the outer loop, some nanos
 more than it saves."""
 
 _MOST_TABLES = 4
-"""The most such arrays of a loop: a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
+"""The most arrays to which the iterations of a region may add (`_tables`). Each chunk has a table
+of its own for each on its stack, and a worker's stack has 256 KiB (`TP_STACK` of the thread pool).
+"""
 
 _PER_ELEMENT = 8
 """A chunk has at least so many iterations for each element of its tables."""
@@ -73,32 +75,38 @@ _FIRST, _LAST = "#first", "#last"
 """The IR names of the ends of a part. No other name contains a ``#``."""
 
 _COUNT = "#count"
-"""The IR name of the number of elements to which a part that appends adds its own."""
+"""The IR name of the number of elements that there are before a part appends its own."""
 
 _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, which its part captures."""
 
 _ENDS = "tp_lo", "tp_hi"
-"""The fields for the ends of the whole range, by which `tp_run` sees that it is given all of it."""
+"""The fields for the ends of the whole range: `tp_run` compares them with the ends that it is given
+(`_whole_range`)."""
 
 _HIT = "tp_hit"
 """The C name of the variable with the lowest iteration of a search that has a hit (`parallel.h`).
 """
 
 _SAVED_AT_ONCE = 1 << 16
-"""How many bytes a chunk of a loop saves, at most: so many stay in a core's cache, and `malloc`
-takes them from memory that it has had before."""
+"""The most bytes that a chunk saves before it overwrites them (`_longest`): so many stay in a
+core's cache, and `malloc` takes them from memory that the process already has."""
 
 _SAVED_BEFORE_RUN = 1 << 13
-"""How many bytes, about, a chunk saves before it runs the iterations that store there: so many stay
-in the first-level cache."""
+"""About how many bytes a chunk saves at a time, before it runs the iterations that overwrite them
+(`_block`): so many stay in the first-level cache."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
-    """Whether the parallel loop `n` becomes a region: it is in no vector loop, and captures neither
-    vectors nor packed bools, nor needs more tables than a worker's stack has room for.
+    """Whether the loop `n` becomes a region. All of this must hold:
+
+    - it is marked parallel, is in no vector loop, and counts upward;
+    - it captures no vectors (nor registers of an accumulator) and no packed bools;
+    - its stores, if a failed check may undo them, are still as `parallelize` required
+      (`undo_obstacle`);
+    - it needs at most `_MOST_TABLES` tables.
     """
     s, *others = scopes
     if others or not n.parallel or s.vector is not None:
@@ -250,7 +258,9 @@ _Table = tuple[str, str]
 
 
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
-    """The arrays of which several iterations may add to the same element, by their C names."""
+    """The arrays of which several iterations may add to the same element: for each C name, the C
+    type of an element and the length.
+    """
     assert s.kernel is not None
     reduced = arrays_reduced_by(n, s.kernel)
     return {
@@ -260,8 +270,8 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
 
 
 def _whole_range(number: int) -> Iterator[str]:
-    """The C at the start of `tp_run` for a call with the whole range: one thread runs all of it, so
-    that it needs no tables of its own and saves nothing.
+    """The C at the start of `tp_run` for a call with the whole range: one thread runs the range by
+    tp_part, and needs neither tables of its own nor saved elements.
     """
     lo, hi = _ENDS
     yield f"if (first == shared->{lo} && last == shared->{hi})"
@@ -442,6 +452,7 @@ def _arrays_of(n: ir.Node) -> set[str]:
 
 
 def _step(n: Splittable) -> int:
+    """The step of the range of `n`."""
     return n.range.step if isinstance(n.range, ir.RangeDesc) else 1
 
 
@@ -455,7 +466,7 @@ def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
 
 
 def _bytes(n: Splittable, s: Scope) -> int:
-    """The number of bytes that one iteration stores."""
+    """The number of bytes that are saved for one iteration."""
     return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
 
 
@@ -508,16 +519,17 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
 
 
 def _block(n: Splittable, s: Scope) -> int:
-    """The iterations that a chunk saves, and runs, at a time: full grains, and a multiple of 16
-    elements of each array, so that all are aligned.
+    """How many iterations a chunk first saves the elements of, and then runs, at a time: whole
+    grains, and a multiple of 16 iterations, so that the copies of each array are aligned.
     """
     least = 16 * _grain(n)
     return max(_SAVED_BEFORE_RUN // _bytes(n, s) * _step(n) // least, 1) * least
 
 
 def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
-    """The start of the C call of `tp_copy` for the iterations `begin` … `end` - 1, whose copies are
-    in `room`. The caller appends the last argument: 0 to save the elements, 1 to put them back.
+    """The start of the C call of `tp_copy` for the iterations from ``begin`` to ``end - 1`` (C
+    variables), whose copies are in `room`. The caller appends the last argument: 0 to save the
+    elements, 1 to put them back.
     """
     place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_bytes(n, s)}"
     return f"tp_copy_{number}({given}, begin, end, {place}, "

@@ -2,8 +2,8 @@
 
 At each level of a tree, blocks of lanes are combined in pairs: each lane of the right block with
 the last lane of the left one (Sklansky's parallel prefix), first within registers, then in a group
-of registers. Where the factors of a recurrence leave the range of floats, the group is computed
-lane after lane (see `nodes.Prefix`).
+of registers. Where a product of the factors of a recurrence leaves the range of floats, the rest of
+the group is computed lane after lane (see `nodes.Prefix`).
 `declare_scan` declares the state before the loop, `emit_prefix` emits one register; `define_prefix`
 and `define_recurrence` give the functions on one register.
 """
@@ -48,8 +48,9 @@ def combine_halves(
     """C that combines register `k` of a group with the left halves before it: at level 0 register 1
     with the last lane of 0, at level 1 registers 2 and 3 with that of 1, and so on.
 
-    ``combine(level)`` gives the statements that do so; ``saved``: for each C array of left halves,
-    indexed by level, the value to store where `k` is itself the last register of a left half.
+    ``combine(level)`` gives the C statements that combine it at that level; ``saved``: for each C
+    array of left halves, indexed by level, the value to store where `k` is itself the last register
+    of a left half.
     """
     for level in range(r.count.bit_length() - 1):
         lower_bits = (1 << level) - 1
@@ -75,8 +76,8 @@ _RECURRENCE_NAME = re.compile(r"tp_linear_(\w+)")
 
 def emit_recurrence(n: ir.Prefix, v: Vec, s: Scope) -> Iterator[str]:
     """C that computes the recurrence of `n` (``acc = acc * factor + value``) for the scope's
-    register, and binds its name: by halves, or, if a product leaves the range of floats
-    (``tp_astray``), lane after lane (``tp_inorder``), from then to the end of the group.
+    register, and binds its name. It is computed by halves; if a product leaves the range of floats
+    (``tp_astray``), this register and the rest of the group lane after lane (``tp_inorder``).
     """
     assert n.factor is not None
     r, is_vector = s.running[n.acc], v.lanes > 1
@@ -233,8 +234,8 @@ def define_prefix(name: str, target: Target) -> str | None:
         a0, a0 + a1, a2, a2 + a3                 half = 1: lane 0 into lane 1, 2 into 3
         …, …, (a0 + a1) + a2, (a0 + a1) + …      half = 2: lane 1 into lanes 2 and 3
 
-    Lanes of left halves are combined with the neutral element, which changes nothing, or, where x
-    op x is x, with themselves.
+    Lanes of left halves must stay as they are: they are combined with the neutral element, or, if
+    the operation is idempotent (``x op x`` is x), with themselves.
     """
     m = _PREFIX_NAME.fullmatch(name)
     v = parse_vector_type(m[2]) if m else None

@@ -34,9 +34,12 @@ class VectorRegister:
     """
 
     lanes: int
-    count: str | None = None  # C name of the number of lanes before the end; None: all are
-    element_mask: str | None = None  # C name of their mask; None: all are
-    active_mask: str | None = None  # C name of that mask under a predicate; None: all
+    count: str | None = None  # C name of the number of lanes before the end; None: all lanes
+    element_mask: str | None = None  # C name of the mask of these lanes; None: all lanes
+    active_mask: str | None = None
+    """C name of the mask of the lanes before the end for which the predicate of the loop, if it has
+    one, holds; None: all lanes.
+    """
     streamed: ir.Store | None = None  # the store that is emitted as a non-temporal store
 
 
@@ -62,7 +65,9 @@ class ScanState:
     halves: str  # an array: for each level the last lane of the left half, in every lane
     count: int  # registers of a group
     factors: str = ""  # of a recurrence: as `halves`, for the products of factors
-    astray: str = ""  # of a recurrence: a flag, from here on the group is computed lane after lane
+    astray: str = ""
+    """Of a recurrence: the flag that the rest of the group is computed lane after lane, since a
+    product of factors has left the range of floats."""
 
 
 @record(slots=True)
@@ -83,7 +88,7 @@ class Scope:
     is_large: bool = False  # the kernel is large: short code is better than the fastest
     marked: bool = False  # emit comments of source lines
     polls: Polls = field(default_factory=dict)  # loops that poll for signals
-    tallies: Tallies = field(default_factory=dict)  # inner loops whose work is added up for that
+    tallies: Tallies = field(default_factory=dict)  # inner loops whose work makes a poll due
     end_chunk: str = ""
     """The C statement that ends the chunk of the loop around; empty if that loop does not poll."""
     leave: str = "break"  # the C statement that leaves the loop around
@@ -99,7 +104,8 @@ class Scope:
     kernel: ir.Kernel | None = None  # None where no statement is emitted
     functions: list[str] = field(default_factory=list)  # of parallel loops, see `c_regions`
     search: ir.Loop | None = None
-    """The part of a parallel loop that ends at the first hit of any part (`c_regions`)."""
+    """The loop of a part of a parallel search: it ends at the first hit of any part (`c_regions`).
+    """
     in_loop: bool = False  # the code runs once in each iteration of a scalar loop
     counts_only: bool = False  # an append counts the elements, and stores none
     threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
@@ -115,7 +121,9 @@ class Scope:
         )
 
     def failed(self, check: ir.Check) -> str:
-        """The statement for a failing `check`."""
+        """The C statement that is run where `check` fails: it sets bits of the status, and returns
+        if the kernel stops there.
+        """
         status = check_status(check.code, check.cause)
         if self.stops and check.code == "replay":
             return f"return status | {status};"

@@ -50,7 +50,9 @@ __all__ = [
 
 
 def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str]:
-    """Barriers for unread results that may raise a flag."""
+    """Barriers for the values of accumulators or yields that may raise a flag, but that a C
+    compiler need not compute (`Scope.flagging`).
+    """
     for x in bound:
         if x.name in s.flagging:
             yield force_computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
@@ -148,13 +150,13 @@ def vector_statement(n: ir.Store | ir.Append | ir.Check, s: Scope) -> str:
 
 
 def _active_mask(mask: ir.Expr | None, lanes: int, s: Scope) -> str | None:
-    """The mask of active lanes where `mask` is true; None: all lanes."""
+    """The mask of the lanes that are active and for which `mask` holds; None: all lanes."""
     assert s.vector
     return mask_and((s.vector.active_mask, expr(mask, s) if mask else None), lanes, s.target)
 
 
 def _storage_value(value: ir.Expr, s: Scope) -> tuple[Vec, str]:
-    """A value in its storage type: bools become bytes."""
+    """The vector `value` as it is stored, and its type in memory: bools become bytes."""
     assert isinstance(value.lanes, int)
     text = expr(value, s)
     if value.dtype == "bool":
@@ -341,14 +343,18 @@ def _count_run(n: ir.Stmt, tally: Tally, s: Scope) -> str:
 
 
 def line_comment(n: ir.Node | None, s: Scope) -> Iterator[str]:
-    """A comment with the Python source line of the next lines; line 0 if `n` is None."""
+    """A C comment with the Python source line of `n`, from which the next lines of C are made; line
+    0 if `n` is None. Nothing unless the scope is ``marked``.
+    """
     if s.marked:
         line = 0 if n is None else source_line(n)
         yield f"/* line {line} */"
 
 
 def _forget_loads(scopes: Iterable[Scope]) -> None:
-    """Forget the names of loads: the next statement may write memory or is in another C block."""
+    """Forget which loads are in a C variable: the statement before may have written memory, or the
+    next one is in another C block.
+    """
     for s in scopes:
         s.loaded.clear()
 

@@ -1,6 +1,7 @@
 """Pieces of C text: parentheses, parallel assignment, variable types, optimisation barriers.
 
-The barriers keep a C compiler from dropping or moving a value whose computation is observable.
+The barriers keep a C compiler from dropping or moving the computation of a value that may raise a
+floating-point flag (`force_computed`), and from loading a vector twice (`pin_register`).
 """
 from __future__ import annotations
 
@@ -79,7 +80,10 @@ def c_type(e: ir.Expr, target: Target) -> str:
 
 
 def pin_register(name: str, e: ir.Expr, s: Scope) -> str:
-    """A barrier that keeps a loaded vector in its register: gcc would reload it at each use."""
+    """A barrier that keeps the C variable `name`, which has the loaded vector `e`, in its register:
+    gcc would load it again at each use. Empty on other machines than x86-64, and for a vector of
+    less than 128 bits.
+    """
     if s.target.machine != "x86_64" or not _fills_register(e):
         return ""
     return f'__asm__("" : "+{s.target.register}"({name}));'
@@ -101,6 +105,6 @@ def force_computed(name: str, e: ir.Expr, s: Scope) -> str:
 
 
 def _fills_register(e: ir.Expr) -> bool:
-    """Whether a vector occupies a register: clang has none below 128 bits on x86-64."""
+    """Whether the vector `e` is in a vector register: clang has none below 128 bits on x86-64."""
     assert isinstance(e.lanes, int)
     return e.lanes > 1 and (e.dtype == "bool" or e.lanes * DTYPES[e.dtype].bits >= 128)

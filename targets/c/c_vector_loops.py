@@ -76,14 +76,16 @@ def vector_accumulators(n: Vectored) -> list[ir.VecAccum]:
 
 
 def accumulator_type(a: ir.VecAccum, width: int, s: Scope) -> str:
-    """The C type of one of its registers."""
+    """The C type of a register of the accumulator `a`."""
     if width == 1:
         return DTYPES[a.init.dtype].c
     return mask_type(s.target, width) if a.init.dtype == "bool" else Vec(a.init.dtype, width).name
 
 
 def register_body(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
-    """The body for the register that `s` describes."""
+    """The C of the body of `n` for the register that `s` describes, under an ``if`` if `n` is a
+    predicated loop in scalar code.
+    """
     if isinstance(n, ir.PredLoop) and s.vector is not None:
         yield from predicated_bodies(n, (s,), block)
         return
@@ -162,8 +164,9 @@ def _new_value(a: ir.VecAccum, s: Scope) -> str:
 
 
 def name_shared_loads(n: Vectored, s: Scope) -> Iterator[str]:
-    """Assign to variables the loads that occur several times before the first store of the body,
-    and loads of both halves of pairs (`interleaved_neighbour`), which are made together.
+    """Assign to C variables some of the vector loads before the first store of the body: those that
+    occur several times, and pairs of loads of both halves of pairs (`interleaved_neighbour`), which
+    one function loads together.
     """
     evaluated_first = (x for part in _before_writes(n) for x in walk(part))
     loads = Counter(
@@ -267,7 +270,7 @@ def vector_loop(n: Vectored, s: Scope, block: Block) -> Iterator[str]:
 
 
 _FEW = 4
-"""Registers of a group up to which the remainder is unrolled."""
+"""The most registers of a group whose remainder may be unrolled (`_VectorLoop._remainder`)."""
 
 
 class _VectorLoop:
@@ -427,7 +430,7 @@ class _VectorLoop:
     # -- whole groups
 
     def _groups(self, s: Scope) -> Iterator[str]:
-        """The loop over groups, with registers unrolled or looped over."""
+        """The loop over whole groups; in chunks, if it polls."""
         poll = s.polls.get(self.n)
         if poll is None:
             yield from self._groups_until(self.end, s)
@@ -440,7 +443,9 @@ class _VectorLoop:
         yield from chunk_end(has_group, poll)
 
     def _groups_until(self, end: str, s: Scope, *, whole: bool = False) -> Iterator[str]:
-        """The loop over whole groups before `end`; ``whole``: there is no rest before it."""
+        """The loop over whole groups before `end`, with the registers of a group side by side,
+        unrolled or in a loop; ``whole``: the elements before `end` are whole groups.
+        """
         if self.is_unrolled and isinstance(self.n, ir.PredLoop) and self.n.skips:
             for_all_registers = partial(self._side_by_side, outer=s)
             yield from groups_with_skipping(self.n, self.i, end, for_all_registers)

@@ -38,7 +38,7 @@ _DEFINED_NAME = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _BLANKS = {k: " " for k in range(128) if not _WORD.match(chr(k))}
-"""The characters of ASCII that are in no word, as a table of ``str.translate``."""
+"""A table for ``str.translate`` that makes a blank of each ASCII character that is in no word."""
 
 
 def definitions(text: str, target: Target) -> str:
@@ -236,9 +236,9 @@ def _shares_memory_with_nested_calls(kernel: ir.Kernel) -> bool:
 
 
 def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
-    """The arrays that must be saved if the caller has passed them for another parameter, too, each
-    with the condition in C that this is so. After the guards two arrays are disjoint or the same,
-    so they are the same if they are not disjoint.
+    """The written arrays that the caller may have passed for another parameter, too, each with the
+    condition in C that this is so. After the guards two arrays are disjoint or the same, so they
+    are the same if they are not disjoint.
     """
     conditions: dict[str, list[str]] = {}
     for g in kernel.guards:
@@ -254,10 +254,11 @@ def _in_place_arrays(kernel: ir.Kernel, s: Scope) -> dict[str, str]:
 def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
     """C lines before and after the body of a kernel that stops at a failed check (`Kernel.stops`).
 
-    Python then runs on what the kernel has left, and writes the same again: which is right, as such
-    a kernel reads no array that it writes. But a caller may pass one array for two parameters that
-    the compiler took for two arrays (`Disjoint.or_same`). Such an array is copied before the body,
-    and copied back if the status says that the call is replayed::
+    Python then runs the call again, on arrays that the kernel has partly overwritten, and writes
+    the same values: such a kernel reads no array that it writes (`Kernel.stops`). But if a caller
+    passes one array for two parameters (`Disjoint.or_same` allows it), the kernel may read through
+    one of them what it writes through the other. Such an array is copied before the body, and
+    copied back if the status says that the call is replayed::
 
         char *out_kept = 0;
         if ((!tp_disjoint(out, x)) && !(out_kept = tp_keep(out))) return <replay>;
@@ -279,7 +280,8 @@ def _undo_code(kernel: ir.Kernel, s: Scope) -> tuple[list[str], list[str]]:
 
 
 def _raises_flag(n: ir.Node) -> bool:
-    """Whether a node computes with floats in a way that may raise a flag."""
+    """Whether the operation of `n` itself (not of the nodes in it) may raise a floating-point flag.
+    """
     match n:
         case ir.Call(op, args):
             may_raise = op == "cast" or OPS[op].raises
@@ -298,8 +300,8 @@ def _c_function(head: str, lines: Iterable[str]) -> str:
 
 
 _LARGE = 1000
-"""Nodes of a kernel beyond which its code is kept short. The C text of smaller ones has up to
-50,000 characters, and the C compiler takes up to 0.3 s for it."""
+"""Nodes of a kernel beyond which short C is preferred to the fastest (`Scope.is_large`). The C text
+of smaller kernels has up to 50,000 characters, and the C compiler takes up to 0.3 s for it."""
 
 
 class _Frame:
@@ -348,6 +350,7 @@ class _Frame:
                 self._values[name] = f"const int64_t {local} = {value};"
 
     def locals(self) -> list[str]:
+        """The declarations of the parameters, lengths and strides that the code uses."""
         return [text for name, text in self._values.items() if name in self.scope.used]
 
 

@@ -131,10 +131,11 @@ def final_value_accumulators(loop: ir.Loop | ir.While) -> frozenset[str]:
 def overwritten_stores(
     block: Iterable[ir.Node], around: Collection[str] = ()
 ) -> Iterator[ir.Store]:
-    """Stores to an element that the next iteration of an enclosing loop may overwrite.
+    """Stores to an element that the next iteration of an enclosing loop may overwrite: the
+    subscripts do not name the variables of all enclosing loops (`around`). A C compiler may compute
+    the last value alone::
 
-    A C compiler may compute only the last of such values. `around`: variables of the enclosing
-    loops.
+        for i in loop(0, n): y[0] = 1.0 / x[i]      only the last quotient is left in y[0]
     """
     for n in block:
         if not contains(n, ir.Store):
@@ -162,8 +163,9 @@ _Path = tuple[tuple[int, bool], ...]
 
 
 def _live_names(kernel: ir.Kernel, rewritten: Collection[str]) -> set[str]:
-    """Names on which an effect depends, directly or through other live names, on the path that
-    binds them. ``rewritten``: as for `_name_conditions`.
+    """Names on which an effect depends, directly or through other live names. Only a read on the
+    path that binds the name counts: a name that only a branch behind it reads is not live.
+    ``rewritten``: as for `_name_conditions`.
 
     If none of a loop's names is live, a C compiler may remove the whole loop.
     """

@@ -19,11 +19,12 @@
 
 `_add_polls` decides which loops poll: each loop except
 
-- one that does little work in every call;
-- one of few iterations around other loops, which poll;
-- an inner loop over large blocks: the iterations of the loops in it are added up (below);
-- an inner loop that has at most as many iterations as an array that it goes through has elements
-  (`_is_bounded`). The loop around it polls.
+- one that surely does little work, with the loops in it;
+- one of few iterations around other loops: these are judged in its place;
+- one over large blocks, if a loop around it polls: it contains the loop over one block, whose
+  iterations are added up (below);
+- one that has at most as many iterations as an array that it goes through has elements
+  (`_is_bounded`), if a loop around it polls.
 
 How long is a chunk? In an innermost loop it has `INNERMOST` iterations, or fewer if each does much,
 and takes a few milliseconds at most. In a loop around others the first one has `NEST` iterations.
@@ -94,7 +95,7 @@ class Poll:
 
     @property
     def countdown(self) -> str:
-        """The number of iterations of a ``while`` before the next poll, in C."""
+        """The C variable of a ``while`` that counts the iterations down to the next poll."""
         return f"{self.clock}_left"
 
     @property
@@ -114,7 +115,7 @@ class Tally:
     work: int
     """The work of an iteration; 1: a few cheap operations."""
     least: int
-    """A run of at most so many iterations is not added."""
+    """The greatest number of iterations of a run that is not added."""
     step: int = 1
     """The step of the loop, by which the length of its range is divided; 1 of a loop over blocks,
     so that it counts elements."""
@@ -151,12 +152,13 @@ _LARGE_BLOCK = 1 << 16
 """Elements of a large block."""
 
 _SHORT_RUN, _SHORT_NEST, _NEST_WORK = 1 << 10, 1 << 5, 1 << 6
-"""A run of an innermost loop with at most so much work is not added, as that takes 1 ns. Of a loop
-around others: a run of at most so many iterations is not added; the work assumed for each."""
+"""``_SHORT_RUN``: a run of an innermost loop with at most so much work is not added to the sum, as
+adding takes 1 ns. ``_SHORT_NEST``: nor is a run of at most so many iterations of a loop around
+others. ``_NEST_WORK``: the work that is assumed for each of its iterations."""
 
 _REGION_WORK = 1 << 14
-"""The work that is added for a run of a parallel loop, besides that of its iterations: what the
-loops in it do goes to another sum, of the function for its chunks."""
+"""The work that is added for a run of a parallel loop, besides the work of its iterations. The
+loops in it add to another sum, that of the function for a part of the range."""
 
 _TALLY = "tp_tally"
 """The clock in C whose ``turns`` is the sum of the work of inner loops."""
@@ -198,8 +200,8 @@ def polls_of(body: Iterable[ir.Stmt]) -> Polls:
 
 
 def tallies_of(body: Iterable[ir.Stmt], polls: Polls) -> Tallies:
-    """The loops of a kernel whose work is added to the sum: those inside the loops that poll, but
-    for those that surely do little.
+    """The loops of a kernel whose work is added to the sum: those inside the loops that poll,
+    except loops that surely do little (`_tally`).
     """
     found: dict[ir.Stmt, Tally] = {}
     values = _values(body) if polls else {}
@@ -214,8 +216,8 @@ def tallies_of(body: Iterable[ir.Stmt], polls: Polls) -> Tallies:
 def _add_tallies(
     n: _Loop, found: dict[ir.Stmt, Tally], polls: Polls, values: _Values
 ) -> None:
-    """Add to `found` the loop `n`, which is inside one that polls, and the loops in it; not those
-    in a parallel loop whose iterations surely do little: its own tally stands for them.
+    """Add to `found` the tallies of `n`, a loop inside one that polls, and of the loops in it. Of a
+    parallel loop only its own tally is added, if the work of the loops in it is bounded.
     """
     if tally := _tally(n, values, n in polls):
         found[n] = tally
@@ -225,15 +227,18 @@ def _add_tallies(
 
 
 def _max_work_inside(n: _Loop, values: _Values) -> float:
-    """The time that the loops in an iteration take at most, in additions; infinite if unknown."""
+    """The time that the loops in one iteration of `n` take at most, in additions; infinite if that
+    is unknown.
+    """
     return sum(_max_work(loop, values) or math.inf for loop in _loops_directly_in(n))
 
 
 def _join(outer: ir.Stmt, tallies: dict[ir.Stmt, Tally]) -> None:
-    """Count loops in `outer` together that go on where the one before has ended::
+    """Give consecutive loops in `outer` one tally, if each one starts where the one before has
+    ended and an iteration of each counts the same::
 
-        for j in range(0, m): …         has no tally
-        for j in range(m, n): …         has one of n - 0 iterations
+        for j in range(0, m): …         its tally is removed
+        for j in range(m, n): …         its tally counts n - 0 iterations
     """
     for around in walk(outer):
         loops = [
@@ -257,8 +262,9 @@ def _values(body: Iterable[ir.Stmt]) -> _Values:
 
 
 def _tally(n: _Loop, values: _Values, polls: bool) -> Tally | None:
-    """The tally of the loop `n`, which is inside one that polls; None if its work is not added.
-    ``polls``: `n` polls itself.
+    """The tally of the loop `n`, which is inside one that polls. None if its work is not added: it
+    is known to be small (`_SHORT_RUN`); or `n` is a ``while`` that polls itself (``polls``), or
+    that has no counter, which tells its number of iterations.
     """
     work = _work(n)
     least = max(_SHORT_NEST, _SHORT_RUN // work)
@@ -281,22 +287,22 @@ def _tally(n: _Loop, values: _Values, polls: bool) -> Tally | None:
 
 
 def _work(loop: _Loop) -> int:
-    """The work of an iteration of a loop without loops in it, in a `Tally`."""
+    """The work of one iteration of `loop`, an innermost loop, in the unit of `Tally.work`."""
     return max(1, int(sum(_cost(n) for n in walk(loop) if isinstance(n, ir.Call))) // 4)
 
 
 def _add_polls(
     s: ir.Node, found: dict[ir.Stmt, Poll], values: _Values, *, inside: bool, registers: int
 ) -> None:
-    """Add to `found` the loops in `s` that poll; ``inside``: `s` is in a loop, other than loops of
-    few iterations; ``registers``: the product of the unroll factors of the vector loops around it.
+    """Add to `found` the loops in `s` that poll; ``inside``: a loop around `s` polls;
+    ``registers``: the product of the unroll factors of the vector loops around it.
 
-    This is where it is decided whether a loop polls: it must be able to take long, and the loop
-    around it must not poll often enough by itself.
+    This is where it is decided whether a loop polls (the list at the top of this module): it must
+    be able to take long, and no loop around it must poll often enough.
 
         for i in range(n):                 polls: n is known only at run time
             for k in range(3): …           does not: little work
-            for j in range(m): s += x[j]   does not: in a loop, and as long as x at most
+            for j in range(m): s += x[j]   does not: the loop around it polls, and m <= len(x)
     """
     match s:
         case ir.While() | ir.Loop() | ir.VecLoop() | ir.PredLoop() | ir.Zip() | ir.Scan():
@@ -329,8 +335,9 @@ def _add_polls_of_body(
 
 
 def _is_over_blocks(loop: _Loop) -> bool:
-    """Whether a loop is over large blocks of elements, each of which a loop in it goes through:
-    that loop is then so long that each of its runs, but the last, adds to the sum (`Tally`).
+    """Whether `loop` goes over large blocks of elements, and has a loop over one block in it. The
+    inner loop then has so many iterations that each run of it, except the last, is added to the sum
+    (`Tally`).
     """
     return not isinstance(loop, ir.While) and _step(loop.range) >= _LARGE_BLOCK and any(
         isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop) for n in getattr(loop, "body", ())
@@ -349,10 +356,11 @@ def _registers(loop: _Loop) -> int:
 
 
 def _is_bounded(loop: _Loop, values: _Values, registers: int) -> bool:
-    """Whether an array bounds the number of iterations of `loop` (with loops in it: those of the
-    innermost ones together): each iteration accesses an element that no other one accesses, so that
-    there are no more iterations than elements. False if an iteration takes long. ``registers``: for
-    how many registers side by side the loops around it run it, which multiplies its time.
+    """Whether an array bounds the number of iterations of `loop` (of a nest: the iterations of all
+    its innermost loops together): each iteration accesses an element that no other one accesses, so
+    that there are no more iterations than elements. False if an iteration takes long
+    (`_HEAVY_BODY`). ``registers``: for how many registers side by side the loops around it run it,
+    which multiplies its time.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
     is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
@@ -370,12 +378,16 @@ def _traversed_arrays(
     blocks: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     """For each innermost loop in `loop`, an array that the nest goes through once (`_is_bounded`);
-    empty if some innermost loop has none. ``around``: the loops around `loop`, by their variables.
+    empty if some innermost loop of unknown length has none. ``around``: the loops around `loop`, by
+    their variables; ``blocks``: the variables of loops over blocks around it.
 
-    Each variable must have a dimension of the array for itself (`_traversed_array`), except that of
-    a loop with few iterations, and of a loop over ``blocks`` with a loop over one block in it: both
-    together go through the array once, unless the index counts from the start of a block. The
-    variable of a ``while`` is a counter (`_counters`).
+    Each variable must have a dimension of the array for itself (`_traversed_array`), except
+
+    - that of a loop with few iterations;
+    - that of a loop over blocks that has a loop over one block in it (`_without_blocks`): both
+      together go through the array once.
+
+    The variable of a ``while`` is a counter (`_counters`).
     """
     inner = [*_loops_directly_in(loop)]
     if isinstance(loop, ir.While):
@@ -423,12 +435,12 @@ def _traversed_array(
 
 _INJECTIVE = frozenset(("add", "sub", "mul"))
 _OF_CHECKS = frozenset(("select", "lt", "le", "gt", "ge", "and"))
-"""``_INJECTIVE``: the operations in an index by which it differs from iteration to iteration;
-``_OF_CHECKS``: those that a bounds check adds to an index."""
+"""``_INJECTIVE``: an index that is computed by these operations alone differs from iteration to
+iteration. ``_OF_CHECKS``: the operations that a bounds check adds to an index."""
 
 
 def _counters(loop: ir.While) -> Iterator[str]:
-    """The accumulators that each iteration of a loop changes by a constant."""
+    """The accumulators of `loop` that each iteration changes by a constant other than 0."""
     values = {n.name: n.value for n in loop.body if isinstance(n, ir.Assign)}
     for acc in loop.accs:
         step = values.get(acc.step.name) if isinstance(acc.step, ir.Var) else acc.step
@@ -440,8 +452,12 @@ def _counters(loop: ir.While) -> Iterator[str]:
 def _without_blocks(
     around: Mapping[str, _Counted], loop: _Loop, values: _Values
 ) -> Mapping[str, _Counted]:
-    """The loops `around` without those over blocks of which `loop` runs over one block: it starts
-    where their variables say, and its range is no longer than their step.
+    """The loops `around`, without the loops over blocks that `loop` completes: it goes through one
+    block, as its start is computed from their variables, and its range is no longer than their
+    steps::
+
+        for b in range(0, n, 64):
+            for i in range(b, min(b + 64, n)): …      without b: both together go through 0 … n - 1
     """
     trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     if trips is None or isinstance(loop, ir.While):
@@ -464,7 +480,7 @@ def _without_blocks(
 
 
 def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
-    """The loops in `n` that are in no other loop in it."""
+    """The loops in `n` that are in no other loop of `n`."""
     for part in children(n):
         if isinstance(part, _Loop):
             yield part
@@ -490,7 +506,7 @@ def _computed_from(
 
 
 def _has_few_iterations(loop: _Loop, values: _Values) -> bool:
-    """Whether a loop surely has few iterations."""
+    """Whether `loop` surely has at most `_FEW_ITERATIONS`."""
     trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     return trips is not None and trips <= _FEW_ITERATIONS
 

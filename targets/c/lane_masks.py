@@ -33,7 +33,7 @@ MASK_OPS = {
 
 
 def mask_op(op: str, masks: tuple[str, ...], lanes: int, target: Target) -> str:
-    """A bool operation, lane by lane."""
+    """The operation `op` on bools, as one on whole masks (`MASK_OPS`)."""
     return _typed(MASK_OPS[BOOL_OPS.get(op, op)].format(*masks), lanes, target)
 
 
@@ -43,7 +43,7 @@ def _typed(text: str, lanes: int, target: Target) -> str:
 
 
 def mask_and(masks: Iterable[str | None], lanes: int, target: Target) -> str | None:
-    """The conjunction of `masks`, of which None means all lanes; None if all are."""
+    """The conjunction of `masks`. None stands for the mask of all lanes, also as the result."""
     present = [m for m in masks if m]
     if len(present) < 2:
         return present[0] if present else None
@@ -75,7 +75,9 @@ def _mask_vector(lanes: int, target: Target) -> Vec:
 
 
 def mask_to_width(mask: str, lanes: int, bits: int, target: Target) -> str:
-    """A mask converted for an operation on lanes of `bits` bits."""
+    """The mask of a loop, converted for an operation on lanes of `bits` bits: where masks are
+    lanes, to a vector of integers of that size.
+    """
     return _cast(mask, target.bits // lanes, bits, lanes) if target.masks == "lanes" else mask
 
 

@@ -1,4 +1,8 @@
-"""Operation support of a target (LLVM: legalize actions): native, expanded or scalarised."""
+"""Table of operation support, for ``transpile --ops`` and tests: native, expanded or lane by lane.
+
+LLVM's legalize actions drive its legalisation. This table drives nothing: it is read off the code
+that is emitted.
+"""
 from __future__ import annotations
 
 import re

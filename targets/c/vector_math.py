@@ -1,9 +1,9 @@
 """Vector math library (libm for vectors) as C: the sections of `vmath*.h` for one vector type.
 
-A section begins with a line ``//: name@tags needs other sections``; of several with one name the
-most specific for a `_Form` is taken. `vector_math_source` collects the section of a function and
-all that it needs, and writes them for the type: ``$word`` is filled in, ``F``, ``I``, ``U`` become
-vector types, and ``horner_F`` nested multiply-adds.
+A section begins with a line ``//: name@tags needs other sections``. Of several sections with one
+name whose tags all hold for a `_Form`, the one with the most tags is taken. `vector_math_source`
+collects the section of a function and all that it needs, and writes them for the type: ``$word`` is
+filled in, ``F``, ``I``, ``U`` become vector types, and ``horner_F`` nested multiply-adds.
 """
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ class _Form:
         return _SMALLEST <= self.bits <= self.target.bits
 
     def half(self) -> _Form:
+        """The form of vectors of doubles with half as many lanes."""
         return _Form(self.op, "f64", self.lanes // 2, self.target)
 
     def type(self, letter: str) -> str:
@@ -117,6 +118,7 @@ class _Form:
 
 @functools.cache
 def _sections() -> tuple[_Section, ...]:
+    """The sections of all headers `vmath*.h`."""
     return tuple(s for name in header_names("vmath") for s in _read(read_header(name)))
 
 
@@ -129,7 +131,9 @@ def _read(text: str) -> Iterator[_Section]:
 
 
 def _find(name: str, form: _Form) -> _Section:
-    """The most specific section of that name for `form`."""
+    """The section `name` for `form`: of those whose tags it all has, the one with the most tags.
+    That there is exactly one is asserted.
+    """
     candidates = [s for s in _sections() if s.name == name and s.tags <= form.tags]
     max_tags = max((len(s.tags) for s in candidates), default=0)
     best = [s for s in candidates if len(s.tags) == max_tags]
@@ -179,7 +183,7 @@ def _write(section: _Section, form: _Form) -> str:
         static f32x8 add_f32x8(f32x8 x, f32x8 y) { return x + fma_f32x8(all_f32x8(…), y, …); }
         #endif
 
-    The guard is there since a kernel may have several math functions that need the same section.
+    A kernel may have several math functions that need the same section: hence the ``#ifndef``.
     """
     is_per_function = "$op" in section.text or "${op}" in section.text
     guard_name = f"{section.name}_{form.op}" if is_per_function else section.name

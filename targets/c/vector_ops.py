@@ -279,7 +279,9 @@ def _with_divisor(facts: TemplateFacts, number: int) -> TemplateFacts:
 
 
 def _x86_type(v: Vec) -> str:
-    """The operand type of x86 builtins: signed, with char and long long for 8 and 64 bits."""
+    """The vector type that x86 builtins take for `v`: itself for floats; for integers signed lanes,
+    ``char`` of 8 and ``long long`` of 64 bits.
+    """
     if v.dtype in ("f32", "f64"):
         return v.name
     return {8: f"c8x{v.lanes}", 64: f"q64x{v.lanes}"}.get(DTYPES[v.dtype].bits, v.of("i").name)
@@ -356,7 +358,9 @@ def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
 
 
 def _pair_component(op: str, name: str, v: Vec, part: int) -> str:
-    """The function `name` that returns one part of `op`, which computes both."""
+    """The function `name` that returns one part of the complex result of `op`: the real part for
+    `part` 0, the imaginary part for 1. It calls the function of both parts (`_pair_function`).
+    """
     pair, names = f"{v.dtype}x{2 * v.lanes}", _pair_operands(op)
     call = f"tp_{op}_both_{v.name}({', '.join(names)})"
     body = f"union {{ {pair} both; {v.name} parts[2]; }} r = {{ {call} }};"
@@ -371,8 +375,8 @@ def _pair_operands(op: str) -> str:
 
 
 def _pair_function(op: str, v: Vec) -> str:
-    """The function that computes both parts of `op`, lane by lane; it is const, so one call serves
-    both.
+    """The function that computes the real and imaginary parts of `op`, lane by lane. It is
+    ``const``, so that the C compiler makes one call for both parts.
     """
     pair, suffix = f"{v.dtype}x{2 * v.lanes}", "f" if v.dtype == "f32" else ""
     parts = zip(("k", f"k + {v.lanes}"), ("real", "imag"), strict=True)
@@ -410,7 +414,7 @@ def _cast(source: str, to: Vec, target: Target) -> str:
 
 
 def _is_storage_only(source: str, to: str) -> bool:
-    """Whether a cast converts to or from a storage-only dtype."""
+    """Whether a cast converts to or from a dtype in which nothing is computed, as float16."""
     return source != to and bool(DTYPES[source].wide or DTYPES[to].wide)
 
 
@@ -420,7 +424,9 @@ def _converted(to: Vec) -> str:
 
 
 def _intermediate_dtype(source: str, to: str) -> str | None:
-    """A dtype to convert through: compilers handle doubling and halving of lanes well."""
+    """The dtype through which a cast is made in steps, None for one step: compilers convert well to
+    lanes twice or half as wide, and between floats and integers of 32 bits.
+    """
     a, b = DTYPES[source], DTYPES[to]
     if a.kind == "f" or b.kind == "f":
         small = min(a.bits, b.bits) < 32

@@ -29,4 +29,5 @@ COMPARISON_ROWS = (
     InstrRow(op="lt", dtypes=_INTS, c="({0} < {1})"),
     InstrRow(op="le", dtypes=_INTS, c="({0} <= {1})"),
 )
-"""For targets whose masks are lanes. C's < and <= on floats signal on NaN."""
+"""For targets whose masks are lanes. Floats have no row for < and <= here, since C's raise a flag
+for a NaN."""

@@ -1,8 +1,8 @@
 """Target `neon`: the baseline of AArch64.
 
 An operation is one of C's that every target shares (`gnu_vector_rows`), a row with ``asm=`` (one
-instruction), or a template in ``headers/neon.h`` (several): `InstrRow` says which to choose. Its
-float comparisons other than == raise a flag for a NaN, so they have no row.
+instruction), or a template in ``headers/neon.h`` (several): `InstrRow` says which to choose. The
+float comparisons < and <= of NEON raise a flag for a NaN, so they have no row.
 """
 from __future__ import annotations
 

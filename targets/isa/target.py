@@ -65,8 +65,8 @@ class InstrRow:
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
     integers of its shape; ``{n}``: the vector type that GCC's x86 builtins take for it, which has
-    signed lanes, ``char`` for 8 and ``long long`` for 64 bits (`vector_ops._x86_type`); ``{m}``: the type of a comparison of two such
-    vectors, lanes or bits (`MaskKind`); ``{s}``: the suffix of the instruction; ``{w}``: the bits;
+    signed lanes, ``char`` for 8 and ``long long`` for 64 bits (`vector_ops._x86_type`); ``{m}``:
+    the type of a comparison of two such vectors, lanes or bits (`MaskKind`); ``{s}``: the suffix of the instruction; ``{w}``: the bits;
     ``{l}``: the lanes.
 
     ``asm`` is GCC's inline assembly: ``%0`` is the register of the result, ``%1``, ``%2`` … are
@@ -154,7 +154,10 @@ def storage_type(dtype: str, lanes: int) -> Vec:
 
 
 def mask_type(target: Target, lanes: int) -> str:
-    """The C type of a mask of `lanes` lanes: a full register, or an integer of `lanes` bits."""
+    """The C type of a mask of `lanes` lanes: an integer of `lanes` bits (``m8``) where masks are
+    bits; a vector of integers that fills a register (``i64x4``) where they are lanes; else, and for
+    one such lane, a byte.
+    """
     match target.masks:
         case "bits":
             return f"m{lanes}"

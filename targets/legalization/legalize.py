@@ -9,8 +9,9 @@ of the group.
 
 A predicated loop acts only in the lanes where its mask is true, the active ones. Its mask form says
 how the others are switched off: by a branch per lane, a mask register, or a blend (`_mask_form` has
-a table). A loop whose form is `BranchPerLane` (in the text of a test) also gets the width 1.
-For every other loop the target decides, whatever form the loop names.
+a table). The passes leave the form open, and the target decides it. Only Loop IR written by hand,
+in a test, can ask for a form: `BranchPerLane` gives that loop the width 1, any other form is
+replaced.
 
 A predicated loop branches around an expensive body where no lane is active. Time of ``exp(x) +
 log(x)`` in ns for each element, with GCC. The active elements are a random share of all, or stand
@@ -62,8 +63,12 @@ def split_for_register_pressure(
         for i in vec(…, width=8, group=64, s=…, q=…, m=…)       3 accumulators of 8 registers
         →   for i in vec(…, s=…, q=…);  for i in vec(…, m=…)    2 of them, then 1
 
-    `loop` alone is returned if all of them fit; if only one fits at a time, as memory would be read
-    too often; if the loop does anything but reduce; or if the target has no vector registers.
+    `loop` alone is returned in these cases:
+
+    - the target has no vector registers, or all accumulators fit in them;
+    - only one accumulator fits at a time: memory would be read too often;
+    - the loop does more than reduce, is left early, or an accumulator reads another one
+      (`_only_reductions`).
     """
     assert isinstance(loop.width, int)
     assert loop.group
@@ -80,7 +85,9 @@ def split_for_register_pressure(
 
 
 def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
-    """Whether the loop has no effects, and no accumulator reads another."""
+    """Whether the loop runs to its end, its body only assigns names, and no accumulator reads
+    another one.
+    """
     if isinstance(loop, ir.VecLoop) and loop.until is not None:
         return False
     if not all(isinstance(s, ir.Assign) for s in loop.body):
@@ -93,15 +100,16 @@ def _only_reductions(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 _DEFAULT_GROUP_BYTES = 256
-"""For loops with accumulators that were given no group: a group has this many bytes divided by the
-size of the widest accumulator as lanes, but at least one register of them (`_group_size`).
+"""Bytes of a group in a loop with accumulators whose group the vectoriser has not fixed: the group
+has as many lanes as values of the widest accumulator fit in them, and at least one register of
+lanes (`_group_size`).
 
-`vectorize.GROUP_BYTES` is the same number, but is divided by the size of the widest value in the
-body. It fixes the group of a reduction for all targets.
+`vectorize.GROUP_BYTES` is the same number, for the groups that the vectoriser fixes, the same on
+all targets: there the widest value in the body counts.
 """
 
 _BRANCH_WEIGHT = 12.0
-"""Weight of a body above which a branch around it pays in spite of mispredictions."""
+"""Cost of a body (`vector_cost`) above which a branch around it pays in spite of mispredictions."""
 
 
 def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -110,8 +118,9 @@ def legalize(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     For each loop: `_legalize_loop` chooses lanes, group and mask form; `_split_remainder` adds a
     second loop for a long remainder; `split_for_register_pressure` splits reductions that do not
     fit in registers. In a kernel that stops at a failing check, stores move behind the checks
-    (`_checks_before_stores`). An array whose store has so passed accesses of another one must not
-    be the same array: ``or_same`` is dropped from the guard of the two (`_pairs_to_keep_apart`).
+    (`_checks_before_stores`). If a store to one array has moved past an access of another array,
+    the two must not be the same array any more: ``or_same`` is dropped from their guard
+    (`_pairs_to_keep_apart`).
     """
 
     read, apart = arrays_read((kernel,)), set[frozenset[str]]()
@@ -153,9 +162,10 @@ def describe_unrolling(legal: ir.Kernel, target: Target) -> Iterator[str]:
 def _checks_before_stores(
     loop: ir.VecLoop | ir.PredLoop, read: frozenset[str]
 ) -> ir.VecLoop | ir.PredLoop:
-    """`loop` with stores moved to the end of its body, after the checks of all lanes, where no code
-    reads their arrays. A kernel that stops at a failing check has then not stored the elements of
-    the lanes behind it.
+    """`loop` with some stores moved to the end of its body, behind the checks of all lanes: the
+    stores to arrays that are not in ``read``, those of which the kernel reads an element. A kernel
+    that stops at a failing check has then not stored the elements of the lanes behind it. `loop`
+    itself, if it has no checks or all such stores are last already.
     """
     has_checks = any(isinstance(s, ir.Check) for s in loop.body)
     movable = [s for s in loop.body if _is_movable(s, read)]
@@ -165,7 +175,9 @@ def _checks_before_stores(
 
 
 def _is_movable(s: ir.Stmt, read: frozenset[str]) -> bool:
-    """Whether `s` is a store to an array of which no code reads an element."""
+    """Whether `s` is a store to an array that is not in ``read``: the kernel reads no element of
+    it.
+    """
     return isinstance(s, ir.Store) and s.array not in read
 
 
@@ -173,8 +185,8 @@ def _pairs_to_keep_apart(
     loop: ir.VecLoop | ir.PredLoop, read: frozenset[str], kernel: ir.Kernel
 ) -> Iterator[frozenset[str]]:
     """Pairs of arrays that the guards of `kernel` allow to be the same array, but that must be
-    disjoint once `_checks_before_stores` has moved stores of `loop`: a store into the first moves
-    past a load from the second, or past a store into it.
+    disjoint once `_checks_before_stores` has moved stores of `loop`: a store into one array of the
+    pair moves past a load from the other one, or past a store into it. ``read``: as there.
     """
     for k, s in enumerate(loop.body):
         if isinstance(s, ir.Store) and _is_movable(s, read):
@@ -204,17 +216,20 @@ def _legalize_loop(loop: ir.VecLoop | ir.PredLoop, target: Target) -> ir.VecLoop
 def _split_remainder(
     loop: ir.VecLoop | ir.PredLoop, target: Target
 ) -> tuple[ir.VecLoop | ir.PredLoop, ...]:
-    """`loop`, followed by a loop over its remainder in half groups, if that pays; else `loop`
-    alone.
+    """`loop`, followed by a second loop over its remainder, in half groups; or `loop` alone.
 
         for j in vec(0, n, width=8, group=64): for k in …      whole groups: 8 registers share k
                                                                remainder: half groups of 32, and
                                                                then register by register
 
-    The registers of a group run their inner loops together; a remainder of up to 7 registers would
-    repeat them for each. Not worth a second loop are groups of few registers; nor is it made for a
-    loop with accumulators, which both loops would have to carry, or with a range that is loaded,
-    which could differ the second time.
+    The registers of a group run their inner loops together (`can_jam_inner_loops`); a remainder of
+    up to 7 registers would run them once for each register. `loop` alone is returned in these
+    cases:
+
+    - it has no inner loops that its registers can run together;
+    - a group has few registers, at most the latency of an operation in cycles;
+    - it has accumulators, which both loops would have to carry;
+    - the bounds of its range are loaded, and could differ the second time.
     """
     assert isinstance(loop.width, int)
     lo, hi = range_bounds(loop.range)
@@ -237,11 +252,11 @@ def _with_skip_branch(loop: ir.PredLoop) -> ir.PredLoop:
         if c[i]: y[i] = exp(x[i]) + log(x[i])    →    skips=True: a branch around exp and log
         if c[i]: y[i] = x[i] * 2.0               →    skips=False: the product is computed anyway
 
-    The branch pays if the body costs more than `_BRANCH_WEIGHT`: if it is predicted wrongly, in the
-    worst case every other time, it costs about as much (see the measurements above). A loop that
-    has ``skips`` set already, as in the text of a test, keeps it. A loop of one lane needs no such
-    branch: it has one for that lane. (A loop with several masks is not predicated, so nothing of it
-    is skipped: `vectorize.predicate_loop`.)
+    The branch pays if the body costs more than `_BRANCH_WEIGHT`. A branch that is mispredicted
+    every other time, the worst case, costs about that much itself (see the measurements above). A
+    loop that has ``skips`` set already, as in the text of a test, keeps it. A loop of one lane
+    needs no such branch: it has one for that lane. (A loop with several masks is not predicated, so
+    nothing of it is skipped: `vectorize.predicate_loop`.)
     """
     is_expensive = sum(vector_cost(n) for n in (*loop.body, *loop.accs)) > _BRANCH_WEIGHT
     return replace(loop, skips=loop.width != 1 and (is_expensive or loop.skips))
@@ -255,9 +270,10 @@ def _lane_count(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
         f32 and f64 on AVX2, 256 bits:     4
         u8 alone on AVX-512:              64
 
-    1, so that the loop becomes scalar, on a target without vectors, and where the group that the
-    vectoriser has fixed for a reduction is not a multiple of the lanes: the order of its terms must
-    stay. Called by `_legalize_loop` for each vector loop, except one that branches per lane.
+    The width is 1, so that the loop becomes scalar, in two cases: the target has no vectors; or the
+    vectoriser has fixed a group for a reduction, whose terms must keep that order, and the group is
+    no multiple of the lanes. Called by `_legalize_loop` for each vector loop, except one that
+    branches per lane.
     """
     vectors = [n for n in walk(loop) if getattr(n, "lanes", 1) != 1]
     widest = max((DTYPES[n.dtype].bytes for n in vectors), default=8)  # type: ignore[union-attr]

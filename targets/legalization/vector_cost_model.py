@@ -69,8 +69,8 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
     - else as many as fill the pipes, fewer for a body of more work (`interleave_count`).
 
         y[i:8] = x[i:8] * 2.0                     4: the products of four registers overlap in time
-        the loop over columns of a @ b, 6 rows    2: 12 sums, 2 loads and 2 operands make up 16
-                                                  registers: the register tile of a matrix product
+        the loop over columns of a @ b, 6 rows    2 on AVX2, which has 16 registers: 12 for sums, 2
+                                                  for loads, 2 for operands (the register tile)
     """
     if target.bits == 0:
         return 1  # no registers
@@ -82,10 +82,11 @@ def registers_per_group(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
 
 
 def _registers_that_share_loops(loop: ir.VecLoop | ir.PredLoop, target: Target) -> int:
-    """The registers of a group that run the inner loops of `loop` together, and so share their
-    uniform loads, and hide each other's latency: as many as fit beside what the inner loops carry.
-    Fewer where the results of short sums are waited for (`jam.results_stall`), so that the next
-    group can start meanwhile.
+    """How many registers of a group run the inner loops of `loop` together: they share the loads
+    that are the same for all lanes, and hide each other's latency. As many as fit in the registers
+    of `target` beside the accumulators of the inner loops; fewer if the code behind an inner loop
+    waits for the results of short sums (`jam.results_stall`), so that the next group can start
+    meanwhile.
     """
     inner = [n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While)]
     has_while = any(isinstance(n, ir.While) for n in inner)
@@ -108,7 +109,7 @@ def can_jam_inner_loops(loop: ir.VecLoop | ir.PredLoop) -> bool:
 
 
 def _carried_vectors(loop: ir.VecLoop | ir.PredLoop) -> int:
-    """The most vectors that an inner loop of `loop` carries."""
+    """The most vector accumulators that one inner loop of `loop` has."""
     loops = (n for s in loop.body for n in walk(s) if isinstance(n, ir.Loop | ir.While))
     return max(sum(a.init.lanes != 1 for a in n.accs) for n in loops)
 
@@ -142,10 +143,17 @@ def store_to_align(
         for i in vec(0, n): y[i:8] = x[i:8] * 2.0     y at 16 mod 64: 6 elements of f64 are peeled
 
     A store that crosses a cache line takes about twice as long; a load matters less. It is the
-    first store of the body. None if that is not of contiguous whole registers (or pairs), if the
-    loop has accumulators or a predicate, or if the body is so large that two more copies of it, for
-    the first and last elements, are not worth it. `arrays`: the parameters of the kernel; `known`:
-    the names that are bound before the loop. The C printer asks (`_VectorLoop._phases`).
+    first store of the body. None if
+
+    - the loop has accumulators or a predicate: peeling changes which lane adds a term;
+    - the store is of no whole register, or its lanes are not adjacent in memory (nor pairs whose
+      other half the next statement stores);
+    - two more copies of the body, for the first and last elements, are not worth it: it is large,
+      or has inner loops that the registers run together;
+    - its address depends on a name that the body binds.
+
+    `arrays`: the parameters of the kernel; `known`: the names that are bound before the loop. The C
+    printer asks (`_VectorLoop._phases`).
     """
     store, *rest = [*dropwhile(lambda x: not isinstance(x, ir.Store), loop.body), None]
     if loop.accs or not isinstance(loop, ir.VecLoop) or not isinstance(store, ir.Store):
@@ -169,18 +177,21 @@ def is_streaming_store(
     """Whether `store`, of lanes of type `v`, should go past the caches (a non-temporal store) where
     its array is large: it then saves the load of each cache line that is overwritten.
 
-    The target must have such an instruction (`Target.stream`) for a whole register; and the kernel
-    must not read the array (``read``: those that it reads), which would then miss the caches. How
-    large is large, the C code tests at run time (`c_vector_loops._VectorLoop._streamed`).
+    All of this must hold: the target has such an instruction (`Target.stream`); the lanes are
+    adjacent and fill a register; and the kernel does not read the array (``read``: the arrays that
+    it reads), since the loads would miss the caches. Which arrays are large, the C code tests at
+    run time (`c_vector_loops._VectorLoop._streamed`).
     """
     is_contiguous = v.bits == target.bits and arrays[store.array].unit == store.axis
     return bool(target.stream) and is_contiguous and store.array not in read
 
 
 def interleaved_neighbour(load: ir.Load, arrays: Mapping[str, ir.Param]) -> ir.Load | None:
-    """The load of the other half of each pair that `load` takes one half of, for arrays of pairs in
-    memory, such as complex numbers: of ``z[i:W, 0]``, the real parts, it is ``z[i:W, 1]``. None if
-    the array has no pairs. (Of ``z[i:W, 1]`` it is ``z[i:W, 2]``, which no loop loads.)
+    """The load of the second halves of pairs of which `load` takes the first halves, for arrays of
+    pairs in memory, such as complex numbers: of ``z[i:W, 0]``, the real parts, it is ``z[i:W, 1]``.
+    (Of ``z[i:W, 1]`` it is ``z[i:W, 2]``, which no loop loads.) None if the lanes are not two
+    elements apart, if the subscript along the axis of unit stride is no constant, and for bools and
+    float16.
 
     If a loop has both loads, the C printer loads whole registers of pairs and separates them
     (`c_vector_loops.name_shared_loads`), which is faster than two gathers.

@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 COUNTER, APPENDED = "tp_counter", "tp_appended"
-"""The C names of the number of elements so far, and of what is known of blocks (`tp_appends`)."""
+"""The C names of the number of elements so far, and of the struct `tp_appends`, which has the
+counts of blocks (``parallel_appends.h``)."""
 
 _BLOCK = 4096
 """About how many iterations are counted at a time."""
@@ -94,8 +95,9 @@ def _without_checks(n: Splittable) -> Splittable:
 def variants(
     n: Splittable,
 ) -> Iterator[tuple[str, Splittable, bool, tuple[str, ...], tuple[str, ...]]]:
-    """Of each function with which a chunk of the loop `n` calls tp_part: its name, its loop,
-    whether it only counts, and the C before and behind the loop.
+    """The other functions of a chunk of the loop `n`, besides tp_part: ``tp_count``, and
+    ``tp_only`` if an append may store behind its last element. For each its name, its loop, whether
+    it only counts, and the C before and behind the loop.
     """
     yield "tp_count", _without_checks(n), True, (), ()
     if _overwrites(n):
@@ -107,9 +109,10 @@ def run_with_places(
     number: int, n: Splittable, size: int, whole_range: Iterator[str]
 ) -> Iterator[str]:
     """The body of `tp_run` for the loop `n` with this `number` and blocks of `size` iterations:
-    the lines ``whole_range`` for a call with the whole range; else it counts the blocks of the
-    chunk, finds out where they begin to store, and runs them. All but the last blocks, behind whose
-    elements others of this chunk follow, may overwrite what is behind them.
+    the lines ``whole_range`` for a call with the whole range. In any other call the blocks of the
+    chunk are counted, the place where they begin to store is found, and they are run. tp_part runs
+    the blocks behind whose elements a register of further elements of this chunk follows: it may
+    overwrite these. tp_only runs the last blocks.
     """
     yield f"struct tp_captured_{number} *const shared = captured;"
     yield from whole_range

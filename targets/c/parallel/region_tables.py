@@ -1,4 +1,5 @@
-"""Parallel loops that add to arrays, as C: a chunk adds to tables of its own first."""
+"""Parallel loops that add to arrays, as C: each chunk sums into tables of its own (privatization).
+"""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
