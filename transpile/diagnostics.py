@@ -43,8 +43,8 @@ class InlinedAt:
 
 class Refused(Exception):
     """Carries a Rejection from the code that cannot be compiled to where the compiler can go on
-    without it: a trial that is undone (`ir_builder.Trial`), or the runtime, which lets Python run
-    the function or the outlined region.
+    without it: for example a trial that is undone (`ir_builder.Trial`), and at last the runtime,
+    which lets Python run the function or the outlined region.
 
     The rejection's code must be a key of ``CODES``. ``inlined_at``: the helper's line that caused
     it; None for code of the function itself.

@@ -60,13 +60,14 @@ def names_waited_for(
     1. One test that waits for memory is enough, if no other test stands around it: that of the
        ``while``, each operand of the ``and`` or ``or`` with which that begins, and the test of an
        ``if`` directly in the body that leaves the loop.
-    2. Else all exits must wait; ``while True`` is none. One that reads only global names counts
-       here alone: most globals are constants, as the limit in ``while n < LIMIT and x[n] > 0``.
+    2. Else all exits must wait, for memory or for a global name. One exit that reads a global name
+       is not enough, as most of these are constants: ``while n < LIMIT and x[n] > 0``. The test of
+       ``while True`` is no exit.
 
     ``resolve``: what a name or dotted name means outside of the function; None: it is local.
     ``members``: local names that stand for attributes and items of objects, which are memory.
-    ``resized``: the lists that an iteration resizes. In the tree only a variable for the length
-    changes, but so does ``st[-1]``.
+    ``resized``: the lists that an iteration resizes. The tree shows only that a variable for the
+    length changes, but ``st[-1]`` changes with it.
     """
     sources, carried = _sources(loop), upward_exposed(loop.body)
     changed = _changed(loop, function, resolve, resized, carried)
