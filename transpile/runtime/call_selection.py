@@ -385,16 +385,20 @@ class CallSelection:
         return True
 
     def _awaits_series(self, bucket: int, trials: _Trials, served: Served) -> bool:
-        """Whether a decision has to wait for a series of calls that are `served` in this way. The
-        series is started here, once single calls were timed and are short; without single calls if
-        ``trials.only_series``. When it has ended, its shortest time joins those of single calls.
+        """Whether a decision has to wait for a series of calls that are `served` in this way.
+
+        The series is started here, if the inline cache can time calls, once single calls were timed
+        and are short (`_LONGEST_IN_SERIES`); without single calls if ``trials.only_series``. One of
+        Python only after one of compiled code, to compare it with, and if single calls of Python
+        took less than `_FAR` times as long. When a series has ended, its shortest time joins those
+        of single calls.
         """
         times = trials.compiled if served == "compiled" else trials.python
         series = trials.series.get(served)
         if series is None:
             needs_times = trials.needs_compiled if served == "compiled" else trials.needs_python
             limit, may_be = _LONGEST_IN_SERIES, trials.in_series
-            if served == "python":  # only after a series of compiled calls, to compare it with
+            if served == "python":
                 compiled = trials.compiled[:_COMPILED_TRIALS]  # single ones, as long as these are
                 limit, may_be = min(limit, _FAR * min(compiled)), "compiled" in trials.series
             is_long = bool(times) and min(times) > limit
@@ -433,9 +437,9 @@ class CallSelection:
           next bucket (up to four times the size): conversions grow with the size, and Python may
           be faster again where a loop stops early.
 
-        The decision is noted as close if Python was not clearly slower: it then has an allowance.
-        If compiled code was hardly faster (`_HARDLY`), it is for no other sizes, unless the call is
-        so short.
+        If the call is not so short, the decision is noted as close if Python was not clearly slower
+        (`_CLEARLY`), and then has an allowance; and as doubtful if compiled code was hardly faster
+        (`_HARDLY`), and then it is for no other sizes.
         """
         is_short = compiled_time <= _SHORT_CALL
         is_doubtful = not is_short and python_time < _HARDLY * compiled_time
@@ -493,8 +497,12 @@ class CallSelection:
         return [*found, SizeRange("compiled", max(exact + 1, 0), SIZE_LIMIT, -1)]
 
     def _allowance_of(self, bucket: int) -> int:
-        """How many calls the decision for this bucket serves before they are timed again; -1: all,
-        as it is for compiled code, and was clear, or close more than once.
+        """How many calls the decision for this bucket serves before they are timed again; -1: all.
+        It is -1 for compiled code, except if
+
+        - the function is a region, or converts lists, as calls of equal size may differ in work;
+        - the decision is doubtful (`_HARDLY`);
+        - it is close, and the allowance is at most `_ALLOWANCE_OF_CLOSE`.
         """
         may_be_wrong = self._is_close[bucket] and self._allowance <= _ALLOWANCE_OF_CLOSE
         may_be_wrong = may_be_wrong or self._is_doubtful[bucket]

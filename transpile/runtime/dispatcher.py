@@ -242,7 +242,7 @@ class Dispatcher(WrappedFunction):
         """As `_select_callee`, for a signature that is refused. The first that applies; 1 and 2
         only where Python may serve calls since it is faster (`_selects_by_time`):
 
-        1. The original, if the regions only fail their guards, and bits agree (`OutlinedBackoff`).
+        1. The original, if regions only fail their guards, and the bits agree (`OutlinedBackoff`).
         2. The faster of both, if the outlined function has Python's bits (`OutlinedSelection`).
         3. The outlined function if there is one, else the original (`_callee_of_refused`).
         """
@@ -586,8 +586,8 @@ class Dispatcher(WrappedFunction):
 
     def _without_slow_regions(self, spec: Specialization) -> OutlinedFunction | None:
         """The outlined function of a refused signature (None: there is none), after its regions
-        were adapted to what their calls have shown (`OutlinedFunction.as_measured`): those that
-        are refused, or are slower than Python (`may_drop_regions`), become Python for good.
+        were adapted to what their calls have shown (`OutlinedFunction.as_measured`): they may
+        become Python for good, the slow ones only if `may_drop_regions`; or a part of the function.
         """
         outlined = spec.outlined
         if outlined is None or spec.rejection is None or spec.refusal is None:

@@ -75,10 +75,15 @@ class OutlinedBackoff:
         self._failures = self._helped = 0  # entries of regions so far
 
     def calls_to_skip(self, outlined: OutlinedFunction) -> int:
-        """How many calls, with the one to be decided, the original is to serve; 0: none.
+        """How many calls, with the one to be decided, the original is to serve; 0: none. By what
+        the regions of `outlined` have done since this was asked last; the first that applies:
 
-        `outlined` may have served calls since this was asked last, in which some entries of its
-        regions may have been of use (`Specialization.useful_entries`).
+        - the original has just served calls for this reason: 0, and the call to be decided tries
+          the kernels again (`is_trying`);
+        - entries were of use (`Specialization.useful_entries`): 0; and if they were the last time,
+          too, the back-off begins anew;
+        - fewer than `_MANY_FAILURES` entries failed their guards (after a first back-off: none): 0;
+        - else the allowance, which doubles each time.
         """
         self.is_trying, self._is_skipping = self._is_skipping, False
         if self.is_trying:

@@ -240,7 +240,7 @@ class Specialization:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether there is compiled code for it."""
+        """Whether there is compiled code for it, and it is not refused."""
         return self.rejection is None and bool(self.variants)
 
     @property
@@ -255,8 +255,8 @@ class Specialization:
     def rows_by_time(
         self, variant: Variant, keys: tuple[ArgumentKey, ...], python: FunctionType
     ) -> list[CacheRow]:
-        """A row of the inline cache for each range of sizes for which the selection of `variant`
-        has decided: to the variant, or to `python`, the original. ``keys``: of the arguments.
+        """Rows of the inline cache for calls with these `keys`: for each series that C is to time,
+        and each range of sizes that the selection of `variant` has decided: to it or to `python`.
         """
         is_exact = variant.interface.exact_up_to is None
         may_be_python = is_exact or not self._reads_further_keywords(python)
@@ -356,9 +356,9 @@ class Specialization:
 
     @property
     def useful_entries(self) -> int:
-        """How many calls show that compiled code is of use, as it served them, or would serve
-        larger ones: those that Python served since that was faster for their size, unless nearly
-        all others fail their guards. Of a refused signature those of its regions.
+        """How many calls show that compiled code is of use: those that it served, and those that
+        Python served as it was faster for their size (compiled code may serve larger ones), unless
+        nearly all others failed their guards. Of an outlined function those of its regions.
         """
         if self.outlined is not None:
             return sum(region.fused.useful_entries for region in self.outlined.regions)
