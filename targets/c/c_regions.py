@@ -64,9 +64,8 @@ function and in the body: a call in each iteration of the outer loop, some nanos
 more than it saves."""
 
 _MOST_TABLES = 4
-"""The most arrays to which the iterations of a region may add (`_tables`). Each chunk has a table
-of its own for each on its stack, and a worker's stack has 256 KiB (`TP_STACK` of the thread pool).
-"""
+"""The most arrays to which a region may add (`_tables`): each chunk has a table for each of them on
+its stack, and a worker's stack has 256 KiB (`TP_STACK` of the thread pool)."""
 
 _PER_ELEMENT = 8
 """A chunk has at least so many iterations for each element of its tables."""
@@ -81,8 +80,7 @@ _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, which its part captures."""
 
 _ENDS = "tp_lo", "tp_hi"
-"""The fields for the ends of the whole range: `tp_run` compares them with the ends that it is given
-(`_whole_range`)."""
+"""The fields for the ends of the whole range: `tp_run` compares its own ends with them."""
 
 _HIT = "tp_hit"
 """The C name of the variable with the lowest iteration of a search that has a hit (`parallel.h`).
@@ -100,13 +98,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 def can_emit_region(n: Splittable, scopes: tuple[Scope, ...]) -> bool:
-    """Whether the loop `n` becomes a region. All of this must hold:
-
-    - it is marked parallel, is in no vector loop, and counts upward;
-    - it captures no vectors (nor registers of an accumulator) and no packed bools;
-    - its stores, if a failed check may undo them, are still as `parallelize` required
-      (`undo_obstacle`);
-    - it needs at most `_MOST_TABLES` tables.
+    """Whether the loop `n` becomes a region: it is marked parallel, counts upward, and is in no
+    vector loop; it captures neither vectors, accumulators in registers, nor packed bools; needs at
+    most `_MOST_TABLES` tables; and its stores can still be undone, if they must be.
     """
     s, *others = scopes
     if others or not n.parallel or s.vector is not None:
@@ -258,9 +252,7 @@ _Table = tuple[str, str]
 
 
 def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
-    """The arrays of which several iterations may add to the same element: for each C name, the C
-    type of an element and the length.
-    """
+    """The arrays of which several iterations may add to one element: C name, type and length."""
     assert s.kernel is not None
     reduced = arrays_reduced_by(n, s.kernel)
     return {

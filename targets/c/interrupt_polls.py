@@ -21,10 +21,9 @@
 
 - one that surely does little work, with the loops in it;
 - one of few iterations around other loops: these are judged in its place;
-- one over large blocks, if a loop around it polls: it contains the loop over one block, whose
-  iterations are added up (below);
-- one that has at most as many iterations as an array that it goes through has elements
-  (`_is_bounded`), if a loop around it polls.
+- if a loop around it polls: one over large blocks, whose inner loop is added up (below);
+- if a loop around it polls: one that has at most as many iterations as an array that it goes
+  through has elements (`_is_bounded`).
 
 How long is a chunk? In an innermost loop it has `INNERMOST` iterations, or fewer if each does much,
 and takes a few milliseconds at most. In a loop around others the first one has `NEST` iterations.
@@ -86,8 +85,7 @@ _Values: TypeAlias = "Mapping[str, ir.Expr]"
 class Poll:
     """How a loop polls."""
 
-    clock: str
-    """The name of its clock in C."""
+    clock: str  # the name of its clock in C
     chunk: int
     """How many iterations (groups of lanes in a vector loop) it makes before the first poll."""
     is_timed: bool
@@ -112,15 +110,12 @@ Polls: TypeAlias = "Mapping[ir.Stmt, Poll]"
 class Tally:
     """How the work of an inner loop, inside one that polls, is added to the sum."""
 
-    work: int
-    """The work of an iteration; 1: a few cheap operations."""
-    least: int
-    """The greatest number of iterations of a run that is not added."""
+    work: int  # the work of an iteration; 1: a few cheap operations
+    least: int  # the greatest number of iterations of a run that is not added
     step: int = 1
     """The step of the loop, by which the length of its range is divided; 1 of a loop over blocks,
     so that it counts elements."""
-    once: int = 0
-    """Work of a run besides that of its iterations."""
+    once: int = 0  # the work of a run besides that of its iterations
     start: ir.Expr | None = None
     """If consecutive loops are counted together (`_join`): where the first of them starts."""
     counter: str = ""
@@ -227,9 +222,7 @@ def _add_tallies(
 
 
 def _max_work_inside(n: _Loop, values: _Values) -> float:
-    """The time that the loops in one iteration of `n` take at most, in additions; infinite if that
-    is unknown.
-    """
+    """The most time of the loops in one iteration of `n`, in additions; infinite if unknown."""
     return sum(_max_work(loop, values) or math.inf for loop in _loops_directly_in(n))
 
 
@@ -335,9 +328,8 @@ def _add_polls_of_body(
 
 
 def _is_over_blocks(loop: _Loop) -> bool:
-    """Whether `loop` goes over large blocks of elements, and has a loop over one block in it. The
-    inner loop then has so many iterations that each run of it, except the last, is added to the sum
-    (`Tally`).
+    """Whether `loop` goes over large blocks, and has a loop over one block in it. That loop has
+    so many iterations that each run of it, except the last, is added to the sum (`Tally`).
     """
     return not isinstance(loop, ir.While) and _step(loop.range) >= _LARGE_BLOCK and any(
         isinstance(n, ir.Loop | ir.VecLoop | ir.PredLoop) for n in getattr(loop, "body", ())
@@ -359,8 +351,7 @@ def _is_bounded(loop: _Loop, values: _Values, registers: int) -> bool:
     """Whether an array bounds the number of iterations of `loop` (of a nest: the iterations of all
     its innermost loops together): each iteration accesses an element that no other one accesses, so
     that there are no more iterations than elements. False if an iteration takes long
-    (`_HEAVY_BODY`). ``registers``: for how many registers side by side the loops around it run it,
-    which multiplies its time.
+    (`_HEAVY_BODY`) for the ``registers`` for which the loops around it run it side by side.
     """
     calls = (n for n in walk(loop) if isinstance(n, ir.Call))
     is_heavy = sum(map(_cost, calls)) * registers >= _HEAVY_BODY
@@ -381,13 +372,10 @@ def _traversed_arrays(
     empty if some innermost loop of unknown length has none. ``around``: the loops around `loop`, by
     their variables; ``blocks``: the variables of loops over blocks around it.
 
-    Each variable must have a dimension of the array for itself (`_traversed_array`), except
-
-    - that of a loop with few iterations;
-    - that of a loop over blocks that has a loop over one block in it (`_without_blocks`): both
-      together go through the array once.
-
-    The variable of a ``while`` is a counter (`_counters`).
+    Each variable must have a dimension of the array for itself (`_traversed_array`). Exceptions are
+    the variable of a loop with few iterations, and that of a loop over blocks with a loop over one
+    block in it (`_without_blocks`): both go through the array once together. The variable of a
+    ``while`` is a counter (`_counters`).
     """
     inner = [*_loops_directly_in(loop)]
     if isinstance(loop, ir.While):
@@ -452,12 +440,8 @@ def _counters(loop: ir.While) -> Iterator[str]:
 def _without_blocks(
     around: Mapping[str, _Counted], loop: _Loop, values: _Values
 ) -> Mapping[str, _Counted]:
-    """The loops `around`, without the loops over blocks that `loop` completes: it goes through one
-    block, as its start is computed from their variables, and its range is no longer than their
-    steps::
-
-        for b in range(0, n, 64):
-            for i in range(b, min(b + 64, n)): …      without b: both together go through 0 … n - 1
+    """The loops `around`, without the loops over blocks of which `loop` goes through one block: its
+    start is computed from their variables, and its range is no longer than their steps.
     """
     trips = None if isinstance(loop, ir.While) else _max_trips(loop.range, values)
     if trips is None or isinstance(loop, ir.While):
