@@ -68,7 +68,9 @@ def read_file(path: str, modules: Modules) -> LoadedFile:
 
 
 def run_script(path: str, args: Sequence[str]) -> LoadedFile:
-    """The file, run as by `run_file`. Raises UnreadableFile."""
+    """The file, run as by `run_file`, with the functions of it that were decorated meanwhile, also
+    inside other functions. Raises UnreadableFile.
+    """
     cells = compiled_cells(path)
     with recorded_functions() as recorded:
         names, status = run_file(path, args, cells)

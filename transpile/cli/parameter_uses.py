@@ -256,7 +256,9 @@ def _names_used_as_integers(node: ast.AST) -> Iterator[str]:
 
 
 def _arrays_of_integers(tree: ast.FunctionDef, integers: set[str]) -> Iterator[str]:
-    """Arrays whose elements, or names that these are bound to, are subscripts or bounds."""
+    """Arrays whose elements are subscripts or bounds of ranges: directly, as of ``x[k[i]]``, or by
+    a name in `integers`, as of ``j = k[i]`` and ``for j in k``.
+    """
     for node in ast.walk(tree):
         match node:
             case ast.Subscript(slice=index):

@@ -127,8 +127,8 @@ class _Reducer:
         return True
 
     def _failure(self, call: FailingCall) -> tuple[str, str, str] | None:
-        """How a call fails: the key of its finding; None if it does not, or if Python itself
-        raises.
+        """How a call fails: the key of its finding; None if it does not. None also if Python itself
+        raises, unless the failure is that compiled code does not.
         """
         expected = outcome_of(call.function, call.args, self.seconds / 4)
         if expected.error is not None and not self.key[2].startswith("does not raise"):
@@ -160,7 +160,7 @@ class _Reducer:
             for m in dict.fromkeys((0, 1, 2, n // 2, n - 1)):
                 if 0 <= m < n:
                     yield tuple(
-                        _cut_axes(a, n, m) if isinstance(a, np.ndarray) else m if _is(a, n) else a
+                        _cut_axes(a, n, m) if isinstance(a, np.ndarray) else m if _is_int(a, n) else a
                         for a in args
                     )
 
@@ -351,6 +351,6 @@ def _cut_axes(array: np.ndarray, n: int, m: int) -> np.ndarray:
     return smaller
 
 
-def _is(value: object, n: int) -> bool:
+def _is_int(value: object, n: int) -> bool:
     """Whether `value` is the int `n`."""
     return type(value) is int and value == n

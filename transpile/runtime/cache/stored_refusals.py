@@ -293,9 +293,11 @@ def _file_stamps(modules: set[str]) -> tuple[tuple[str, int, int], ...] | None:
 
 
 def _is_installed(name: str, path: str | None) -> bool:
-    """Whether a module belongs to Python or to an installed package, which are not edited."""
+    """Whether a module belongs to Python, to an installed package or to the compiler: their files
+    are not edited, or are in the key of each entry.
+    """
     root = name.partition(".")[0]
-    if root in OUR_PACKAGES:  # their files are in the key of each entry
+    if root in OUR_PACKAGES:
         return True
     if path is None:
         return root in sys.stdlib_module_names and root != "__main__"  # a part of the interpreter

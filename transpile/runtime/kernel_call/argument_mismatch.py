@@ -84,7 +84,9 @@ def argument_mismatch(
 
 
 def _ints_that_are_read(interface: KernelInterface) -> Iterator[HostExpr]:
-    """Where the kernel's Python ints come from."""
+    """The expressions of the Python ints that the kernel takes: arguments, captured names, members
+    of objects.
+    """
     for b in interface.bindings:
         if isinstance(b, Argument | Captured) and b.type == _INT:
             yield HostName(b.name)

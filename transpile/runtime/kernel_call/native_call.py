@@ -176,7 +176,9 @@ class _AllocationReader:
         return self._program.row(kind, descr, like, len(extents), *extents)
 
     def _dtype(self, dtype: HostExpr | None, allocated: Allocated) -> tuple[Word, int]:
-        """A dtype object, or 0 and the index of an array that has the dtype."""
+        """The dtype of the array as two words: a dtype object and 0, or 0 and the place of an array
+        that has the dtype. It must be the one that lowering has assumed.
+        """
         expected = ELEMENTS[allocated.type.dtype].numpy
         match dtype:
             case HostAttribute(of, "dtype"):
@@ -351,7 +353,7 @@ class CallFrameLayout:
 
     def _name_binding(self, expr: HostExpr, expected: Pointer | None = None) -> NameBinding:
         """A name outside of the function, or what is reached from it in steps, that C looks up at
-        each call.
+        each call: ``np.sqrt`` is the global ``np`` and the step MEMBER "sqrt".
         """
         steps: list[tuple[int, str | None]] = []
         step: tuple[int, str | None]

@@ -171,7 +171,9 @@ class _WrapperSource:
         return [f"{c.name} = {host_source(c.expr)}" for c in self.interface.captures]
 
     def prologue(self) -> Iterator[str]:
-        """The statements before the call of the kernel."""
+        """The statements before the call of the kernel, in a ``try``: what they raise means that
+        the arguments do not fit, and ``_tp_fallback`` selects what runs the call instead.
+        """
         lines = [*self.captures(), *self._conditions()]
         sources = source_bindings(self.bindings)
         lines += (f"_tpc_{b.name} = {b.name}" for b in sources if isinstance(b, Captured))
@@ -247,7 +249,9 @@ class _WrapperSource:
         return f"{has_class} and {self.add_helper('f', len)}({whole}) == {shape.length}"
 
     def _members_of_objects(self) -> Iterator[str]:
-        """Assign members of objects to names."""
+        """Source that assigns members of objects to names; one that the kernel takes as an array
+        must be an array.
+        """
         type_name, ndarray_name = self.add_helper("f", type), self.add_helper("t", np.ndarray)
         for b in self.bindings:
             if isinstance(b, ObjectMember):
@@ -257,7 +261,9 @@ class _WrapperSource:
                     yield f"    raise {self.add_helper('e', _Mismatch)}"
 
     def _allocations(self) -> Iterator[str]:
-        """Allocate arrays, after checks that the scalars in their expressions are numbers."""
+        """Source that allocates arrays, after a check that the scalars in their expressions are
+        numbers: operators of other classes could run code of the user's.
+        """
         allocated = [b for b in self.bindings if isinstance(b, Allocated)]
         read_names = {name for b in allocated for name in host_names(b.expr)}
         scalars = (b for b in self.bindings if isinstance(b, Argument | Captured | ObjectMember))
@@ -272,8 +278,8 @@ class _WrapperSource:
         yield from (f"{b.name} = {host_source(b.expr)}" for b in allocated)
 
     def _lists_to_arrays(self) -> Iterator[str]:
-        """Convert lists to arrays; if one is written, all lists, and rows in them, must be
-        distinct.
+        """Source that converts lists to arrays. If the kernel writes one of these, all must be
+        converted, and all lists and rows in them be distinct objects.
         """
         list_bindings = [b for b in self.bindings if isinstance(b, ListItems)]
         for b in list_bindings:
@@ -326,7 +332,8 @@ class _WrapperSource:
         return f"({name} is {value_name} or ({has_type} and {name} == {value_name}))"
 
     def _complex_parts(self) -> Iterator[str]:
-        """Assign the parts of complex numbers, after checks of their types."""
+        """Source that assigns the parts of complex numbers to names, after checks of their types.
+        """
         parts = [b for b in self.bindings if isinstance(b, ComplexPart)]
         for name, ty in dict.fromkeys((b.of.name, b.type) for b in parts):
             kind = complex if ty.weak else ELEMENTS[ty.dtype].numpy.type

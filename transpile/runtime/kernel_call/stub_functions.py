@@ -254,9 +254,9 @@ def _keep_locals(tree: ast.FunctionDef, code: CodeType) -> list[ast.stmt]:
 def make_condition(
     function: FunctionType, preamble: Iterable[str], condition: str, helpers: Mapping[str, CellType]
 ) -> Callable[[Arguments], bool]:
-    """A function that evaluates an expression in the context of `function`, given its arguments.
-
-    Returns False where that raises. `preamble`: lines that precede it.
+    """A function that takes the arguments of a call of `function`, and returns whether the
+    expression `condition` holds for them, in the names of `function`; False where that raises.
+    ``preamble``: statements that are run before.
     """
     lines = [f"    {line}" for line in (*preamble, f"return {condition}")]
     body = ["try:", *lines, "except Exception:", "    return False"]
