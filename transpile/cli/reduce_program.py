@@ -159,10 +159,7 @@ class _Reducer:
         for n in sorted(lengths, reverse=True):
             for m in dict.fromkeys((0, 1, 2, n // 2, n - 1)):
                 if 0 <= m < n:
-                    yield tuple(
-                        _cut_axes(a, n, m) if isinstance(a, np.ndarray) else m if _is_int(a, n) else a
-                        for a in args
-                    )
+                    yield tuple(_cut_argument(a, n, m) for a in args)
 
     def _fewer_statements(self) -> bool:
         """Try to delete runs of 8, 4, 2 and 1 statements; whether the call became smaller."""
@@ -351,6 +348,10 @@ def _cut_axes(array: np.ndarray, n: int, m: int) -> np.ndarray:
     return smaller
 
 
-def _is_int(value: object, n: int) -> bool:
-    """Whether `value` is the int `n`."""
-    return type(value) is int and value == n
+def _cut_argument(value: object, n: int, m: int) -> object:
+    """`value`, an argument, with `m` in place of the length `n`: of the axes of an array, or as the
+    int itself.
+    """
+    if isinstance(value, np.ndarray):
+        return _cut_axes(value, n, m)
+    return m if type(value) is int and value == n else value
