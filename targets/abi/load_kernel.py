@@ -73,7 +73,8 @@ def load_kernel(
 
     The native path is a builtin of the trampoline (``entry.c``), to which the address of the kernel
     and the specification of each parameter are given as words. Without a trampoline, or with
-    ``native=False``, it is the portable path: Python and ctypes (`PortableCall`).
+    ``native=False``, it is the portable path: checks in Python, and a call by cffi
+    (`PortableCall`).
 
     ``weak``: scalars that are passed as Python's, others are NumPy's. ``strided``: arrays without
     an axis of unit stride; one that has such an axis is rejected, since a faster variant exists for
@@ -81,7 +82,8 @@ def load_kernel(
     GIL is held during the call, however large the arrays are. ``trampoline_path``: where it is, if
     that was stored with the kernel.
 
-    Raises BuildError where the object cannot be opened, or has too many parameters or axes.
+    Raises BuildError where the object cannot be opened, or the kernel has too many parameters or an
+    array has too many axes.
     """
     if len(kernel.params) > MAX_PARAMS or any((p.rank or 0) > MAX_RANK for p in kernel.params):
         limits = f"{MAX_PARAMS} parameters, of rank {MAX_RANK} at most"

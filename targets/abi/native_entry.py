@@ -107,7 +107,7 @@ class ParameterList:
     defaults: Mapping[int, object]  # by the index of the parameter
     positional: int  # how many are not keyword-only; these come first
     function: FunctionType  # whose defaults must still be these where one is used
-    last: tuple[object, ...] | None  # its tuple of defaults
+    last: tuple[object, ...] | None  # ``function.__defaults__``
     takes_further: bool = False
     """Whether a call may have further keywords, which are not bound (``**options``)."""
     takes_rest: bool = False
@@ -237,8 +237,8 @@ class Packer:
 
 
 def native_entry(entry: LoadedKernel, call: CallSpec) -> Callable[..., Any] | None:
-    """The builtin for `call`; None if the native path is not available, or there are too many
-    values.
+    """The builtin that performs `call` with the kernel `entry`. None if the native path is not
+    available, or the call has more than `MAX_GIVEN` values.
     """
     opened = opened_trampoline()
     derived_values = sum(p.kind != CHECKED for p in call.derived)
@@ -324,8 +324,9 @@ def declare_quiet_state(
     number: int,
 ) -> None:
     """Tell the trampoline under which error state no floating-point condition can raise in the
-    middle of a loop: while the context variable has this `state`, and ``names[filters]`` equals
-    `expected`. `number` is another one for another state.
+    middle of a loop (the quiet state): while the context variable has this `state`, and
+    ``names[filters]`` equals `expected`. `number`: a number that differs from those of other states
+    (`CallSpec.silent` has it).
     """
     opened = opened_trampoline()
     if opened is not None:

@@ -114,9 +114,10 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
 
 
 def has_unordered_strides(a: np.ndarray, unit: int) -> bool:
-    """Whether `unit` is the first or last axis, and the other strides are not sorted toward it.
-
-    NumPy then allocates results in another memory order, which generated code does not reproduce.
+    """Whether NumPy allocates results of operations on `a` in a memory order that is neither C nor
+    Fortran order, which generated code does not reproduce: `unit`, an axis of unit stride, is the
+    first or the last of several axes, and the strides of the axes (of more than one element) do not
+    become smaller towards it, or one of them is 0.
     """
     if a.ndim == 1 or 0 < unit < a.ndim - 1:
         return False

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..build.shared_library import SharedLibrary, cffi_backend
 from .parameter_specs import (
+    ALIGNED,
     ARRAY,
     COMPLEX,
     FLOAT,
@@ -71,15 +72,18 @@ class PortableCall:
 
 
 def _matches_array(row: ParameterSpec, array: Any) -> bool:
-    """Whether an argument is an array of the dtype, rank, alignment, writability and strides that
-    `row` requires.
+    """Whether `array` is an array of the dtype, rank and strides that `row` requires, aligned and
+    writeable if it requires this, without elements that share memory if the kernel writes it.
+    (`take_array` of `entry.c` tests the same.)
 
     Strides of an array without elements, and of axes of length 1, are not compared.
     """
     if type(array) is not np.ndarray or array.ndim != row.rank:
         return False
     dtype, flags = array.dtype, array.flags
-    if (dtype.num, dtype.byteorder) != (row.type.num, row.type.byteorder) or not flags.aligned:
+    if (dtype.num, dtype.byteorder) != (row.type.num, row.type.byteorder):
+        return False
+    if row.flags & ALIGNED and not flags.aligned:
         return False
     if row.flags & WRITEABLE and not flags.writeable:
         return False
@@ -106,7 +110,9 @@ def complex_as_floats(a: Any) -> Any:
 
 
 def has_internal_overlap(a: Any) -> bool:
-    """Whether elements of an array share bytes, or might (conservative)."""
+    """Whether elements of `a` may share bytes (conservative): it is sure that they do not if
+    each stride, from the smallest on, is at least the extent of the elements along the axes before.
+    """
     extent = a.itemsize
     for step, dim in sorted((abs(s), n) for n, s in zip(a.shape, a.strides, strict=True)):
         if dim > 1 and step < extent:

@@ -90,9 +90,10 @@ class SequenceSpec:
         return _PYTHON[self.dtype] if self.weak else DTYPES[self.dtype].numpy.type
 
     def take(self, value: Any) -> np.ndarray | None:
-        """The items of a list as a new array; None if the list does not fit the specification, so
-        that Python serves the call: it or a row is of another class, an item is of another type (an
-        int in a list of floats), an int does not fit in 64 bits, or rows differ in length::
+        """The items of the list `value` as a new array, or the array that shares the memory of a
+        memoryview or an array.array. None if `value` does not fit the specification, so that Python
+        serves the call: it or a row is of another class, an item is of another type (an int in a
+        list of floats), an int does not fit in 64 bits, or rows differ in length::
 
             [[1.0, 2.0], [3.0, 4.0]]    →   np.array([[1.0, 2.0], [3.0, 4.0]])
             [[1.0, 2.0], [3.0]]         →   None
@@ -154,8 +155,8 @@ class SequenceSpec:
         return np.array(value, np.float64), np.array(is_int, bool)
 
     def put_mixed(self, value: Any, array: np.ndarray, is_int: np.ndarray) -> None:
-        """Store the items that have another value or type now back into the list of ints and
-        floats.
+        """Store the elements of `array` back into `value`, the list of ints and floats from which
+        `take_mixed` has made it: those that now have another value or type (``is_int``).
         """
         old, was_int = self.take_mixed(value)
         if old is None or was_int is None:

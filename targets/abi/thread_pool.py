@@ -103,10 +103,10 @@ _forced: list[int] = []
 
 
 _traced: list[bool] = []
-"""Whether the pool notes the runs of regions, once it is asked to."""
+"""[True] from the first call of `region_runs` on: the pool notes the runs of regions."""
 
 _configured = [0.0]
-"""When the pool was told its limit, which is read from some files (`cpu_limit`)."""
+"""The time at which the pool was last told the limit on threads (`_configure`)."""
 
 
 def pool_source() -> str:
@@ -170,7 +170,7 @@ def _connect_waiting() -> None:
 
 
 def _open_if_built() -> None:
-    """Open the pool, if it need not be compiled."""
+    """Open the pool, if its object is in the cache, and no thread builds it at the moment."""
     if _building.is_running():
         return
     from ..build.build_kernel import find_object
@@ -246,15 +246,18 @@ def _open(path: str) -> None:
 
 
 def thread_limit(cpus: CpuLimit | None = None) -> int:
-    """The most threads that a call may use now, apart from bounds of its function and context.
-    ``cpus``: what limits this process, if that was just read.
+    """The most threads that a call may use now. Its function (``threads=``) and the context of its
+    thread (`limit_by_context`) may allow fewer. ``cpus``: what limits this process, if the caller
+    has just read it.
     """
     limit = (cpus or cpu_limit()).limit
     return min(limit, *_outer) if _outer else limit
 
 
 def set_outer_limit(limit: int | None) -> None:
-    """Let no call use more threads than that, for another library; None: no such limit."""
+    """Let no call use more threads than `limit`, which another library sets (``threadpoolctl``, by
+    `register_controller`); None: it sets none.
+    """
     _outer[:] = [] if limit is None else [max(1, limit)]
     apply_limit()
 
@@ -330,7 +333,9 @@ def wait_until_ready() -> bool:
 
 
 def pool_address() -> int:
-    """The address of the pool's function for ``tp_run_region``; 0 without a pool."""
+    """The address of ``tp_pool_run``, for the variable ``tp_run_region`` of a kernel; 0 without a
+    pool.
+    """
     return pool.run if _opened and (pool := _opened[0]) is not None else 0
 
 

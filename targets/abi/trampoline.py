@@ -34,8 +34,8 @@ __all__ = [
 SOURCES = "entry.c", "signals.c", "values.c", "items.c", "whole.c", "inline_cache.c"
 
 _FLAGS = ("-O1",)
-"""Calls are no slower than with ``-O2``, which takes half as long again: the first call of all in a
-cache that is empty waits for it.
+"""Flags of the trampoline. With ``-O2`` calls are no faster, and compiling it takes 1.5 times as
+long: with an empty cache, the first call waits for it.
 """
 
 
@@ -71,9 +71,11 @@ _opened: list[Trampoline | None] = []
 
 
 def trampoline(path: str | None) -> Trampoline | None:
-    """Open the trampoline, building it if needed; None where the native path is not available.
+    """The trampoline, opened at the first call, and built if needed. None where the native path is
+    not available: the layout of objects is unknown, or there is no C compiler, or it fails.
 
-    `path`: the path of a trampoline that was built before.
+    `path`: the path of a trampoline that was built before; None: it is built, or found in the
+    cache. Raises BuildError for a fault of the system, such as a lack of memory.
     """
     if not _opened:
         _opened.append(_open_trampoline(path))

@@ -1,7 +1,7 @@
 """Background build: a thread that runs the C compiler for something that no call has to wait for.
 
-A fork waits for such a thread, since its child would wait forever for its import locks; but not
-while the thread waits for the C compiler (see `compiler_threads`).
+A fork waits until such a thread ends or waits for the C compiler (`compiler_threads`). Otherwise
+the thread might hold an import lock, for which the child would wait for ever.
 """
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .compiler_threads import close_gate, open_gate, threads_in_compiler
 __all__ = ["BackgroundBuild", "wait_for_builds"]
 
 FORK_TIMEOUT = 10.0
-"""Seconds after which a fork no longer waits for the compiler, which may hang."""
+"""Seconds after which a fork no longer waits for the threads, whose work may hang."""
 
 
 class BackgroundBuild:
-    """Runs `work` in a thread, once a process. Its exceptions are dropped: whoever needs its result
-    does the work again, and gets them.
+    """Runs `work` in a thread, once a process. The exceptions of `work` are dropped: whoever needs
+    the result does the work again, and gets the exception then.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -31,7 +31,7 @@ class BackgroundBuild:
         _all_builds.append(self)
 
     def start(self) -> None:
-        """Start it, unless it has been started."""
+        """Start the thread, unless it has been started."""
         if not self.threads:
             thread = threading.Thread(target=self._run, daemon=True)
             self.threads.append(thread)  # first: `start` may fail when the thread runs already
@@ -43,7 +43,9 @@ class BackgroundBuild:
         return any(thread.is_alive() for thread in self.threads)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it has ended, at most so long, or not at all if it never started."""
+        """Wait until the thread has ended, at most so many `seconds`; not at all if it never
+        started.
+        """
         for thread in self.threads:
             with suppress(RuntimeError):
                 thread.join(seconds)

@@ -43,6 +43,7 @@ class BuildError(Exception):
 _E = TypeVar("_E", bound=BaseException)
 
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
+"""The errors that may be gone when the same is tried again."""
 
 _TEXTS = (
     "No space left", "memory exhausted", "annot allocate memory", "out of memory",
@@ -57,10 +58,10 @@ def is_system_fault(error: OSError) -> bool:
 
 
 def is_from_signal_handler(error: BaseException) -> bool:
-    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm. That may
-    happen between any two steps of the compiler and says nothing about them: the error is meant for
-    the caller. As a TimeoutError is an OSError, code that catches OSError uses `failures` or
-    `suppress_failures`.
+    """Whether a signal handler has raised `error`, such as the TimeoutError of an alarm: some frame
+    of its traceback runs the code of a handler. Such an error may come between any two steps of the
+    compiler, says nothing about them, and is meant for the caller. As a TimeoutError is an OSError,
+    code that catches OSError uses `failures` or `suppress_failures`.
     """
     module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
     if module is None:

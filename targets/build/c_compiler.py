@@ -214,7 +214,9 @@ _timed_out: set[tuple[str, ...]] = set()
 
 
 def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
-    """Exit code and the first `OUTPUT_BYTES` of the output. Raises OSError, and _TimedOut."""
+    """Run `command` on the C text `source`, with `folder` for its files. Returns the exit code and
+    the first `OUTPUT_BYTES` of its messages. Raises OSError, and _TimedOut after `TIMEOUT`.
+    """
     import subprocess
 
     path = os.path.join(folder, "source.c")
@@ -245,8 +247,8 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
 
 
 _running: dict[Popen[bytes], int] = {}
-"""Compilers that have not ended, or are being started, and the process that starts each: a fork
-has not."""
+"""The compilers that run or are being started, and for each the id of the process that has started
+it. (The child of a fork has a copy of this dict, but must not end the compilers of its parent.)"""
 
 
 @functools.cache
@@ -276,13 +278,14 @@ def _has_begun(process: Popen[bytes]) -> bool:
 def _started(
     command: tuple[str, ...], text_in: BinaryIO, output: int, folder: str
 ) -> Popen[bytes]:
-    """The process of a compiler that writes to the descriptor `output`. It leads a process group,
-    so that its children are killed with it. If it runs although starting it raises, it is ended.
+    """Start a compiler that reads ``text_in`` and writes its messages to the descriptor `output`;
+    returns the process. It leads a process group, so that its children are killed with it. If
+    starting it raises although it runs, it is ended.
     """
     from subprocess import STDOUT, Popen
 
     process = Popen.__new__(Popen)
-    _running[process] = os.getpid()  # before: this thread may not go on when it runs
+    _running[process] = os.getpid()  # first: once it runs, this thread may be stopped at any step
     try:
         Popen.__init__(
             process, command, stdin=text_in, stdout=output, stderr=STDOUT,

@@ -17,15 +17,16 @@ threads_in_compiler: set[int] = set()
 """The identifiers of the threads that wait for a C compiler."""
 
 _gate = threading.RLock()
+"""Held during a fork."""
 
 
 def close_gate() -> None:
-    """Let no thread go on that waits for a C compiler, until `open_gate`."""
+    """Keep the threads that wait for a C compiler waiting, until `open_gate` is called."""
     _gate.acquire()
 
 
 def open_gate() -> None:
-    """Undo `close_gate`; nothing happens where that was not called before this fork."""
+    """Undo `close_gate`; nothing happens if this thread has not called it."""
     with suppress(RuntimeError):
         _gate.release()
 

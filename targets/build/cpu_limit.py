@@ -18,8 +18,8 @@ from .build_errors import suppress_failures
 __all__ = ["QUOTA_HOLDS", "CpuLimit", "cpu_limit", "cpu_quota"]
 
 QUOTA_HOLDS = 1.0
-"""Seconds for which a quota that was read is taken for what it still is, where asked for: to find
-it, several files are read, in half a millisecond.
+"""Seconds for which a quota that was read is used again, by callers that allow it
+(``reads_quota=False``): reading it opens several files, and takes half a millisecond.
 """
 
 _quota_read: list[tuple[float, float | None]] = []
@@ -59,8 +59,8 @@ def cpu_limit(environ: Mapping[str, str] = os.environ, *, reads_quota: bool = Tr
     follows is `CpuLimit.limit`. All of these may change while the process runs; the pool asks again
     now and then (`thread_pool.apply_limit`).
 
-    An invalid number in a variable counts as not set. ``reads_quota``: if not, the quota may be as
-    old as `QUOTA_HOLDS`.
+    A variable with an invalid number, or 0, counts as not set. ``reads_quota``: the quota is read
+    now; if False, it may have been read up to `QUOTA_HOLDS` seconds ago.
     """
     cpus = os.cpu_count() or 1
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
@@ -74,14 +74,14 @@ def cpu_limit(environ: Mapping[str, str] = os.environ, *, reads_quota: bool = Tr
 
 
 def _read_quota() -> float | None:
-    """The quota now, which is noted."""
+    """The quota, read now; `_quota_read` keeps it."""
     quota = cpu_quota()
     _quota_read[:] = [(time.monotonic(), quota)]
     return quota
 
 
 def _recent_quota() -> float | None:
-    """The quota that was read last; read now if that was long ago."""
+    """The quota that was read last; read now if that was more than `QUOTA_HOLDS` seconds ago."""
     for when, quota in _quota_read:
         if time.monotonic() < when + QUOTA_HOLDS:
             return quota

@@ -54,7 +54,7 @@ def hexdigest(data: bytes) -> str:
 
 
 CACHE_BYTES = 256 << 20
-"""Size of the cache above which the least recently used objects are removed."""
+"""Size of the cache above which the least recently used files are removed (`_trim`)."""
 
 TRIM_INTERVAL = 600.0
 """Seconds between two size checks, across processes: listing a full cache is slow."""
@@ -80,7 +80,9 @@ _log = logging.getLogger(__name__)
 
 @record(frozen=True, slots=True)
 class CacheInfo:
-    """The disk cache: its path, number of objects, their bytes and the size limit."""
+    """The disk cache: its path, the number of shared objects, the bytes of all its files (recipes,
+    too), and the size limit.
+    """
 
     path: str
     objects: int
@@ -113,16 +115,18 @@ def cache_info() -> CacheInfo:
     path = cache_dir()
     files: list[tuple[float, int, str]] = []
     with suppress_failures(OSError), _opened(path) as folder:
-        files = _objects(folder)
+        files = _own_files(folder)
     objects = sum(name.endswith(OBJECT_SUFFIX) for _, _, name in files)
     return CacheInfo(path, objects, sum(size for _, size, _ in files), CACHE_BYTES)
 
 
 def cache_clear() -> int:
-    """Remove every object from the disk cache; returns their number. Loaded objects stay loaded."""
+    """Remove all files of ours from the disk cache; returns their number without the recipes.
+    Loaded objects stay loaded.
+    """
     removed: list[str] = []
     with suppress_failures(OSError), _opened(cache_dir()) as folder:
-        removed = [name for _, _, name in _objects(folder) if _remove(folder, name)]
+        removed = [name for _, _, name in _own_files(folder) if _remove(folder, name)]
         _remove(folder, _TRIM_STAMP)
     return sum(not name.endswith(RECIPE_SUFFIX) for name in removed)
 
@@ -137,8 +141,9 @@ def _opened(path: str) -> Iterator[int]:
         os.close(folder)
 
 
-def _objects(folder: int) -> list[tuple[float, int, str]]:
-    """(time of last use, size, name) of each of our files, oldest first, including aborted writes.
+def _own_files(folder: int) -> list[tuple[float, int, str]]:
+    """(time of last use, size, name) of each file whose name has our pattern (`_OWN_NAME`),
+    objects, recipes and aborted writes, the least recently used one first.
     """
     files = []
     for name in os.listdir(folder):
@@ -151,7 +156,7 @@ def _objects(folder: int) -> list[tuple[float, int, str]]:
 
 
 def _remove(folder: int, name: str) -> bool:
-    """Delete a file; whether that succeeded."""
+    """Delete the file `name` in the directory that `folder` describes; returns whether it did."""
     with suppress_failures(OSError):
         os.unlink(name, dir_fd=folder)
         return True
@@ -181,7 +186,7 @@ def _trim(folder: int, keep: str) -> None:
     _remove(folder, _TRIM_STAMP)
     with suppress_failures(OSError):
         write_file(folder, _TRIM_STAMP, b"")
-    objects = _objects(folder)
+    objects = _own_files(folder)
     total = sum(size for _, size, _ in objects)
     if total <= CACHE_BYTES:
         return
@@ -206,7 +211,7 @@ def find_cached_prefix(start: str) -> str | None:
     for path in _cache_folders():
         names: list[str] = []
         with suppress_failures(OSError), _opened(path) as folder:
-            names = [name for _, _, name in _objects(folder)]
+            names = [name for _, _, name in _own_files(folder)]
         for name in names:
             if name.startswith(start) and name.endswith(OBJECT_SUFFIX):
                 found = os.path.join(path, name)
@@ -296,9 +301,11 @@ def _checksum(body: bytes, name: str) -> bytes:
 
 
 def publish(body: bytes, name: str | None, suffix: str = OBJECT_SUFFIX) -> str:
-    """Put a file into the cache; failing that, or without a name, into the private directory.
+    """Write a file with the content `body` to the cache; returns its path. Without a `name`, or if
+    the cache cannot be written, it goes to the private directory of this process.
 
-    Returns its path. Raises BuildError, also for a shared object that is not complete.
+    Raises BuildError for a shared object that is not complete (`fault_of_object`), and where the
+    system lacks memory or descriptors, or the private directory cannot be written either.
     """
     if suffix == OBJECT_SUFFIX and (fault := fault_of_object(body)):
         raise BuildError(f"the compiler reported success and wrote a damaged object: {fault}")

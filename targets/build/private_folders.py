@@ -29,10 +29,11 @@ _MOST_ENTRIES = 10_000
 """How many entries of the directory for temporary files are looked at."""
 
 _locks: dict[str, int] = {}
-"""The descriptor of the lock file of each folder of this process, and of the one that forked it."""
+"""The descriptor of the lock file of each folder of this process; after a fork also of the folders
+of the parent."""
 
 _own: set[tuple[int, str]] = set()
-"""The process that has made each of these folders, and its path."""
+"""For each folder the id of the process that has made it, and its path."""
 
 _is_ending = False
 """Whether `_remove_all` has begun."""
@@ -68,7 +69,8 @@ def make_private_folder() -> str:
 def remove_private_folder(path: str) -> None:
     """Remove a directory that `make_private_folder` has made, with all that is in it.
 
-    Where memory is short or a signal comes in the midst, once more, then that is raised.
+    If an exception interrupts it, such as a MemoryError or one from a signal handler, it is tried
+    once more, and then the exception is raised.
     """
     try:
         _remove(path)
@@ -141,7 +143,9 @@ def remove_abandoned() -> int:
 
 
 def _remove_if_abandoned(path: str) -> bool:
-    """Remove a private folder if its process has ended; whether that was so. Raises OSError."""
+    """Remove a private folder if its process has ended and it is older than `_GRACE`; returns
+    whether it was removed. Raises OSError.
+    """
     folder = open_folder(path)
     try:
         if time.time() - os.fstat(folder).st_mtime < _GRACE:

@@ -44,10 +44,12 @@ class SharedLibrary:
 
 def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
     """Load the cached object at `path`, by the descriptor through which its digest was compared, so
-    that nobody can exchange the file in between (`object_cache.opened_file`). Where that fails, as
-    the file system allows no execution, from a copy in the private folder of this process.
+    that nobody can exchange the file in between (`object_cache.opened_file`). Where that fails, for
+    instance on a file system that allows no execution, it is loaded from a copy in the private
+    folder of this process.
 
-    ``permanent``: it stays loaded for the rest of the process. Raises BuildError.
+    ``permanent``: it stays loaded for the rest of the process. Raises BuildError if the file cannot
+    be used, or the copy cannot be loaded.
     """
     flags = os.RTLD_NOW | (getattr(os, "RTLD_NODELETE", 0) if permanent else 0)
     load = cffi_backend().load_library

@@ -106,6 +106,12 @@ def test_a_wrong_array(name: str, native: bool) -> None:
 
 
 @roads
+def test_an_unaligned_array_of_a_kernel_that_takes_one(native: bool) -> None:
+    entry = loaded("return 0;", Param("x", "f64", 1, aligned=False), native=native)
+    assert entry.fast(WRONG["unaligned"]) == 0
+
+
+@roads
 @pytest.mark.parametrize("number", [2, True, np.float64(2), np.float32(2), None, "2", 2j])
 def test_a_wrong_number(number: object, native: bool) -> None:
     assert axpy(native).fast(GOOD, GOOD, np.zeros(6), number) == MISMATCH
