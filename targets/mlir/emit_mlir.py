@@ -22,13 +22,14 @@ from .mlir_statements import STATE, emit_block, state_values
 __all__ = ["emit"]
 
 def emit(kernel: ir.Kernel, *, reassociate: bool = True) -> str:
-    """The MLIR module of a scalar kernel, for ``--emit mlir``: nothing is run by it but the tests.
+    """The MLIR module of a scalar kernel, for ``--emit mlir``. Only tests run MLIR; calls run C.
 
         for i in loop(0, n):              scf.parallel (%i) = (%zero) to (%n) step (%one) {
             y[i] = x[i] * 2.0      →        %v = memref.load %x[%i] : !f64x1u0 …
 
     Arrays are memrefs with strides. Loops whose iterations are independent are ``scf.parallel``
-    (`mlir_statements.parallel_reductions`); with float reductions only if `reassociate`.
+    (`mlir_statements.parallel_reductions`), but not in a kernel that stops at a failing check, and
+    with reductions of floats only if `reassociate`.
     Raises `NoMlirForm` for an operation that cannot be written in MLIR.
     """
     kernel = promote_f16(kernel)
@@ -64,9 +65,11 @@ def _memref(p: ir.Param) -> str:
 
 
 def _guarded(first: int, w: MlirBuilder, extents: dict[str, MemoryExtent]) -> list[str]:
-    """The status: of the first failing guard from number `first` on, or of the body if all hold.
+    """The MLIR value of the status: that of the first failing guard from number `first` on, or that
+    of the body if all hold.
 
-    A guard that reads memory is evaluated only after those before it.
+    A guard that reads memory is evaluated only if the guards before it hold. ``extents``: as for
+    `disjoint_check`.
     """
     guards = w.kernel.guards
     if first == len(guards):

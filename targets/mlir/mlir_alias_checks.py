@@ -15,7 +15,9 @@ __all__ = ["MemoryExtent", "disjoint_check"]
 
 @record(frozen=True, slots=True)
 class MemoryExtent:
-    """Which bytes an array occupies, as names of MLIR values (``index``; ``empty``: ``i1``)."""
+    """Which bytes an array occupies. The fields are names of MLIR values of type ``index``
+    (``empty``: ``i1``).
+    """
 
     first: str
     """The address of the first element."""
@@ -72,8 +74,8 @@ def _strides_divide(
     axis: int, a: tuple[str, MemoryExtent], b: tuple[str, MemoryExtent], w: MlirBuilder
 ) -> str:
     """The condition that the strides of both arrays on the axes up to `axis` are multiples of
-    `a`'s stride on `axis`, and that the remaining axes of `b` lie in a gap of `a`, within one such
-    step.
+    `a`'s stride on `axis`, and that within one such step, what `b` occupies by its remaining axes
+    lies in a gap of what `a` does.
     """
     runs, steps = [], []
     for name, e in (a, b):

@@ -23,6 +23,7 @@ __all__ = ["MlirBuilder"]
 
 
 _ON_INDICES = ("add", "sub", "mul", "min", "max", "minimum", "maximum")
+"""The operations that `MlirBuilder.index` computes on values of type ``index``."""
 
 
 class MlirBuilder:
@@ -102,7 +103,9 @@ class MlirBuilder:
 
     @contextmanager
     def region(self) -> Iterator[list[str]]:
-        """A region: collects its lines, and restores names at its end."""
+        """Within, lines go to a list of their own, the one that is given: those of a region. At the
+        end names mean again what they meant before.
+        """
         lines, names = self.lines, dict(self.names)
         inside: list[str] = []
         self.lines = inside

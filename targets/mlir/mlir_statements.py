@@ -29,6 +29,7 @@ current block goes on; whether the kernel has returned."""
 ON, OFF = ir.Const(True, "bool"), ir.Const(False, "bool")
 
 Values = Callable[[], list[str]]
+"""A function that emits code, and returns the names of the MLIR values that it gives."""
 
 
 def emit_block(w: MlirBuilder, body: tuple[ir.Stmt, ...], done: Values, left: Values) -> list[str]:
@@ -154,7 +155,9 @@ def _emit_if(w: MlirBuilder, s: ir.If) -> None:
 
 
 def _emit_loop(w: MlirBuilder, s: ir.Loop) -> None:
-    """Emit a counted loop: parallel, with early exits, or plain."""
+    """Emit a counted loop: as ``scf.parallel`` (`parallel_reductions`; never in a kernel that
+    stops), as ``scf.while`` if it may be left early, else as ``scf.for``.
+    """
     outer = [n for n in _changed_outside(w, s) if n != GO]
     folds = parallel_reductions(s, w.kernel, w.reassociate)
     if folds is not None and not w.kernel.stops:
@@ -299,7 +302,7 @@ def _emit_parallel(
 
 
 def _reduction_region(w: MlirBuilder, op: str, dtype: str) -> list[str]:
-    """A region of ``scf.reduce``."""
+    """The region of ``scf.reduce`` that combines two values of `dtype` by `op`."""
     type_ = element_type(dtype)
     with w.region() as inside:
         a, b = w.name("a", type_), w.name("b", type_)
@@ -310,7 +313,9 @@ def _reduction_region(w: MlirBuilder, op: str, dtype: str) -> list[str]:
 
 
 def _bounds(w: MlirBuilder, r: ir.Range) -> tuple[str, str, str, Callable[[str], str]]:
-    """Bounds and step of an upward counter, and a function from counter to element."""
+    """Start, end and step of an upward counter for the range `r`, and a function that emits the
+    value of the loop's variable, given the counter. A downward range counts its iterations from 0.
+    """
     match r:
         case ir.Interval(lo, hi):
             return w.index(lo), w.index(hi), w.number(1), lambda i: i
@@ -344,7 +349,9 @@ def _bind_fresh(w: MlirBuilder, names: list[str], like: list[str]) -> list[str]:
 
 
 def _changed(w: MlirBuilder, body: Iterable[ir.Stmt]) -> list[str]:
-    """The state names that `body` changes and does not define itself."""
+    """The state that `body` changes and does not define itself, by name: counters of appends, and
+    `STATE`, `GO` and `RETURNED`.
+    """
     found: set[str] = set()
     for s in body:
         match s:
@@ -378,7 +385,7 @@ def _stops(w: MlirBuilder, code: str) -> bool:
 
 
 def state_values(w: MlirBuilder, names: Iterable[str]) -> list[str]:
-    """The current values of `names`."""
+    """The current values of `names`. Of a flag that is not set yet: true for `GO`, else false."""
     flags = {GO: ON, RETURNED: OFF}
     return [w.names.get(n) or w.constant(flags[n]) for n in names]
 
@@ -403,8 +410,8 @@ def parallel_reductions(
     - its range is an interval, and nothing ends it or the kernel early;
     - each accumulator is a reduction that may take its terms in any order, and that no iteration
       reads (`_reduction_of`): an ``scf.parallel`` has no other accumulators;
-    - else iterations are independent (`parallel_obstacle`), also without adding to elements of one
-      array (`arrays_reduced_by`), which would have to be atomic.
+    - apart from these reductions its iterations are independent (`parallel_obstacle`), and do not
+      add to elements of one array (`arrays_reduced_by`), which would have to be atomic.
     """
     if not isinstance(loop.range, ir.Interval) or loop.until is not None:
         return None
@@ -426,9 +433,9 @@ def _may_stop(loop: ir.Loop, kernel: ir.Kernel) -> bool:
 
 
 def _reduction_of(acc: ir.Accum, loop: ir.Loop, reassociate: bool) -> Reduction | None:
-    """The reduction of `acc`, if no iteration reads its partial results and any order may be used:
-    of integers, or a sum or product of floats under `reassociate`. None else, and for one that
-    leaves out terms by a condition.
+    """The reduction of `acc`. None if it is none, if a condition leaves out terms, if an iteration
+    reads its partial results, or if its terms must keep their order: those of floats, except sums
+    and products under `reassociate`.
     """
     reduction = reduction_of(acc, loop)
     if reduction is None or reduction.cond is not None:

@@ -21,12 +21,12 @@ class Code:
     """
 
     code: str
-    title: str
-    why: str
+    title: str  # what is the case, as a phrase
+    why: str  # why that is not compiled, or not faster, in whole sentences
     bad: str
     good: str
     help: str
     """What the user can do, in general: one imperative clause. Where more is known, a rejection has
     a help of its own."""
     help_outside_loop: str = ""
-    """The help where the place is in no loop; "": the same."""
+    """The help for a place that is in no loop; "": ``help`` is also for such a place."""

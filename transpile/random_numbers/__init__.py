@@ -54,8 +54,8 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 """For each family, the draw functions by the names of the methods."""
 
 _METHODS_WITH_PRODUCTS = {"lognormal", "normal", "randn", "standard_normal", "uniform"}
-"""Methods that add a product to something. A NumPy that was compiled to fuse them (`uses_fma`)
-rounds once, which the draw functions do not: they are not compiled then.
+"""Methods that add a product to a number. A NumPy that was compiled with fused multiply-adds
+(`uses_fma`) rounds once there, and the draw functions twice: these methods are not compiled then.
 """
 
 
@@ -81,7 +81,9 @@ class Draw(NamedTuple):
 
 
 def is_draw_function(function: FunctionType) -> bool:
-    """Whether `function` is a draw function or a helper of one, whose globals nobody rebinds."""
+    """Whether `function` is defined in this package: a draw function or a helper of one. Nobody
+    rebinds the globals of these, so that they need no guards.
+    """
     return is_defined_in(function, __name__)
 
 
@@ -154,8 +156,8 @@ _SHAPE_METHODS = frozenset({"rand", "randn"})
 
 
 class ArrayDraw(NamedTuple):
-    """A call that draws an array. ``lengths``: its shape. ``element_draw``: the call that draws one
-    element; the elements are drawn in C order. ``dtype``: of the array.
+    """A call that draws an array. ``lengths``: the shape of the array. ``element_draw``: the call
+    that draws one element; the elements are drawn in C order. ``dtype``: that of the array.
     """
 
     lengths: tuple[ast.expr, ...]
@@ -167,8 +169,10 @@ def array_draw_of(
     call: ast.Call, type_of: Callable[[ast.expr], ArgType | None],
     resolve: Callable[[ast.expr], object | None],
 ) -> ArrayDraw | None:
-    """The array that `call` draws; None where it draws one number, or is no draw that is compiled.
-    `type_of` and `resolve` as for `draw_of`.
+    """The array that `call` draws. None where it draws one number; where it is no draw that is
+    compiled, or one of the module ``random``; for the methods in `_SCALAR_METHODS`; and for starred
+    arguments or keywords that the draw function does not have. `type_of` and `resolve` as for
+    `draw_of`.
     """
     if not (call.args or call.keywords) or not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None

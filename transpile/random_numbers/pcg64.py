@@ -75,8 +75,9 @@ def integers(
 ) -> Any:
     """As ``numpy.random.Generator.integers``, for ranges of at most 2**32 - 1 integers.
 
-    The high half of a random number times the size of the range, where low halves that would make
-    some results more probable are rejected (D. Lemire, ACM TOMACS 29, 2019).
+    The result is the high half of the product of 32 random bits and the size of the range. Products
+    whose low half would make some results more probable are rejected (D. Lemire, ACM TOMACS 29,
+    2019).
     """
     if high is None:
         first, end = 0, integer_argument(low)

@@ -46,6 +46,7 @@ class Effect(Enum):
 
 
 PURE: frozenset[Effect] = frozenset()
+"""The effects of a pure statement: none."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -96,9 +97,12 @@ def effectful_calls(
 
 
 def is_pure(e: ast.expr, resolve: Callable[[ast.expr], object | None]) -> bool:
-    """Whether `e`, evaluated again, surely gives the same value and changes nothing: it binds no
-    name, and its calls are of functions and methods that are known to be pure. `resolve` gives the
-    global object that an expression is, or None.
+    """Whether `e`, evaluated again, surely gives the same value and changes nothing. All of this
+    must hold (`resolve` gives the global object that an expression is, or None):
+
+    - it has no ``:=``, ``await``, ``yield`` or generator expression;
+    - it calls only functions and methods that are known to be pure, and iterators of itertools;
+    - no call has an argument ``out``.
     """
     def is_pure_call(call: ast.Call) -> bool:
         func, function = call.func, resolve(call.func)

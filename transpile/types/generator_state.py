@@ -48,7 +48,7 @@ _DRAWING_METHODS = (
 """Methods of ``random.Random`` that compiled draws stand for, or that these methods call."""
 
 _INSTANCE_ATTRIBUTES = {"gauss_next"}
-"""The attributes of a ``random.Random`` of which no method was replaced."""
+"""The attributes that a ``random.Random`` has itself, if none of its methods was replaced."""
 
 _ORIGINAL_METHODS = [(name, getattr(random.Random, name)) for name in _DRAWING_METHODS]
 """Methods of ``random.Random`` at import, to recognise a patched class."""
@@ -102,7 +102,9 @@ def state_templates(name: str) -> Mapping[str, np.ndarray]:
 
 @cache
 def uses_fma(name: str) -> bool:
-    """Whether the family's algorithms use fused multiply-adds, as NumPy's compiled code does."""
+    """Whether NumPy's compiled code of the family uses fused multiply-adds, which round a product
+    and a sum once; found by comparing numbers of two generators with one seed.
+    """
     if name == "python":
         return False
     uniform, unit = _fresh_generator(name), _fresh_generator(name)
@@ -195,7 +197,7 @@ _PARTS: dict[str, Callable[[Any], _Views]] = {
 
 
 def _view(address: int, dtype: type, count: int) -> np.ndarray:
-    """The `count` elements at that address as an array. It does not keep the memory alive."""
+    """The `count` elements at that address as an array, which does not keep the memory alive."""
     memory, kind = _memory_type(dtype, count)
     view: np.ndarray = np.frombuffer(memory.from_address(address), kind)
     return view

@@ -27,7 +27,8 @@ def numpy_squares_by_products() -> bool:
 @cache
 def numpy_replaces_float_powers() -> bool:
     """Whether ``x ** 2.0`` of an array is ``np.square(x)``, and ``x ** -1.0`` a reciprocal, as
-    before NumPy 2.3; else only those by ints are. A warning tells, as it names the ufunc.
+    before NumPy 2.3. From then on only powers by ints are. It is found by the warning of an
+    overflow, which names the ufunc.
     """
     log = _Log()
     with np.errstate(over="log", call=log):

@@ -41,7 +41,7 @@ _WEAK = {"i64": SAMPLE_LENGTH, "f64": 1.0, "bool": True, "c128": 1j}
 
 
 class ExactSample(NamedTuple):
-    """A value that is its own sample."""
+    """A known value, which stands for itself alone."""
 
     value: object
     type: type
@@ -117,7 +117,9 @@ def _sample_value(sample: Sample) -> Any:
 
 
 def _sample_array(ty: ArrayType) -> np.ndarray:
-    """An array of that type, all ones, with the strides that its `unit` requires."""
+    """An array of the type `ty`, all ones: along the axis `ty.unit` its elements are neighbours in
+    memory; without such an axis, along none.
+    """
     dtype, shape = ELEMENTS[ty.dtype].numpy, (SAMPLE_LENGTH,) * ty.rank
     if ty.unit is None:
         return np.ones((*shape[1:], 2 * SAMPLE_LENGTH), dtype)[..., ::2]

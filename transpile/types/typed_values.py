@@ -183,7 +183,10 @@ def cast(e: Expr, dtype: str) -> Expr:
 
 
 def fits_dtype(e: Expr, dtype: str) -> bool:
-    """Whether a constant converts to `dtype` without an error or a warning."""
+    """Whether `e` is a constant that converts to `dtype` without an error or a warning: to an
+    integer dtype an integer within its bounds; to a float dtype a number that does not overflow
+    there.
+    """
     if not isinstance(e, Const):
         return False
     to = DTYPES[dtype]
@@ -219,7 +222,9 @@ class ComplexPair:
     simple: bool = False
     """Whether it is 0 or 1, of any type, on every path on which it is a Python number."""
     doubtful: bool = False
-    """Whether it is a Python number, real or complex, and nothing tells which at run time."""
+    """Whether it is a Python number that may be real or complex, and no value at run time tells
+    which of the two it is.
+    """
 
     @property
     def strong(self) -> str | None:

@@ -279,8 +279,8 @@ class ObjectType:
         return issubclass(self.kind, tuple)
 
     def key(self, key: Key) -> Key | None:
-        """The canonical key of the part ``p.key`` or ``p[key]``: -1 is the last item, and of a
-        named tuple an index is a field. None if there is no such part.
+        """The key in `parts` of the part ``p.key`` or ``p[key]``: for -1 that of the last item, for
+        an index of a named tuple the name of the field. None if there is no such part.
         """
         keys = [k for k, _ in self.parts]
         if isinstance(key, int):
