@@ -74,7 +74,7 @@ static int has_internal_overlap(const ndarray *a, int64_t bytes)
     return 0;
 }
 
-/* Whether the axis `unit` is the first or the last one, and the other strides are not sorted toward it: as
+/* Whether the axis `unit` is the first or the last one, and the strides do not become smaller towards it, or one is 0: as
  * has_unordered_strides of parameter_specs.py, which says why. */
 static int has_unordered_strides(const ndarray *a, int unit)
 {
@@ -92,7 +92,8 @@ static int has_unordered_strides(const ndarray *a, int unit)
 /* Whether the object `given` is an array as the parameter `p` wants it; then `out` describes it to the kernel. `extent`: the
  * largest length so far. Used by `call` and `perform` (whole.c). In this order:
  *
- * - the class, dtype and rank, and NumPy's flags: aligned, writeable if the kernel writes it;
+ * - the class, dtype and rank, and NumPy's flags (`flags`): aligned, except for a kernel of arrays that are not; writeable if the
+ *   kernel writes it;
  * - the strides for which the kernel was compiled, in bytes (0: any). The stride of an axis of length 1 is never used;
  * - if the kernel was compiled for an axis of unit stride: the other axes are in C or Fortran order. NumPy keeps any other order in
  *   its results, which the kernel does not;

@@ -50,17 +50,18 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define CERTAIN 6000.0          /* work that is certainly too small */
 #define MORE_AWAKE 4000.0       /* what a thread must save; the t-th one saves work/(t-1) - work/t, which is work/(t*(t-1)) */
 #define MORE_ASLEEP 6000.0      /* the same where the workers must be woken */
-#define TWO_PASSES 1.5          /* of a chunk that counts first (`counts_first`): its time, over that of one pass */
+#define TWO_PASSES 1.5          /* the time of a chunk that counts first (`counts_first`), divided by that of one pass */
 #define LEAST_CHUNK 2500.0
 #define USUAL_CHUNK 15000.0     /* work of a chunk, about; LEAST_CHUNK: at least */
 #define SAMPLED 1e6             /* work up to which the first two runs of a region are serial ones, to be compared with */
-#define EARNED 25               /* a longer region gets its first serial run when parallel runs have taken so many times its work, … */
-#define EARNED_AGAIN 100        /* … and each region a further one when they have taken so many times its work since the last one */
-#define DEBT 200e3              /* when parallel runs have lost so much against serial ones, all run serially for a pause, which is … */
-#define LONG_PAUSE 200e6        /* … 50 to 800 times as long as what was lost; but if longer than this, at most 40 times */
+#define EARNED 25               /* a region longer than SAMPLED gets its first serial run once parallel runs have taken so many times its work */
+#define EARNED_AGAIN 100        /* each region gets another one once parallel runs since the last one have taken so many times its work */
+#define DEBT 200e3              /* once parallel runs have lost so much against serial ones, all regions run serially for a pause */
+#define LONG_PAUSE 200e6        /* a pause is 50 to 800 times as long as what was lost; if that is longer than this, at most 40 times */
 #define FREQUENT 4              /* regions in quick succession, after which workers are woken for the next ones */
-/* Waking workers for the next regions is in vain if they never find them awake: if each parallel region still had to wake some,
- * for longer than WOKEN. `pool.streak` then counts from RARELY, so that about 2000 regions in quick succession do not try it. */
+/* A region may wake workers so that the next regions find them awake (`is_wake`). That is in vain if each parallel region for longer
+ * than WOKEN still had to wake some. `pool.streak` is then set to RARELY, so that about 2000 regions in quick succession do not try
+ * it again. */
 #define WOKEN 1e6
 #define RARELY (-2000)          /* a number of regions, below 0 */
 #define COUNT_EVERY 50e6        /* between two counts of the CPUs that other processes use (`free_cpus`) */
@@ -87,8 +88,8 @@ static struct {
     int32_t is_stopped;         /* a signal handler stopped the owner */
     int32_t cpu;                /* the number of the CPU on which the owner runs; -1: unknown */
     int32_t is_displaced;       /* some worker was there, too */
-    int32_t are_apart;          /* some workers are kept off … */
-    int32_t apart_from;         /* … this CPU; -1: none, for now */
+    int32_t are_apart;          /* some workers are kept off the CPU `apart_from` */
+    int32_t apart_from;         /* the number of that CPU; -1: none, for now */
     /* Who may open a region. */
     OWN_LINE int32_t is_owned;  /* some thread has the pool */
     int32_t limit;              /* setting: threads of a region at most, with the owner */
@@ -499,7 +500,7 @@ static void end_workers_of_owner(void)
     if (role == OWNER) tp_pool_join(0);
 }
 
-/* The child of a fork has no workers. A region of another thread is over there. */
+/* In the child of a fork: it has no workers, and a region that another thread had opened is over. */
 static void reset_in_child(void)
 {
     if (role != OWNER) pool.is_owned = 0, pool.gate &= ~(uint64_t)OPEN;
@@ -639,8 +640,9 @@ static int free_cpus(int awake)
  * Fewer, or 1, for each of the reasons below. PAYS_AWAKE and PAYS_ASLEEP are from `targets/region_costs.py`; a loop whose chunks count
  * first needs COUNTING_FIRST times as much.
  *
- * Sets `pool.were_awake`: some worker is awake, or regions come in quick succession. And `pool.is_wake`: they do, and with
- * MORE_AWAKE this region gets more workers than are awake, so that some are woken. The next regions are to find them awake. */
+ * Sets `pool.were_awake`: whether some worker is awake, or regions come in quick succession. Sets `pool.is_wake`: whether regions
+ * come in quick succession, and this one wakes workers so that the next ones find them awake. It then gets as many threads as pay
+ * if all workers are awake (MORE_AWAKE), which is more than are awake now. */
 static int choose_threads(const tp_region *r, history *h, double time)
 {
     int most = limit_now(r), awake = PEEK(&pool.alive) - PEEK(&pool.parked);

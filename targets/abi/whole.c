@@ -85,7 +85,7 @@ static object *call_with(object *function, int64_t count, object *const *given)
 }
 
 /* After a non-zero status of the kernel: 1 if its result is valid all the same. Else 0; `out` is then the result of the function
- * that served the call instead, or NULL with an exception; that is given `args` and `named` as the caller wrote them, since it
+ * that served the call instead, or NULL with an exception. That function is given `args` and `named` as the caller wrote them, since it
  * takes keyword-only parameters by name. In this order:
  *
  * - a signal handler has raised, and so stopped the kernel: not valid, its exception is set;
