@@ -92,7 +92,7 @@ core's cache, and `malloc` takes them from memory that the process already has."
 
 _SAVED_BEFORE_RUN = 1 << 13
 """About how many bytes a chunk saves at a time, before it runs the iterations that overwrite them
-(`_block`): so many stay in the first-level cache."""
+(`_save_block`): so many stay in the first-level cache."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -262,9 +262,7 @@ def _tables(n: Splittable, s: Scope) -> dict[str, _Table]:
 
 
 def _whole_range(number: int) -> Iterator[str]:
-    """The C at the start of `tp_run` for a call with the whole range: one thread runs the range by
-    tp_part, and needs neither tables of its own nor saved elements.
-    """
+    """The C at the start of `tp_run`: a call with the whole range is one call of tp_part."""
     lo, hi = _ENDS
     yield f"if (first == shared->{lo} && last == shared->{hi})"
     yield f"    return tp_part_{number}(arrays, scalars, captured, first, last);"
@@ -282,8 +280,8 @@ def _definitions(
         int64_t tp_part_0(…) { …; for (… tp_first … tp_last) y[i] = x[i] * k; return status; }
         const tp_loop tp_loop_0 = {tp_part_0, …};
 
-    The body of tp_part is printed first, since only its text tells which names it uses: those of
-    the kernel's parameters are read from ``arrays`` and ``scalars`` again, all others are fields.
+    The body of tp_part is printed first, since only its text tells which names it uses: parameters
+    of the kernel are read from ``arrays`` and ``scalars`` again, all other names are fields.
     If a chunk does more than to run its part, there is also a function tp_run for the pool to call:
     where `n` adds to arrays, by tables of its own (`with_own_tables`), or may have to be put back
     (`_undoes`; then tp_copy saves and restores the elements that it stores).
@@ -448,7 +446,7 @@ def _step(n: Splittable) -> int:
     return n.range.step if isinstance(n.range, ir.RangeDesc) else 1
 
 
-def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
+def _saved_stores(n: Splittable, s: Scope) -> list[ir.Store]:
     """The stores of `n` whose elements are saved, one for each element of an iteration; those of
     the largest elements first, so that all copies are aligned.
     """
@@ -457,9 +455,9 @@ def _targets(n: Splittable, s: Scope) -> list[ir.Store]:
     return sorted(places.values(), key=lambda x: -DTYPES[s.arrays[x.array].dtype].bytes)
 
 
-def _bytes(n: Splittable, s: Scope) -> int:
+def _saved_bytes(n: Splittable, s: Scope) -> int:
     """The number of bytes that are saved for one iteration."""
-    return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _targets(n, s))
+    return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _saved_stores(n, s))
 
 
 def _longest(n: Splittable, s: Scope) -> int:
@@ -468,10 +466,10 @@ def _longest(n: Splittable, s: Scope) -> int:
     """
     if _appends(n):
         return _grain(n) * BLOCKS_OF_CHUNK
-    if not _undoes(n) or not _bytes(n, s):
+    if not _undoes(n) or not _saved_bytes(n, s):
         return 0
     grain = _grain(n)
-    return max(_SAVED_AT_ONCE // _bytes(n, s) * _step(n) // grain, 1) * grain
+    return max(_SAVED_AT_ONCE // _saved_bytes(n, s) * _step(n) // grain, 1) * grain
 
 
 def _copy_function(n: Splittable, s: Scope) -> list[str]:
@@ -493,13 +491,13 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
             tp_kept_1[tp_k] = out[i];
         }
 
-    `_definitions` prints it; `_copied` is a call of it.
+    `_definitions` prints it; `_copy_call` is a call of it.
     """
     inner, step = s.inner(), _step(n)
     i = inner.bind(n.var)
     lines = [f"const int64_t tp_count = (tp_last - tp_first + {step - 1}) / {step};"]
     saved, before = list[tuple[str, str]](), "tp_block"
-    for k, x in enumerate(_targets(n, s)):
+    for k, x in enumerate(_saved_stores(n, s)):
         kind = DTYPES[s.arrays[x.array].dtype].c
         lines.append(f"{kind} *const tp_kept_{k} = ({kind} *){before};")
         before = f"(tp_kept_{k} + tp_count)"
@@ -510,20 +508,20 @@ def _copy_function(n: Splittable, s: Scope) -> list[str]:
     return lines
 
 
-def _block(n: Splittable, s: Scope) -> int:
+def _save_block(n: Splittable, s: Scope) -> int:
     """How many iterations a chunk first saves the elements of, and then runs, at a time: whole
     grains, and a multiple of 16 iterations, so that the copies of each array are aligned.
     """
     least = 16 * _grain(n)
-    return max(_SAVED_BEFORE_RUN // _bytes(n, s) * _step(n) // least, 1) * least
+    return max(_SAVED_BEFORE_RUN // _saved_bytes(n, s) * _step(n) // least, 1) * least
 
 
-def _copied(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
+def _copy_call(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
     """The start of the C call of `tp_copy` for the iterations from ``begin`` to ``end - 1`` (C
     variables), whose copies are in `room`. The caller appends the last argument: 0 to save the
     elements, 1 to put them back.
     """
-    place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_bytes(n, s)}"
+    place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_saved_bytes(n, s)}"
     return f"tp_copy_{number}({given}, begin, end, {place}, "
 
 
@@ -535,7 +533,7 @@ def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
     range (`_undo_lines`).
     """
     given, replay = "arrays, scalars, captured", STATUS["replay"]
-    bytes_ = f"((last - first) / {_step(n)} + 1) * {_bytes(n, s)}"
+    bytes_ = f"((last - first) / {_step(n)} + 1) * {_saved_bytes(n, s)}"
     yield f"struct tp_captured_{number} *const shared = captured;"
     yield from _whole_range(number)
     yield "tp_saved *room;"
@@ -544,8 +542,9 @@ def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
     yield "    return TP_NO_ROOM;"
     yield f"for (int64_t begin = first, end; begin < last && !(status & {replay}); begin = end) {{"
     yield "const int must_save = tp_must_save(&shared->tp_undo, room);"
-    yield f"end = must_save && last - begin > {(block := _block(n, s))} ? begin + {block} : last;"
-    yield f"if (must_save) {_copied(number, n, given, 'room', s)}0), room->saved = end;"
+    save = _save_block(n, s)
+    yield f"end = must_save && last - begin > {save} ? begin + {save} : last;"
+    yield f"if (must_save) {_copy_call(number, n, given, 'room', s)}0), room->saved = end;"
     yield f"status |= tp_part_{number}({given}, begin, end);"
     yield "}"
     yield f"if (!(status & {replay})) tp_end_chunk(&shared->tp_undo, room, last);"
@@ -567,8 +566,9 @@ def _undo_lines(
     yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
     yield f"for (tp_saved *room = {undo}.begun; room; room = room->next)"
     yield "for (int64_t begin = room->first, end; begin < room->saved; begin = end) {"
-    yield f"end = room->saved - begin > {(block := _block(n, s))} ? begin + {block} : room->saved;"
-    yield f"{_copied(number, n, given, 'room', s)}1);"
+    save = _save_block(n, s)
+    yield f"end = room->saved - begin > {save} ? begin + {save} : room->saved;"
+    yield f"{_copy_call(number, n, given, 'room', s)}1);"
     yield "}"
     yield f"tp_free_saved({undo}.begun), tp_free_saved({undo}.spare);"
     yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"

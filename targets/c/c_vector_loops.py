@@ -8,8 +8,8 @@ these parts, as far as they are needed::
     whole groups                                registers unrolled, jammed, or in a loop
     the remaining elements                      register by register, the last one under a mask
 
-A predicated loop that skips groups without an active lane is rotated, with the skipping after its
-body::
+A predicated loop that skips groups without an active lane is rotated (loop inversion): its test,
+which skips such groups, stands before the loop and after its body::
 
     while groups are left and no lane of the next is active: advance
     if groups are left, do
@@ -18,10 +18,10 @@ body::
         while groups are left and no lane of the next is active: advance
     while groups are left
 
-so that the body runs in every iteration of its loop, and is compiled as it would be without
-skipping. GCC hoists constants only out of such a loop; under an ``if`` it rematerialises them in
-each iteration. An expensive predicate is tested by an ``if`` instead, since the skipping loop
-computes it again.
+So the body runs in every iteration of its loop. GCC hoists constants only out of such a loop; if
+the body is under an ``if``, it computes them again in each iteration. The predicate is computed
+once for the test, and once in the body: an expensive one (`recomputes_predicate`) is tested by an
+``if`` instead.
 """
 from __future__ import annotations
 
@@ -370,10 +370,11 @@ class _VectorLoop:
     def _streamed(self, store: ir.Store, v: Vec, address: str, s: Scope) -> Iterator[str]:
         """A loop over whole registers with non-temporal stores in place of `store`. It runs only if
         the loop is so long that the result is larger than half of the last cache, and the address
-        is aligned, as the instruction requires; the groups after it then have little left::
+        is aligned, as the instruction requires. The groups after it then have little left. Of
+        float64 on AVX2::
 
-            if (n >= 1048576 && (intptr_t)y % 64 == 0) {
-                for (; i_end - i >= 8; i += 8) { …vmovntpd… }
+            if (i_end - i >= 1048576 && (intptr_t)(y + i) % 32 == 0) {
+                for (; i_end - i >= 4; i += 4) { …vmovntps… }
                 __builtin_ia32_sfence();                  other threads see the stores in order
             }
         """
