@@ -217,9 +217,9 @@ def _next_of_pair(index: tuple[ir.Expr, ...], unit: int) -> tuple[ir.Expr, ...] 
 
 def are_interleaved_stores(first: ir.Stmt, second: ir.Stmt, arrays: Mapping[str, ir.Param]) -> bool:
     """Whether two stores fill adjacent elements of pairs, such as the parts of complex numbers:
-    ``z[i:W, 0] = a`` and ``z[i:W, 1] = b``.
-
-    The second must read no element that the first writes: at most the one it writes itself.
+    ``z[i:W, 0] = a`` and ``z[i:W, 1] = b``. Both are vector stores of one dtype under the same
+    mask. The second one loads at its own subscripts alone, so that it reads no element that the
+    first one writes.
     """
     if not isinstance(first, ir.Store) or not isinstance(second, ir.Store):
         return False
