@@ -1,8 +1,8 @@
 """Loads a kernel of a shared object as a callable, by the native or the portable call path.
 
 Both paths return the kernel's status, or -1 where an argument does not match its specification;
-then the kernel has not run. A kernel with long loops checks for signals (Ctrl-C): it stops, and the
-exception that the signal handler raised is raised here.
+then the kernel has not run. A kernel with long loops polls for signals, such as that of Ctrl-C: if
+a signal handler has raised, the kernel stops, and the exception is raised here.
 """
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ def load_kernel(
     ``native=False``, it is the portable path: checks in Python, and a call by cffi
     (`PortableCall`).
 
-    ``weak``: scalars that are passed as Python's, others are NumPy's. ``strided``: arrays without
-    an axis of unit stride; one that has such an axis is rejected, since a faster variant exists for
-    it. ``paired``: complex arrays, as the last axis has real and imaginary part. ``keeps_gil``: the
+    ``weak``: parameters that are Python numbers; other scalars are NumPy's. ``strided``: arrays
+    without an axis of unit stride; one that has such an axis is rejected, since a faster variant
+    exists for it. ``paired``: complex arrays, which the kernel sees as floats with a last axis of
+    two parts, real and imaginary. ``keeps_gil``: the
     GIL is held during the call, however large the arrays are. ``trampoline_path``: where it is, if
     that was stored with the kernel.
 

@@ -42,7 +42,8 @@ ENDED_FOR = 2000
 
 @record(frozen=True, slots=True)
 class _Pool:
-    """The opened shared object: addresses and functions of `thread_pool.c`, without ``tp_pool_``.
+    """The opened shared object: addresses and functions of `thread_pool.c`, by their names without
+    ``tp_pool_``.
     """
 
     run: int  # the address of the function for ``tp_run_region`` of kernels

@@ -1,9 +1,14 @@
 """The types of one call signature: what inference computes and specialisations are keyed on.
 
 `typeof.type_of` gives the type of a value. All types are frozen and hashable; values with equal
-types run the same compiled code. A value of a type that is no `Opaque` can be used by compiled
-code: passed as a parameter (arrays, numbers, lists), taken apart (`ObjectType`), or compiled in
-(`Constant`).
+types run the same compiled code. How compiled code uses a value:
+
+- arrays, records, numbers and lists are passed as parameters;
+- an object, a tuple or a dict is taken apart (`ObjectType`);
+- the value of a `Constant` is compiled in;
+- of the opaque values it can use functions, which are inlined or looked up (`Function`), and random
+  generators, whose state is passed as arrays (`GeneratorType`). Any other `Opaque` is refused where
+  it is used.
 """
 from __future__ import annotations
 
@@ -153,7 +158,9 @@ def with_mixed_list(types: Mapping[str, ArgType], name: str) -> dict[str, ArgTyp
 
 @record(frozen=True, slots=True)
 class Opaque:
-    """The type of a value that compiled code cannot use."""
+    """The type of a value that compiled code cannot use, except for its subclasses `Function` and
+    `GeneratorType`.
+    """
 
     name: str
     """The name of its Python type, for messages."""
