@@ -1,5 +1,4 @@
-"""Native entry: a whole call as one C builtin (`whole.c`), without a Python frame before the
-kernel.
+"""Native entry: a whole call as one C builtin (`whole.c`), with no Python frame before the kernel.
 
 `CallSpec` describes the call; `native_entry` encodes it as an int64 array of words, which the C
 code reads as structs (`values.c` declares them, in the same order). A word is a number or the
