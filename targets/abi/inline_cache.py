@@ -37,7 +37,9 @@ _PACKED = bytes, bytearray, memoryview, array
 
 _EMPTY_SEQUENCE = -1
 _LAYOUT = 0x503  # NumPy's flags of C order, Fortran order, aligned, writeable
-_FIRST_FLEXIBLE = 17  # the number of the first dtype whose number does not tell it: object, str, …
+_FIRST_FLEXIBLE = 17
+"""From this one on, a type number of NumPy (of object, str, …) stands for several dtypes: a key has
+the dtype itself, too."""
 _METH_FASTCALL = 0x80
 _WORDS_OF_DEFINITION = 4  # of the struct `definition` of values.c
 _MAX_PARAMETERS = 62  # each argument of `CacheRow.part` is a bit of one 64-bit word

@@ -76,12 +76,12 @@ def load_kernel(
     ``native=False``, it is the portable path: checks in Python, and a call by cffi
     (`PortableCall`).
 
-    ``weak``: parameters that are Python numbers; other scalars are NumPy's. ``strided``: arrays
-    without an axis of unit stride; one that has such an axis is rejected, since a faster variant
-    exists for it. ``paired``: complex arrays, which the kernel sees as floats with a last axis of
-    two parts, real and imaginary. ``keeps_gil``: the
-    GIL is held during the call, however large the arrays are. ``trampoline_path``: where it is, if
-    that was stored with the kernel.
+    - ``weak``: parameters that are Python numbers; other scalars are NumPy's.
+    - ``strided``: arrays that have no axis of unit stride; an argument that has one is rejected,
+      since another, faster variant takes it.
+    - ``paired``: complex arrays, which the kernel sees as floats with a last axis of two parts.
+    - ``keeps_gil``: the GIL is held during the call, however large the arrays are.
+    - ``trampoline_path``: the path of the trampoline, if it was stored with the kernel.
 
     Raises BuildError where the object cannot be opened, or the kernel has too many parameters or an
     array has too many axes.

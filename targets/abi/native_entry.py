@@ -80,9 +80,9 @@ class NameBinding:
 
     @property
     def is_in_dicts(self) -> bool:
-        """Whether dicts alone decide what the name is bound to, and so their versions tell that it
-        is bound to the same object: those of modules and global namespaces, but no closure cell,
-        and neither the code nor the class of an object, which may be assigned.
+        """Whether dicts alone, of modules and global namespaces, decide what the name is bound to:
+        as long as their versions stay, it is bound to the same object. False for a name in a
+        closure cell, and for steps to the code or the class of an object, which may be assigned.
         """
         is_global = self.cell is None and self.fixed is None
         return is_global and all(kind in (MEMBER, ENTRY, HAS, GLOBALS) for kind, _ in self.steps)

@@ -168,10 +168,10 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     """Compile C text, passed on standard input, to the file `output_path`, for `TIMEOUT` seconds at
     most.
 
-    Raises BuildError where the compiler does not run, does not finish, fails, or writes no file. It
-    says whether that is a fault of the system (``is_fault``), such as a lack of memory, after which
-    a later call tries again; else the refusal is remembered. A compiler that did not finish once is
-    not run again in this process.
+    Raises BuildError where the compiler does not run, does not finish, fails, or writes no file.
+    Its ``is_fault`` tells whether the system is at fault, as by a lack of memory: a later call then
+    tries again. Any other refusal is remembered. A compiler that did not finish once is not run
+    again in this process.
 
     All files that the compiler makes are in the folder of `output_path`, which must be private.
     """

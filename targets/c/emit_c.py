@@ -222,8 +222,8 @@ _ALONE = (
     "static _Thread_local int tp_is_running;",
     f"if (tp_is_running) return {STATUS['replay']};",
 )
-"""C lines at the start of a kernel that must not run during another call of it in the same thread:
-Python runs such a call."""
+"""C lines at the start of a kernel whose calls must not nest in one thread: the inner call returns
+at once, with the status on which Python runs it."""
 
 
 def _shares_memory_with_nested_calls(kernel: ir.Kernel) -> bool:

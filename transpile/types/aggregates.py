@@ -169,8 +169,12 @@ def narrow_to_codes(ty: ObjectType, codes: tuple[CodeType, ...]) -> ObjectType:
 
         def f(p): return p.x + p.y       # Point(x: float, y: float, label: str)  →  Point(x, y)
 
-    Of a dict the keys that are str constants in `codes` count, of an object the attributes that are
-    names in it, of a tuple all items; the same for aggregates in them. Called by
+    - a key of a dict counts if it is a str constant in `codes`;
+    - an attribute of an object counts if it is a name in `codes`, or in a method or property of the
+      object that one of these names means (`_attributes_named`);
+    - all items of a tuple count.
+
+    The same holds for aggregates in it. Called by
     `typeof.argument_types` at each call that no row of the installed call fits.
     """
     if ty.is_tuple:

@@ -111,8 +111,8 @@ def run_with_places(
     """The body of `tp_run` for the loop `n` with this `number` and blocks of `size` iterations:
     the lines ``whole_range`` for a call with the whole range. In any other call the blocks of the
     chunk are counted, the place where they begin to store is found, and they are run. tp_part runs
-    the blocks behind whose elements a register of further elements of this chunk follows: it may
-    overwrite these. tp_only runs the last blocks.
+    the blocks behind which at least a register of elements of this chunk follows, since it may
+    overwrite so many. tp_only runs the last blocks.
     """
     yield f"struct tp_captured_{number} *const shared = captured;"
     yield from whole_range
