@@ -81,8 +81,8 @@ def _other_uses(name: str, cx: Context) -> set[str]:
 
 
 def is_rebuilt_in_loop(name: str, value: ast.expr, cx: Context) -> bool:
-    """Whether `value`, to which `name` is bound, collects the items of an iterable, and `name` is
-    bound to a new list in each iteration of some loop.
+    """Whether `value`, to which `name` is bound, collects the items of an iterable, and an
+    assignment in a loop binds the list `name`: a new list may then be made in each iteration.
     """
     if not _collects_items(value, cx) or not is_list(ast.Name(name, ast.Load()), cx):
         return False
@@ -105,7 +105,9 @@ def _is_resized_later(name: str, value: ast.expr, cx: Context) -> bool:
 
 
 def _collects_items(value: ast.expr, cx: Context) -> bool:
-    """Whether `value` is a new list of the items of an iterable, none of which is a list."""
+    """Whether `value` makes a list of the items of an iterable: a call of ``list``, or a
+    comprehension whose item is no constant and contains no list display or comprehension.
+    """
     if isinstance(value, ast.ListComp):
         lists = any(isinstance(n, (ast.List, ast.ListComp)) for n in ast.walk(value.elt))
         return not lists and not isinstance(value.elt, ast.Constant)
@@ -122,8 +124,9 @@ _KEEP_LENGTH = {"set", "return"} | {
 
 
 def is_growing(name: str, cx: Context) -> bool:
-    """Whether `name` is used for more than reading and setting items, so that its length may
-    change.
+    """Whether the length of the list `name` may change: it is bound more than once, or used in a
+    way that neither only reads it nor is in `_KEEP_LENGTH` (stores of items, ``return``, methods
+    such as ``sort``).
     """
     targets: list[ast.expr] = []
     for n in ast.walk(cx.tree):

@@ -4,7 +4,7 @@
 
 - ``number_lists``: lists of numbers of one dtype that NumPy takes (`numpy_list_operands` expands
   these);
-- ``number_tables``: lists of rows of one length, of numbers of one dtype, of which arrays are made
+- ``number_tables``: tables ``[[c] * m for …]`` of numbers of one dtype, of which arrays are made
   (`rectangular_lists` expands these calls);
 - ``tuple_types``: the dtype of the items of lists of tuples, if NumPy takes the list;
 - ``array_lists``: lists of arrays of one dtype and rank of which only one array is made
@@ -260,8 +260,9 @@ def _repeated_item(e: ast.expr) -> ast.Constant | None:
 
 
 def _converted_tables(tree: ast.FunctionDef, cx: Context) -> set[str]:
-    """The names of tables that are an argument of ``np.array``, and otherwise only read and stored
-    to item by item, arguments of ``len``, and returned: so no row gets another name.
+    """The names of tables of one constant, ``[[c] * m for …]``, that are an argument of a function
+    in `ARRAY_OF_LIST`, and otherwise only read and stored to item by item, arguments of ``len``,
+    and returned: so no row gets another name.
     """
     bound = {t.id for n in walk_nodes(*tree.body) for t, e in binding_pairs(n)
              if isinstance(t, ast.Name) and _repeated_item(e) is not None}

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 
 from ..frontend.ast_names import mentions_none_of, names_used
-from ..frontend.ast_walk import same_tree, walk_nodes
+from ..frontend.ast_walk import child_nodes, same_tree, walk_nodes
 from ..frontend.macros.list_kind import is_list
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -91,20 +91,27 @@ def _is_local_list(name: str, cx: Context) -> bool:
 def _is_dead_after(name: str, node: ast.stmt, cx: Context) -> bool:
     """Whether the list that `name` has is dead after the statement `node`, which is in a loop: on
     every path, also into the next iteration of each enclosing loop, `name` is bound anew before it
-    is read.
+    is read. `node` itself reads it: without a binding before `node` it is read in the next
+    iteration.
     """
     path = _path(cx.tree.body, node)
     if path is None or not any(isinstance(owner, (ast.For, ast.While)) for owner, _, _ in path):
         return False
+    before: list[ast.AST] = []  # what runs before `node`, from the start of the block at hand
     for owner, block, k in path:
         rebound = _is_rebound_first(name, block[k + 1 :])
         if rebound is not None:
             return rebound
+        before = [*block[:k], *before]
+        header = [n for n in child_nodes(owner) if not isinstance(n, ast.stmt)] if owner else []
         if isinstance(owner, (ast.For, ast.While)):
-            test = [owner.test] if isinstance(owner, ast.While) else []
-            rebound_in_loop = _is_rebound_first(name, [*test, *block[:k]])
-            if rebound_in_loop is False or any(name in names_used(s) for s in owner.orelse):
+            again = [*header, *before] if isinstance(owner, ast.While) else before
+            mentions = [n for n in again if name in names_used(n)]
+            if not _is_rebound_first(name, mentions):
                 return False
+            if any(name in names_used(s) for s in owner.orelse):
+                return False
+        before = [*header, *before]
     return True
 
 

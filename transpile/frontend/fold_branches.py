@@ -45,8 +45,8 @@ class _NotConstant(Exception):
 
 
 def constant_of(e: ast.expr, constants: Constants) -> ast.Constant | None:
-    """`e` folded to a constant, with the names in `constants` replaced by their values. None if it
-    does not fold, or not to None, a string, a bool or an int below `_INT_LIMIT`.
+    """`e` folded to a constant, with the names in `constants` replaced by their values. None unless
+    the result is None, a string, a bool or an int whose magnitude is below `_INT_LIMIT`.
     """
     try:
         value = _evaluate(e, constants)
@@ -151,8 +151,9 @@ class _FoldBranches(ast.NodeTransformer):
         whose test is constant. Updates ``constants`` to what is known after `s`.
 
         A loop forgets all names that it binds, before and after its body; so does a ``match``,
-        whose cases are folded one by one. ``n += 1`` of a constant becomes ``n = 3``. Other
-        compound statements are left alone.
+        whose cases are folded one by one. ``n += 1`` of a constant becomes ``n = 3``. Of other
+        compound statements (``try``, ``with``, ``def``) nothing is folded, and the names that they
+        bind are forgotten.
         """
         for e in child_nodes(s):
             if isinstance(e, ast.expr):

@@ -69,7 +69,18 @@ def promotable_attributes(
 
     Meanwhile the attribute has its old value, so nothing may read it but through the parameter. The
     result has all attributes that are set, or none: a store that stays would be refused by lowering
-    anyhow. ``objects``: the types of the parameters that are objects, tuples or dicts.
+    anyhow. None of them, if
+
+    - an attribute of anything but a parameter is set, or one is deleted;
+    - there is an inner function, or another expression with an attribute of that name (``g.n``):
+      both may read the attribute of the parameter's object;
+    - the value of one is neither a number nor an array;
+    - the class has a value of that name, too, and not every path sets the attribute: the store at
+      the end would give it to an object that has none;
+    - another parameter, or an object in one, has the same class: it may be the same object;
+    - a comprehension binds an attribute.
+
+    ``objects``: the types of the parameters that are objects, tuples or dicts.
     """
     stores = set[tuple[str, str]]()
     for node in ast.walk(tree):

@@ -76,9 +76,9 @@ def compared_parameters(function: FunctionType) -> frozenset[str]:
             if mode == "same": …         # mode: a kernel for each value
             for c in text: …             # text: only iterated over, one kernel for all values
 
-    These are all parameters but those that are only iterated over, subscripted, measured (``len``)
-    or put into a list; all, if the source cannot be read. `SignatureResolver` asks once for each
-    function.
+    These are all parameters that are used in any other way than to be iterated over, subscripted,
+    passed to a builtin of `_READERS_OF_STR` such as ``len``, or put into a list or set; all
+    parameters, if the source cannot be read. `SignatureResolver` asks once for each function.
     """
     try:
         tree = read_source(function).tree

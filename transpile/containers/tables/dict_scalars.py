@@ -1,8 +1,12 @@
 """Scalar replacement of dicts whose keys are constants in the source.
 
 `scalarize_dicts` runs before macros, on the tree of the whole function. A dict is replaced by one
-local name for each key if all its keys are string constants, and every occurrence of its name is a
-subscript with such a key, a binding to a display with the same keys, or the return of the dict.
+local name for each key if all its keys are string constants, and each occurrence of its name is
+
+- a subscript with such a key, read or stored to, but not deleted;
+- a binding to a display or a call ``dict(a=…)``, with the same keys each time;
+- in a ``return``, one in each;
+- in an assignment ``other = name`` after which the name does not occur.
 """
 from __future__ import annotations
 

@@ -390,6 +390,8 @@ def _shows_more_than_items(name: str, tree: ast.FunctionDef) -> bool:
 
 
 def _is_filled(name: str, tree: ast.FunctionDef) -> bool:
-    """Whether some binding of `name` makes a table that is not empty from the start."""
+    """Whether some binding of `name` fills the table: by a comprehension, a display of a set, or a
+    call with a positional argument. A display of a dict and ``dict(a=…)`` do not count.
+    """
     initial = values_bound_to(name, *walk_nodes(*tree.body))
     return any(not isinstance(e, (ast.Dict, ast.Call)) or getattr(e, "args", ()) for e in initial)

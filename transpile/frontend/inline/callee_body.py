@@ -315,8 +315,9 @@ def eliminate_return(body: Body, cx: Context) -> tuple[Body, ast.expr]:
     4. Each ``return`` sets a flag, which ends the loops around it, and the result is bound after
        the body, by the flags (`bind_at_end`, with an example).
 
-    If each ``return`` has a tuple of n items, the result is a display of n names; if all have None,
-    it is None. Raises NotStructured for a ``return`` in a ``with`` or ``try`` that stays.
+    If every path returns a tuple display of n items, the result is a display of n names; if all
+    return None, it is None. Raises NotStructured for a ``return`` in a ``with`` or ``try`` that
+    stays.
     """
     none = copy_location(ast.Constant(None), body[-1])
     if not any("return" in exits_of(s) for s in body):  # 1

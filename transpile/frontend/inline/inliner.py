@@ -82,8 +82,8 @@ constants count as the same): such a recursion does not end at compile time.
 """
 
 _REFUSES_CALLER = ("BUDGET_EXCEEDED", "LOWER_RECURSION")
-"""The codes of the limits without which inlining would not end, or not soon: a callee that one of
-them refuses refuses the whole function.
+"""The codes of the limits without which inlining would not end, or not soon. Where one of them
+refuses a callee, the caller is refused as a whole.
 """
 
 

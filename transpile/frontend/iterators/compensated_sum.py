@@ -46,8 +46,8 @@ def _is_zero_or_float(start: ast.expr, cx: Context) -> bool:
 def may_be_compensated(
     start: ast.expr, items: ast.GeneratorExp | ast.ListComp, cx: Context
 ) -> bool:
-    """Whether Python may carry a correction along: an item may be a Python float, and the start is
-    not surely a NumPy scalar.
+    """Whether Python's ``sum`` may be compensated here: Python is 3.12 or later, an item may be a
+    Python float (or its type is unknown), and the start is not surely a NumPy scalar.
     """
     if not SUMS_ARE_COMPENSATED or _is_numpys(start, cx):
         return False

@@ -54,8 +54,11 @@ def while_to_for(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
     The range gets a fresh index, from which each iteration sets the counter: so the counter has
     its last value after the loop. A loop over a range can be fused and vectorised, since its trip
-    count is known. None if the step leads away from the limit, as the loop is then endless, or if
-    a ``continue`` may skip a step at the end of the body (`_may_skip_step`).
+    count is known. None, so that the ``while`` stays, where
+
+    - the step leads away from the limit: the loop is endless;
+    - a ``continue`` may skip a step at the end of the body (`_may_skip_step`);
+    - the loop has an ``else``, or its body a ``del``, ``global`` or ``nonlocal``.
     """
     match node:
         case ast.While(

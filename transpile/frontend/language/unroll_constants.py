@@ -25,8 +25,7 @@ MAX_NODES = 600
 def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     """A loop over a few constants, or over a few arrays, becomes a copy of its body for each item,
     in which the loop variable is bound to that item. Subscripts and tests of a constant can then be
-    decided. Only if the copies have at most `MAX_NODES` nodes together, and none would have to be
-    left by ``break`` or ``continue``.
+    decided. Constants are numbers and tuples of numbers.
 
         for d in (-1, 1):
             s = s + x[(i + d) % n]
@@ -41,6 +40,14 @@ def unroll_constant_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         s = s + u[0]
         u = y
         s = s + u[0]
+
+    None, so that the loop stays, where
+
+    - the copies have more than `MAX_NODES` nodes together;
+    - the loop has an ``else``, or its body a ``break``, ``continue`` or ``return`` that leaves it;
+    - of constants: the body has other statements than assignments, expressions, ``if`` and further
+      loops over constants (`_is_unrollable`);
+    - of arrays: the loop binds a name of one of them.
     """
     if not isinstance(node, ast.For):
         return None
@@ -78,7 +85,9 @@ def _has_no_exits(node: ast.For) -> bool:
 
 
 def _items(node: ast.For) -> Sequence[ast.expr]:
-    """The constants that `node` iterates over, if no iteration can leave the loop; else none."""
+    """The constants that `node` iterates over, if its body has only statements that can be copied
+    (`_is_unrollable`); else none.
+    """
     match node:
         case ast.For(iter=ast.Tuple(elts=items) | ast.List(elts=items), orelse=[]) if (
             all(map(_is_constant, items)) and all(map(_is_unrollable, node.body))
@@ -98,7 +107,9 @@ def _is_constant(e: ast.expr) -> bool:
 
 
 def _is_unrollable(s: ast.stmt) -> bool:
-    """Whether `s` has no exits, and no loops but those that are unrolled themselves."""
+    """Whether `s` is an assignment, an expression, an ``if`` of such statements, or a loop over
+    constants that is unrolled itself. So it has no exit.
+    """
     match s:
         case ast.For():
             return bool(_items(s))
