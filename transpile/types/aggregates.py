@@ -1,7 +1,7 @@
 """Types of aggregates: tuples, plain objects and dicts whose members can be read without user code.
 
 `object_type` gives the type of such an argument with the types of all its members; at a call,
-`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_codes`), so
+`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_named`), so
 that others do not matter for the signature. `frontend.object_arguments` then replaces the members
 by names.
 """
@@ -10,18 +10,21 @@ from __future__ import annotations
 import functools
 from abc import ABCMeta
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from inspect import getattr_static
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..frontend.defining_modules import is_numpys, is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
-__all__ = ["narrow_to_codes", "object_type", "reachable_codes", "string_constants"]
+__all__ = [
+    "NamedMembers", "named_members", "narrow_to_named", "object_kinds", "object_type",
+    "reachable_codes", "string_constants",
+]
 
 _MAX_NESTING = 2
 """How deep objects in objects are examined."""
@@ -163,28 +166,58 @@ def _inner_codes(code: CodeType) -> Iterator[CodeType]:
             yield from _inner_codes(c)
 
 
-def narrow_to_codes(ty: ObjectType, codes: tuple[CodeType, ...]) -> ObjectType:
-    """`ty`, the type of an object or dict, without the members that can be named neither by `codes`
-    (`reachable_codes`) nor by methods that these may call: they do not matter for the signature::
+class NamedMembers(NamedTuple):
+    """The members of aggregates that some code can name."""
+
+    attributes: frozenset[Key]
+    keys: frozenset[str]
+    """The keys of dicts: all str constants of the code."""
+
+
+@functools.cache
+def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedMembers:
+    """The members that can be named by `codes` and their inner functions; or by the methods and
+    properties of the classes `kinds` that have a name in `codes`, or in one another. A method may
+    read a member of any argument::
+
+        class Scale:
+            def of(self, p): return self.factor * p.x
+
+        def f(scale, p): return scale.of(p)         attributes: of, factor, x
+    """
+    names, worklist = set[str](), [*codes]
+    found = set(codes)
+    while worklist:
+        c = worklist.pop()
+        new_names = {*c.co_names} - names
+        names |= new_names
+        attributes = (getattr_static(kind, n, None) for kind in kinds for n in new_names)
+        functions = (a.fget if isinstance(a, property) else a for a in attributes)
+        methods = (getattr(f, "__wrapped__", f) for f in functions)
+        more = {m.__code__ for m in methods if isinstance(m, FunctionType)}
+        more |= {k for k in c.co_consts if isinstance(k, CodeType)}
+        worklist += more - found
+        found |= more
+    texts = (k for c in found for k in c.co_consts if isinstance(k, str))
+    return NamedMembers(frozenset(names), frozenset(texts))
+
+
+def narrow_to_named(ty: ObjectType, named: NamedMembers) -> ObjectType:
+    """`ty`, the type of an object or dict, without the members that are not `named`: they do not
+    matter for the signature::
 
         def f(p): return p.x + p.y       # Point(x: float, y: float, label: str)  →  Point(x, y)
 
-    - a key of a dict counts if it is a str constant in `codes`;
-    - an attribute of an object counts if it is a name in `codes`, or in a method or property of the
-      object that one of these names means (`_attributes_named`);
-    - all items of a tuple count.
-
-    The same holds for aggregates in it. Called by
+    All items of a tuple are kept. The same holds for aggregates in `ty`. Called by
     `typeof.argument_types` at each call that no row of the installed call fits.
     """
     if ty.is_tuple:
         parts = ty.parts
     elif ty.kind is dict:
-        texts = frozenset().union(*map(string_constants, codes))
-        parts = tuple((k, t) for k, t in ty.parts if isinstance(k, tuple) and k[0] in texts)
+        parts = tuple((k, t) for k, t in ty.parts if isinstance(k, tuple) and k[0] in named.keys)
     else:
-        parts = tuple((k, t) for k, t in ty.parts if k in _attributes_named(codes, ty.kind))
-    inner = ((k, narrow_to_codes(t, codes) if isinstance(t, ObjectType) else t) for k, t in parts)
+        parts = tuple((k, t) for k, t in ty.parts if k in named.attributes)
+    inner = ((k, narrow_to_named(t, named) if isinstance(t, ObjectType) else t) for k, t in parts)
     return ObjectType(ty.kind, tuple(inner))
 
 
@@ -197,19 +230,8 @@ def string_constants(code: CodeType) -> frozenset[str]:
     )
 
 
-@functools.cache
-def _attributes_named(codes: tuple[CodeType, ...], kind: type) -> frozenset[object]:
-    """The attribute names in `codes`, in their inner functions, and in the methods and properties
-    of `kind` that have one of these names.
-    """
-    names: set[object] = set()
-    worklist = [*codes]
-    while worklist:
-        c = worklist.pop()
-        attributes = (getattr_static(kind, n, None) for n in {*c.co_names} - names)
-        functions = (a.fget if isinstance(a, property) else a for a in attributes)
-        methods = (getattr(f, "__wrapped__", f) for f in functions)
-        worklist += [m.__code__ for m in methods if isinstance(m, FunctionType)]
-        worklist += [k for k in c.co_consts if isinstance(k, CodeType)]
-        names.update(c.co_names)
-    return frozenset(names)
+def object_kinds(types: Iterable[ArgType]) -> frozenset[type]:
+    """The classes of the objects of these types, and of the objects in them."""
+    objects = [ty for ty in types if isinstance(ty, ObjectType)]
+    inner = (object_kinds(t for _, t in ty.parts) for ty in objects)
+    return frozenset(ty.kind for ty in objects).union(*inner)

@@ -22,7 +22,7 @@ from targets.abi.parameter_specs import has_unordered_strides
 from targets.abi.sequence_conversion import SHARING, packed_dtype, shared_array
 
 from ..frontend.defining_modules import is_builtin, is_numpy_random, module_of, package_of
-from .aggregates import narrow_to_codes, object_type, reachable_codes, string_constants
+from .aggregates import named_members, narrow_to_named, object_kinds, object_type, reachable_codes
 from .generator_state import generator_family
 from .value_types import (
     ELEMENTS,
@@ -228,18 +228,22 @@ def _name(kind: type) -> str:
 
 def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgType, ...]:
     """The signature of a call of `function` with `values`: the type of each argument. The type of
-    an aggregate has only the parts that `function`, or a function that it may call, can name
-    (`narrow_to_codes`). In a dict, which may be large, only such keys are looked up.
+    an aggregate has only the parts that can be named (`narrow_to_named`) by `function`, by a
+    function that it may call, or by a method of an argument. In a dict, which may be large, only
+    such keys are looked up.
     """
-    keys: frozenset[str] = frozenset()
-    if any(type(v) is dict for v in values):
-        keys = keys.union(*map(string_constants, reachable_codes(function)))
-    narrowed = ({k: v[k] for k in keys if k in v} if type(v) is dict else v for v in values)
-    types = tuple(map(type_of, narrowed))
-    if not any(isinstance(t, ObjectType) for t in types):
-        return types
-    codes = reachable_codes(function)
-    return tuple(narrow_to_codes(t, codes) if isinstance(t, ObjectType) else t for t in types)
+    types = [None if type(v) is dict else type_of(v) for v in values]
+    known = tuple(t for t in types if t is not None)
+    if len(known) == len(values) and not any(isinstance(t, ObjectType) for t in known):
+        return known
+    codes, kinds = reachable_codes(function), object_kinds(known)
+    named = named_members(codes, kinds)
+    if len(known) < len(values):
+        of_dicts = ({k: v[k] for k in named.keys if k in v} for v in values if type(v) is dict)
+        known = tuple(type_of(next(of_dicts)) if t is None else t for t in types)
+        if not (all_kinds := object_kinds(known)) <= kinds | {dict}:  # dicts have objects
+            named = named_members(codes, all_kinds)
+    return tuple(narrow_to_named(t, named) if isinstance(t, ObjectType) else t for t in known)
 
 
 def _array(a: np.ndarray) -> ArgType:

@@ -12,6 +12,8 @@ import pytest
 from agree import assert_same, outcome
 
 from transpile import fuse
+from transpile.types.typeof import argument_types
+from transpile.types.value_types import ObjectType
 
 
 def state(o: Any) -> dict[str, Any]:
@@ -233,3 +235,54 @@ def test_attributes_that_do_not_fit(p: SimpleNamespace) -> None:
     g = fuse(scaled, on_reject="silent")
     for q in (CALLS[scaled][0], p, CALLS[scaled][0]):
         assert_same(outcome(g, (q, np.ones(3))), outcome(scaled, (q, np.ones(3))), repr(q))
+
+
+class Scale:
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def of(self, p: Any) -> Any:
+        return self.factor * p.width
+
+    def from_table(self, table: dict[str, float]) -> float:
+        return self.factor * table.get("width", 0.5)
+
+
+class Box:
+    def __init__(self, width: float) -> None:
+        self.width, self.label = width, "box"
+
+
+def widened(scale, p, x):
+    s = 0.0
+    for v in x:
+        s += v * scale.of(p)
+    return s
+
+
+def widened_by_table(scale, table, x):
+    s = 0.0
+    for v in x:
+        s += v * scale.from_table(table)
+    return s
+
+
+@pytest.mark.parametrize(("f", "args"), [
+    (widened, (Scale(2.0), Box(3.0))),
+    (widened_by_table, (Scale(2.0), {"width": 3.0, "height": 1.0})),
+])
+def test_a_member_that_only_a_method_of_another_argument_reads(
+    f: Callable[..., Any], args: tuple[Any, ...]
+) -> None:
+    x = np.arange(5.0)
+    g = fuse(f)
+    assert g(*args, x) == f(*args, x)
+    assert g.stats.compiled == 1
+
+
+def test_members_that_no_code_names_are_not_in_the_signature() -> None:
+    scale, box, _ = argument_types((Scale(2.0), Box(3.0), np.arange(5.0)), widened)
+    assert isinstance(scale, ObjectType)
+    assert isinstance(box, ObjectType)
+    assert [key for key, _ in scale.parts] == ["factor"]
+    assert [key for key, _ in box.parts] == ["width"]
