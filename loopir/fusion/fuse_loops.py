@@ -30,6 +30,7 @@ from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, S
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
 from .array_contraction import contract_arrays
+from .equal_lengths import unify_lengths
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
 from .fusion_legality import (
@@ -86,6 +87,7 @@ def fuse_kernel(
     """
     if not enabled:
         return Fusion(kernel)
+    kernel = unify_lengths(kernel)
     options = FusionOptions(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,

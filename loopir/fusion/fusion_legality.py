@@ -175,7 +175,7 @@ def domain_match(p: LoopPair) -> Iterator[Rejection]:
     """
     if p.may_peel and same_depth(p.first, p.second):
         return
-    if same_domain(p.kernel, p.first, p.second, p.bindings):
+    if same_domain(p.first, p.second, p.bindings):
         return
     if not same_depth(p.first, p.second):
         reason, help = "they are nested to different depths", None

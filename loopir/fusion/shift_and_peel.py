@@ -141,7 +141,7 @@ def alignments(
         # Reversing costs nothing, but a shift peels iterations: in a loop along rows it would do so
         # in every iteration of the outer loops.
         is_rows = _are_rows_of_nest(a, b, outer)
-        shift = None if is_rows else _shift(kernel, a, b, conflicts, bindings)
+        shift = None if is_rows else _shift(a, b, conflicts, bindings)
         if shift:
             yield Alignment(a, b, shift)
 
@@ -155,8 +155,7 @@ def _are_rows_of_nest(first: Loop, second: Loop, outer: Sequence[str]) -> bool:
 
 
 def _shift(
-    kernel: Kernel, first: Loop, second: Loop, conflicts: Sequence[Conflict],
-    bindings: AffineBindings,
+    first: Loop, second: Loop, conflicts: Sequence[Conflict], bindings: AffineBindings
 ) -> Shift | None:
     """The least delay of the second loop after which no conflict remains, with what is then peeled.
 
@@ -191,11 +190,14 @@ def _shift(
     earlier = start_difference + delay
     if delay > _MAX_PEELED or earlier > _MAX_PEELED:
         return None
-    trips_more = trip_count_difference(kernel, second.range, first.range, bindings)
+    trips_more = trip_count_difference(second.range, first.range, bindings)
     if trips_more is None:
         # The ends are then compared at run time, and the number of peeled iterations has no bound.
         # So only innermost loops are shifted: an iteration of a nest is too much to leave apart.
-        return Shift(delay, earlier, None) if is_innermost(first) and is_innermost(second) else None
+        # And only loops that go through elements of an array alike: rows and columns of a matrix
+        # hardly have the same number of elements, and share one.
+        is_flat = is_innermost(first) and is_innermost(second)
+        return Shift(delay, earlier, None) if is_flat and _share_elements(first, second) else None
     # iterations of the delayed second loop after the first one has ended; negative: the other way
     later = trips_more + earlier
     if abs(later) > _MAX_PEELED:
@@ -245,6 +247,21 @@ def _share_an_array(first: Loop, second: Loop) -> bool:
     """Whether both loops access a common array, which the joined loop keeps in the cache."""
     first_arrays, second_arrays = ({a.array for a in accesses((loop,))} for loop in (first, second))
     return not first_arrays.isdisjoint(second_arrays)
+
+
+def _share_elements(first: Loop, second: Loop) -> bool:
+    """Whether two loops over one variable go through a common array in the same direction, such as
+    ``x[i]`` and ``x[i + 1]``, and not ``x[i, 0]`` and ``x[0, i]``.
+    """
+    def directions(loop: Loop) -> set[tuple[str, tuple[int | None, ...]]]:
+        """The arrays, each with the factors of the loop variable in its subscripts."""
+        found = accesses((loop,))
+        return {
+            (a.array, tuple(None if f is None else f.coefficient(loop.var) for f in a.index))
+            for a in found
+        }
+
+    return any(any(factors) for _, factors in directions(first) & directions(second))
 
 
 def _from_zero(loop: Loop) -> bool:

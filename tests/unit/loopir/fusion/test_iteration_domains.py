@@ -1,26 +1,29 @@
-"""Iteration domains: what guards imply, also guards of many alternatives."""
+"""Iteration domains: ranges whose starts and trip counts are equal as affine forms."""
 from __future__ import annotations
 
-from fusing import fused, kernel
+import pytest
 
-from loopir.fusion import iteration_domains
+from loopir.fusion.iteration_domains import same_domain, trip_count_difference
 from loopir.ir_printer import parse
-from loopir.nodes import Guard
-
-TWO = "for i in loop(0, n):\n    t[i] = a[i]\nfor i in loop(0, m):\n    out[i] = t[i]"
+from loopir.nodes import Loop
 
 
-def test_an_equality_among_other_guards() -> None:
-    head = 'guard(n >= 1, "GUARD_EMPTY")\nguard((n >= m) & (m >= n), "GUARD_SHAPE")'
-    k = kernel(TWO, same=False, more="m: i64", head=head)
-    assert fused(k).fused == 1
+def loops(first: str, second: str) -> tuple[Loop, Loop]:
+    """Two loops over these ranges."""
+    text = "def k(n: i64, m: i64, x: mut(f64[::1])):\n"
+    text += "".join(f"    for {v} in loop({r}):\n        x[0] = 0.0\n"
+                    for v, r in (("i", first), ("j", second)))
+    a, b = parse(text).body
+    assert isinstance(a, Loop)
+    assert isinstance(b, Loop)
+    return a, b
 
 
-def test_the_clauses_of_an_or_are_bounded() -> None:
-    """``(a & b) | (c & d) | …`` has exponentially many clauses."""
-    alternatives = " | ".join(f"((n >= {k}) & (m >= {k}))" for k in range(24))
-    text = f'def k(n: i64, m: i64):\n    guard({alternatives}, "GUARD_SHAPE")\n'
-    (guard,) = parse(text).guards
-    assert isinstance(guard, Guard)
-    cond = guard.cond
-    assert len(iteration_domains._guard_clauses(cond, {})) == iteration_domains._MAX_CLAUSES
+@pytest.mark.parametrize(("first", "second", "difference"), [
+    ("0, n", "0, n", 0), ("0, n", "0, n + 1", -1), ("1, n", "0, n", -1), ("0, n", "0, m", None),
+    ("0, max(n, 0)", "0, max(n, 0) - 1", 1), ("0, n + m", "0, m + n", 0),
+])
+def test_difference_of_trip_counts(first: str, second: str, difference: int | None) -> None:
+    a, b = loops(first, second)
+    assert trip_count_difference(a.range, b.range, {}) == difference
+    assert same_domain(a, b, {}) == (difference == 0)
