@@ -67,15 +67,24 @@ class _Equality:
 
 
 def _equalities(kernel: Kernel) -> Iterable[_Equality]:
-    """What the guards say of equal lengths: by ``==``, or by ``>=`` in both directions."""
+    """What the guards say of equal lengths: by ``==``, or by ``>=`` in both directions. An
+    alternative that implies the rest, as ``t <= 0`` implies ``n >= t`` of a length n, is none.
+    """
     known = set[tuple[Affine, frozenset[Expr]]]()
     for g in kernel.guards:
         if isinstance(g, Guard):
-            terms, within = _without_alternatives(g.cond)
+            terms, trips = _without_alternatives(g.cond)
             for form in _margins(terms):
+                within = frozenset(t for t in trips if not _is_at_least_minus(form, t))
                 known.add((form, within))
                 if (form * -1, within) in known and form.terms:
                     yield _Equality(form, within)
+
+
+def _is_at_least_minus(form: Affine, trips: Expr) -> bool:
+    """Whether `form` is >= -trips, and so >= 0 where `trips` is <= 0."""
+    trip_form = affine_form(trips)
+    return trip_form is not None and (form + trip_form).is_nonnegative
 
 
 def _without_alternatives(cond: Expr) -> tuple[Expr, frozenset[Expr]]:

@@ -87,7 +87,7 @@ def fuse_kernel(
     """
     if not enabled:
         return Fusion(kernel)
-    kernel = unify_lengths(kernel)
+    kernel = unify_lengths(kernel) if kernel.guards else kernel
     options = FusionOptions(
         control_flow_simple=allow_control_flow_simple,
         broadcast_identity=allow_broadcast_identity,

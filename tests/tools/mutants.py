@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loopir.fusion import (
+    equal_lengths,
     filter_fusion,
     fuse_loops,
     fusion_dependences,
@@ -123,6 +124,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "names of the second are not new": replaced(
         fuse_loops._LoopFuser, "with_names_of", _only_variable
+    ),
+    "lengths are equal outside of the loops, too": replaced(
+        equal_lengths, "_without_alternatives", lambda right: lambda e: (right(e)[0], frozenset())
     ),
     "ranges are equal if their starts are": returning(
         iteration_domains, "trip_count_difference", 0
