@@ -1,9 +1,9 @@
 """Types of aggregates: tuples, plain objects and dicts whose members can be read without user code.
 
 `object_type` gives the type of such an argument with the types of all its members; at a call,
-`typeof.argument_types` narrows it to the members that the function can name (`narrow_to_named`), so
-that others do not matter for the signature. `frontend.object_arguments` then replaces the members
-by names.
+`typeof.argument_types` narrows it to the members that the function, a function that it may call, or
+a method of an argument can name (`named_members`): others do not matter for the signature.
+`frontend.object_arguments` then replaces the members by names.
 """
 from __future__ import annotations
 
