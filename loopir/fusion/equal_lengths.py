@@ -17,7 +17,7 @@ from typing import Any
 from ..analysis.integers.affine import Affine, affine_form, nonnegative_margins
 from ..ir_traversal import map_children, walk
 from ..lazy_dataclass import record, replace
-from ..nodes import Call, Const, Expr, Guard, Interval, Kernel, Loop
+from ..nodes import Call, Const, Dim, Expr, Guard, Interval, Kernel, Loop
 
 __all__ = ["unify_lengths"]
 
@@ -44,13 +44,18 @@ def unify_lengths(kernel: Kernel) -> Kernel:
                 for l in loop(0, x.shape[0]):
                     y[l] = x[l]
 
-    A guard with alternatives ``t <= 0``, which lowering adds for the trip count t of each enclosing
+    The length of an array that the kernel allocates never stands for another one, since fusion may
+    remove the array. A guard with alternatives ``t <= 0``, which lowering adds for the trip count t of each enclosing
     loop, tells that the lengths are equal inside these loops only.
     """
     equalities = [*_equalities(kernel)]
     if not equalities:
         return kernel
-    atoms = {atom for e in equalities for atom in e.difference.terms}
+    owned = {p.name for p in kernel.params if p.owned}  # such an array may be contracted
+    atoms = {
+        atom for e in equalities for atom in e.difference.terms
+        if not (isinstance(atom, Dim) and atom.array in owned)
+    }
     found = [n for s in kernel.body for n in walk(s) if isinstance(n, Expr) and n in atoms]
     places = {n: place for place, n in reversed([*enumerate(found)])}
     unifier = _Unifier(places, equalities, frozenset(), {}).inside(())

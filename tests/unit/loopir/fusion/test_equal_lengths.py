@@ -114,3 +114,15 @@ def test_random_kernels(seed: int) -> None:
             status = run_kernel(kernel_, given).status
             outs.append((status, out.tobytes()))
         assert outs[0] == outs[1], (n, m, k, length, show(before), show(after))
+
+
+def test_an_array_that_may_go_does_not_stand_for_others() -> None:
+    text = """
+def k(t: own(f64[::1]), x: mut(f64[::1])):
+    guard(t.shape[0] == x.shape[0], "GUARD_SHAPE")
+    for i in loop(0, t.shape[0]):
+        t[i] = 1.0
+    for j in loop(0, x.shape[0]):
+        x[j] = t[j]
+"""
+    assert "loop(0, t.shape[0])" not in show(unify_lengths(parse(text.lstrip())))
