@@ -45,8 +45,8 @@ def unify_lengths(kernel: Kernel) -> Kernel:
                     y[l] = x[l]
 
     The length of an array that the kernel allocates never stands for another one, since fusion may
-    remove the array. A guard with alternatives ``t <= 0``, which lowering adds for the trip count t of each enclosing
-    loop, tells that the lengths are equal inside these loops only.
+    remove the array. A guard with alternatives ``t <= 0``, which lowering adds for the trip count t
+    of each enclosing loop, tells that the lengths are equal inside these loops only.
     """
     equalities = [*_equalities(kernel)]
     if not equalities:
