@@ -70,7 +70,7 @@ def infer_list_items(
     2. The facts about all items that are added come from a walk over the function (`_item_facts`).
        Where an item is computed from items of a list, as in ``w.append(w[-1] + 1)``, its type is
        known only in a second walk, with the types of the first; it must then agree.
-    3. What the facts say is recorded, if it is one dtype.
+    3. The types of the items are recorded, if all have one dtype.
 
     `visit` calls a visitor on each node, with the facts that hold there; no macro has fired yet.
     """

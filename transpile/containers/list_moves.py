@@ -46,9 +46,9 @@ def list_move(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
         s = u[0] - w[0]
 
     That gives what Python's second name for one list gives, since after a move the other name is
-    dead (`_is_dead_after`), and after a swap each list has one name again. Any other ``a = b``
-    stays, and lowering refuses it if one of the lists is changed. A swap of lists of different
-    lengths is replayed.
+    dead (`_is_dead_after`), and after a swap each list has one name again. ``a = b`` is a move only
+    in a loop, and for lists of scalars. Any other ``a = b`` stays, and lowering refuses it if one
+    of the lists is changed. A swap of lists of different lengths is replayed.
     """
     if not cx.is_builtin("len", "range"):
         return None

@@ -35,9 +35,9 @@ cannot be moved before the statement."""
 def deques_as_lists(
     tree: ast.FunctionDef, resolve: Callable[[ast.expr], object | None]
 ) -> ast.FunctionDef:
-    """A copy of `tree` in which local deques are lists; `tree` itself if there are none. A name is
-    one if all its bindings are ``deque()`` or ``deque`` of a display, and all its uses are those
-    that `_Queue` rewrites. ``resolve``: what a name means.
+    """A copy of `tree` in which local deques are lists; `tree` itself if there are none. A local
+    name, no parameter, is replaced if all its bindings are ``deque()`` or ``deque`` of a display of
+    a list or tuple, and `_Queue` rewrites all its uses. ``resolve``: what a name means.
     """
     made: dict[str, list[ast.Assign]] = {}
     for n in walk_nodes(*tree.body):

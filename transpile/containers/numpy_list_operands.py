@@ -201,8 +201,8 @@ def list_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
 
 
 def _is_copied_list(e: ast.expr, cx: Context) -> bool:
-    """Whether the call ``np.array(e)`` of a list is expanded: `e` is a name. Of an array that is
-    returned only if all bindings of the name are repeated displays, such as ``[0] * n``.
+    """Whether the call ``np.array(e)`` of a list is expanded: `e` is a name; and if the array is
+    the result of the function, all bindings of the name are repeated displays, as ``[0] * n``.
     """
     if not isinstance(e, ast.Name) or not cx.result_uses():
         return isinstance(e, ast.Name)

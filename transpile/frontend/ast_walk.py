@@ -55,8 +55,8 @@ def walk_nodes(*nodes: ast.AST) -> Iterator[ast.AST]:
 
 
 def child_blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements that are fields of `node` itself. Those of a handler of a ``try`` or
-    a case of a ``match`` are none of them (`all_blocks`): such a part is a node with its own block.
+    """The blocks of statements that are fields of `node` itself. The handlers of a ``try`` and the
+    cases of a ``match`` are nodes themselves: their blocks are not among these (`all_blocks`).
     """
     for field in ("body", "orelse", "finalbody"):
         if isinstance(block := getattr(node, field, None), list):

@@ -47,7 +47,9 @@ _FACTORY_VALUES: dict[type, ast.expr] = {
 
 def table_kind(e: ast.expr, cx: Context) -> tuple[Kind, ast.expr | None] | None:
     """The kind of table that `e` makes, and the value of missing keys (None unless it is a
-    ``defaultdict`` or ``Counter``). None where `e` makes no table, or one that is not compiled.
+    ``defaultdict`` or ``Counter``). None where `e` makes no table, or one that is not compiled: by
+    ``*`` or ``**`` in a display or call, by keyword arguments, or with another default factory
+    than `_defaultdict` knows.
     """
     match e:
         case ast.Dict(keys=keys) if None not in keys:

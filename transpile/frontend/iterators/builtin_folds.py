@@ -191,8 +191,9 @@ _EMPTY_REDUCE = _message_for_empty(functools.partial(functools.reduce, operator.
 
 
 def fold_items(argument: ast.expr, cx: Context) -> ast.GeneratorExp | ast.ListComp | None:
-    """The items that a reduction of `argument` folds, as a comprehension with fresh variables: of a
-    comprehension itself, of an array or list ``x`` as ``(v for v in x)``. None for others.
+    """The items that a reduction of `argument` folds, as a comprehension with fresh variables: a
+    comprehension itself; ``(v for v in x)`` for a vector or a list of scalars ``x``. None for
+    others, and for comprehensions with ``await``, ``yield`` or ``async for``.
     """
     if isinstance(argument, (ast.GeneratorExp, ast.ListComp)):
         return None if is_suspending(argument) else with_fresh_variables(argument, cx)
@@ -360,8 +361,11 @@ def minmax_by_key(node: ast.AST, cx: Context) -> ast.expr | None:
                 _key = _key_1
         i = _best
 
-    None, so that the call stays, where the items have an ``if`` or a second ``for``, where the key
-    is neither a ``lambda`` nor one of `_KEYS`, and where iterating over them may raise.
+    None, so that the call stays, where
+
+    - the items have an ``if`` or a second ``for``, or iterating over them may raise;
+    - the key is neither a ``lambda`` nor one of `_KEYS`, or returns a tuple display;
+    - the items are tuples and there is a key.
     """
     function = cx.builtin(node)
     key: ast.expr | None = None

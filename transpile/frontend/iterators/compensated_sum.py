@@ -94,7 +94,8 @@ def compensated_step(
 
 def step_by_type(total: str, item: ast.expr, cx: Context) -> list[ast.stmt]:
     """The step of a sum whose items may be of any types, as Python 3.12 and 3.13 compute it
-    (``builtin_sum_impl`` in ``Python/bltinmodule.c``)::
+    (``builtin_sum_impl`` in ``Python/bltinmodule.c``). Python 3.14 differs for complex numbers
+    alone, whose sums it compensates, too::
 
         _item = item
         if _core.is_float(total):

@@ -62,8 +62,8 @@ def list_comprehension(node: ast.AST, cx: Context) -> ast.expr | None:
 
 @fires_on(ast.ListComp, elt=ast.Constant)
 def repeated_list(node: ast.AST, cx: Context) -> ast.expr | None:
-    """A list comprehension over a range whose item is a constant becomes ``[c] * n``: there is then
-    no loop, and the length is known.
+    """A list comprehension over ``range(n)``, without ``if``, whose item is a literal number
+    becomes ``[c] * n``: there is then no loop, and the length is known. `n` must be a Python int.
 
         out = [0 for i in range(n)]
     →

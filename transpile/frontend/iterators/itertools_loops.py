@@ -130,6 +130,8 @@ def compressed_loop(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if _chosen:
                 v = _v
                 s = s + v
+
+    None for a loop with a ``break``.
     """
     match node:
         case ast.For(iter=ast.Call(func=func, args=[data, selectors], keywords=[])) if (

@@ -152,8 +152,12 @@ class _TryRewriter:
 
     def rewrite(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """`body` and the ``else`` block, with the tests before each statement; what follows a test
-        is its ``else`` branch. Raises Unsupported for more than `_MAX_TESTS` tests, where `risks`
-        does, and for an ``if`` before other statements, unless it ends by leaving and has no else.
+        is its ``else`` branch. Raises Unsupported
+
+        - where `risks` or `_raised_class` does;
+        - for more than `_MAX_TESTS` tests;
+        - for an ``if`` with statements after it, since a handler in its branch would have to skip
+          these; except an ``if`` without ``else`` whose branch ends with an exit (`_EXITS`).
         """
         if not body:
             return [copy_tree(s) for s in self.orelse]

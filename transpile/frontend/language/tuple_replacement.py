@@ -246,7 +246,8 @@ def tuple_expression(node: ast.AST, cx: Context) -> ast.expr | None:
 @fires_on(ast.Attribute, when=is_constant_tuple)
 def constant_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
     """A global tuple of numbers becomes a display; the global is guarded. One that is read at
-    computed indices stays, and is read as an array.
+    computed indices stays, and is read as an array. One that is returned stays, too: the result
+    must be the same object.
 
         i, j, n = MOVES
     →
