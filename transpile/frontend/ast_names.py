@@ -157,8 +157,8 @@ def local_names(function: ast.FunctionDef | ast.Lambda) -> set[str]:
 
 def rename_names(node: _Node, names: Mapping[str, str | ast.expr]) -> _Node:
     """A copy of `node` with the names that are keys of `names` replaced: by other names, or by
-    expressions, where the name is only read. An inner scope that binds such a name keeps it; one
-    that binds a name which a replacement mentions gets another name for its own::
+    expressions, where the name is only read. An inner scope that binds a replaced name keeps it.
+    If an inner scope binds a name that a replacement mentions, its own name is changed::
 
         a * sum(i * a for i in x)   with {"a": "i"}   →   i * sum(i_1 * i for i_1 in x)
     """
@@ -237,7 +237,7 @@ def _names_in(e: str | ast.expr) -> set[str]:
 
 def names_bound_once(tree: ast.FunctionDef) -> set[str]:
     """The names that assignments in `tree` bind at exactly one place, which is in no loop: once it
-    is bound, such a name keeps its value. Without parameters.
+    is bound, such a name keeps its value. Parameters are not among them.
     """
     in_loops: set[ast.AST] = set()
     stores: list[ast.Name] = []

@@ -111,11 +111,14 @@ def _first_keys(e: ast.expr) -> Iterator[ast.expr]:
 
 
 def merge_key_defaults(block: list[ast.stmt], cx: Context) -> None:
-    """Merge, in place, an initialization of a key with the update that follows it in `block`, so
-    that the key is looked up once::
+    """Merge, in place, an initialization of a key of a table with the update that is the next
+    statement of `block`, so that the key is looked up once::
 
         if k not in d: d[k] = 0      d[k] += v          →   d[k] = d.get(k, 0) + v
         if k not in d: d[k] = []     d[k].append(v)     →   d.setdefault(k, []).append(v)
+
+    Also of ``d.setdefault(k, 0)`` before the update. Only if ``k`` has no side effects and the same
+    value in both, and ``v`` of ``+=`` does not use `d`: it would no longer find the key there.
 
     A ``pass`` takes the place of the first statement, so that the length of `block` and the
     positions of the pairs do not change while it is iterated over.

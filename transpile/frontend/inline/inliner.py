@@ -174,7 +174,7 @@ def _local_definition(
     statements that evaluate its defaults, which replace the definition.
 
     None if `s` is no ``def`` without decorators and no ``f = lambda …``, if the name occurs
-    outside the rest of `block`, or if it is bound again.
+    outside the rest of `block`, is bound again, or is a parameter.
     """
     match s:
         case ast.FunctionDef(name=name, decorator_list=[]):

@@ -41,9 +41,15 @@ def list_escapes(tree: ast.FunctionDef, cx: Context) -> ListEscapes:
 
 
 def is_list(e: ast.expr, cx: Context, visiting: frozenset[str] = frozenset()) -> bool:
-    """Whether `e` is a list on every path: a display, a list operation on lists, a name that every
-    binding makes a list, or an argument that is one. ``visiting``: names whose bindings are being
-    examined; a cycle of names counts as a list (the greatest fixpoint).
+    """Whether `e` is a list on every path. It is one, if it is
+
+    - a display, a comprehension, ``[a] * n``, or a call of ``list`` or ``sorted``;
+    - the concatenation, a slice or a ``copy()`` of lists;
+    - a name that every binding makes a list, or an argument that is one;
+    - the name of a flat list of the keys or values of a dict or set (`HashTable`).
+
+    ``visiting``: names whose bindings are being examined; a cycle of names counts as a list (the
+    greatest fixpoint).
     """
     match e:
         case ast.List() | ast.ListComp():
