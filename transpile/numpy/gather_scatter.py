@@ -17,6 +17,7 @@ from typing import TypeAlias
 from ..analysis.alias_analysis import Owner, owners_may_alias
 from ..analysis.type_facts import UNKNOWN_ORDER, Fact, is_new_axis
 from ..frontend.ast_walk import same_tree, subscript_items, tree_key
+from ..frontend.core_nodes import mark_operation_part
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
@@ -322,6 +323,7 @@ def _scatter_loop(
     def place(at: Sequence[ast.expr]) -> ast.expr:
         return element_at(x, [*(v.at(at[: len(v.shape)]) for v in indices), *at[1:]], cx)
 
+    same_dtype = all(t.dtype == target.array.dtype for t in cx.fact(value).types)
     places = View(shape, place, block.checks)
     stored = broadcast_views([places, values], lambda elements: elements[1], cx)
     if len(stored.shape) > len(shape) or not same_tree(stored.shape[0], shape[0]):
@@ -329,7 +331,11 @@ def _scatter_loop(
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         new = ast.Call(ufunc, [place(at), stored.at(at)], [])
-        return cx.code("PLACE = E", PLACE=place(at), E=new)
+        lines = cx.code("PLACE = E", PLACE=place(at), E=new)
+        if not same_dtype:  # NumPy converts in blocks, and its warnings name ``at``
+            mark_operation_part(lines[0])
+            mark_operation_part(new)
+        return lines
 
     checks = [*scalar_overflow_checks(value, values, target.array.dtype, cx), *stored.checks]
     return guarded(checks, s, loop_nest(shape, body, cx), cx)

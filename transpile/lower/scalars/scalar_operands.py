@@ -154,13 +154,28 @@ def int_as_float(n: Num, dtype: str) -> Expr:
 
 
 def round_to_float(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
-    """`n` converted to the float `dtype`, with a source of the warning that NumPy gives where a
-    finite number becomes infinite.
+    """`n` converted to the float `dtype`, with sources of the warnings that NumPy gives where a
+    finite number becomes infinite, or NumPy's float is too small for `dtype`.
     """
     converted = int_as_float(n, dtype)
     if _may_overflow_to_inf(n.dtype, dtype) and not fits_dtype(n.ir, dtype):
-        return with_warnings(b, "mul", (n.ir,), converted, "cast", node, ("over",))
-    return converted
+        converted = with_warnings(b, "mul", (n.ir,), converted, "cast", node, ("over",))
+    return _with_underflow(b, n, converted, node)
+
+
+def _with_underflow(b: IRBuilder, n: Num, converted: Expr, node: ast.AST) -> Expr:
+    """`converted`, which is `n` as a float, with a source of NumPy's warning where a number too
+    small for the dtype is rounded. NumPy does not warn of Python's floats, whose conversion is
+    recorded as silent.
+    """
+    of, to = DTYPES[n.dtype], DTYPES[converted.dtype]
+    if of.kind != "f" or of.bits <= to.bits or isinstance(n.ir, Const):
+        return converted
+    if n.weak:
+        b.warnings.silent.append(SilentException("under"))
+    if n.strong is None:
+        return converted
+    return with_warnings(b, "mul", (n.ir,), converted, "cast", node, ("under",), certain=False)
 
 
 def _may_overflow_to_inf(source: str, dtype: str) -> bool:
@@ -198,7 +213,9 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
         fits = bool_op("not", Call("ge", (magnitude, limit), "bool"))  # true for NaN
         infinite = Call("gt", (magnitude, Const(float(np.finfo(np.float64).max), "f64")), "bool")
         add_guard(b, bool_op("or", fits, infinite), "GUARD_FLOAT_STATUS", node, even_if_empty=True)
-    return cast(n.ir, dtype)
+    # The kernel may convert the number more or less often than NumPy, so a replay shows warnings.
+    b.warnings.silent.append(SilentException("under"))
+    return _with_underflow(b, n, cast(n.ir, dtype), node)
 
 
 def dual_result_types(

@@ -27,7 +27,7 @@ from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
 from ...frontend.ast_walk import subscript_items, tree_key
-from ...frontend.core_nodes import copy_location
+from ...frontend.core_nodes import copy_location, mark_operation_part
 from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
@@ -283,11 +283,10 @@ def store_elements(
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         place, e = stored.at(at), new_elements.at(at)
-        if augmented is None:
-            e = converted_element(e, target_fact, value_fact, cx)
-        else:
-            e = augmented(place, e)
+        e = augmented(place, e) if augmented else converted_element(e, target_fact, value_fact, cx)
         lines = cx.code("PLACE = E", PLACE=place, E=e)
+        if op or is_out:
+            mark_operation_part(lines[0])  # NumPy's warning of a conversion names the operation
         return lines if where is None else cx.code("if C: LINES", C=selected.at(at), LINES=lines)
 
     fortran_order = ty.rank > 1 and ty.unit == 0
