@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..dtypes import DTYPES, converts_directly
 from ..ir_traversal import walk
-from ..nodes import Call, Const, Expr
+from ..nodes import Call, Const, Dim, Expr
 from ..op_table import NEGATED_COMPARISON, OPS
 from .constant_folding import fold_constants, is_constant, is_lossless_cast, neutral_element
 from .may_raise import may_raise_flags
@@ -20,7 +20,7 @@ from .may_raise import may_raise_flags
 __all__ = [
     "absorb_negation", "absorbing_constant", "divide_by_one", "drop_equal_operand",
     "compare_with_itself", "subtract_zero", "narrow_comparison", "push_negation",
-    "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
+    "drop_length", "drop_neutral_operand", "combine_offsets", "expand_power", "fold_negation",
     "cancel_involution", "cancel_term", "push_cast_into_select", "simplify_cast", "simplify_select",
     "select_to_extremum", "merge_nested_selects", "rewrite",
 ]
@@ -63,6 +63,18 @@ def drop_neutral_operand(e: Call) -> Expr | None:
 def drop_equal_operand(e: Call) -> Expr | None:
     """``min(x, x)`` → ``x``."""
     return e.args[0] if OPS[e.op].idempotent and e.args[0] == e.args[1] else None
+
+
+def drop_length(e: Call) -> Expr | None:
+    """``min(x.shape[0], 0)`` → ``0``, ``max(0, x.shape[0])`` → ``x.shape[0]``: no length is
+    negative.
+    """
+    match e.args:
+        case (Dim() as length, Const(int(value)) as bound) | (
+            Const(int(value)) as bound, Dim() as length
+        ) if value <= 0:
+            return bound if e.op == "min" else length
+    return None
 
 
 def absorbing_constant(e: Call) -> Expr | None:
@@ -435,7 +447,8 @@ _REDUCING: tuple[Rule, ...] = (drop_neutral_operand, drop_equal_operand, absorbi
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     **{op.name: _REDUCING for op in OPS.values() if op.unit is not None},
-    **{op: (drop_equal_operand,) for op in ("min", "max", "minimum", "maximum")},
+    **{op: (drop_equal_operand,) for op in ("minimum", "maximum")},
+    **{op: (drop_equal_operand, drop_length) for op in ("min", "max")},
     **{op: (compare_with_itself, narrow_comparison) for op in NEGATED_COMPARISON},
     **{op: (divide_by_one,) for op in ("div", "floordiv", "mod")},
     **{op: (cancel_involution,) for op in ("neg", "abs", "invert")},

@@ -321,3 +321,15 @@ def test_constants_fold_only_where_nothing_is_raised() -> None:
     assert fold_constants("cast", (f64(1e300),), "f32") is None
     assert call_may_raise(ir.Call("cast", (f64(1e300),), "f32"))
     assert not call_may_raise(ir.Call("min", (f64(1.0), f64(2.0)), "f64"))
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("min(x.shape[0], 0)", "0"), ("max(0, x.shape[0])", "x.shape[0]"), ("min(-1, x.shape[0])", "-1"),
+    ("max(x.shape[0], -3)", "x.shape[0]"), ("max(0, min(x.shape[0], 0))", "0"),
+    ("min(x.shape[0], 1)", "min(x.shape[0], 1)"), ("max(n, 0)", "max(n, 0)"),
+])
+def test_no_length_is_negative(text: str, wanted: str) -> None:
+    head = "def k(x: f64[::1], n: i64):\n    t = "
+    (assign,) = parse(head + text).body
+    assert isinstance(assign, ir.Assign)
+    assert show(simplest(assign.value)) == wanted
