@@ -324,7 +324,8 @@ def test_constants_fold_only_where_nothing_is_raised() -> None:
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
-    ("min(x.shape[0], 0)", "0"), ("max(0, x.shape[0])", "x.shape[0]"), ("min(-1, x.shape[0])", "-1"),
+    ("min(x.shape[0], 0)", "0"), ("max(0, x.shape[0])", "x.shape[0]"),
+    ("min(-1, x.shape[0])", "-1"),
     ("max(x.shape[0], -3)", "x.shape[0]"), ("max(0, min(x.shape[0], 0))", "0"),
     ("min(x.shape[0], 1)", "min(x.shape[0], 1)"), ("max(n, 0)", "max(n, 0)"),
 ])
