@@ -18,7 +18,8 @@ The last step of lowering, called by `lower_function.py`. `assemble_plan` decide
   never                it has no operation that may raise a float condition (`Plan.sources`)
   errstate observable  a float condition may raise, call back, or warn each time, as the error state
                        and the warning filters are at the call (`errors_observable`); or it may be
-                       an underflow that is not ignored, and of which perhaps nobody warns
+                       an underflow that the error state does not ignore, and for which there may
+                       be no warning to show
   small enough         it overwrites what it reads (`Plan.rewrites`, or two arguments are one
                        array), and writes arrays of at most `Plan.copied_up_to` bytes
   never                in all other calls
@@ -65,9 +66,10 @@ def alias_guards(
     """The run-time alias checks: a `Disjoint` guard for each pair of array parameters that must not
     overlap. Called by `assemble_plan` when the body is lowered.
 
-        for i in range(n):
-            y[i] = 2.0 * x[i]       →    disjoint(x, y, or_same): x and y may be one array
-            z[i] = x[n - 1 - i]     →    disjoint(x, z): a store to z[i] would change a later x[i]
+        for i in range(n): y[i] = 2.0 * x[i]      →    disjoint_or_same(x, y): may be one array
+        for i in range(n): z[i] = x[n - 1 - i]    →    disjoint(x, z): a store to z[i] would change
+                                                       an x[j] that is read in a later iteration
+                                                  →    disjoint_or_same(y, z): no loop has both
 
     - No guard if neither array is written: reads in any order give the same.
     - No guard if one is in `unaliased`, memory of the call's own: arrays that the function
@@ -75,9 +77,12 @@ def alias_guards(
     - For passes (`dependence.alias_relation`) the two arrays of a pair without a guard are
       disjoint; those of a guard with ``or_same`` are disjoint, or they are the same array.
     - ``or_same`` is set if the code stays correct for one array passed twice, which is frequent
-      (``f(x, x)``): each loop nest accesses both at the same elements only (`_same_elements`). It
-      is not set for a reshaped view or the array it was made of (`reshaped`, from view to array):
-      `reshape` may have copied, so equal addresses do not tell whether both are the same array.
+      (``f(x, x)``): each loop nest that accesses both has one subscript for all of these accesses
+      (`_same_elements`). With both statements above in one loop, x would have two subscripts there,
+      and the guard would be ``disjoint(x, y)``.
+    - ``or_same`` is not set for a reshaped view or the array it was made of (`reshaped`, from view
+      to array): `reshape` may have copied, so equal addresses do not tell whether both are the same
+      array.
     - ``or_same`` is dropped later where the code relies on two arrays after all: where a fusion
       reorders accesses (`tighten` of `fuse_loops.py`), or stores move past checks (`legalize`).
     """

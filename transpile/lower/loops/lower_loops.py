@@ -132,8 +132,9 @@ def _lower_while(ctx: Lowering, node: ast.While, live: frozenset[str]) -> None:
                                      lo = step(g(lo));  go_1 = step(g(lo) < hi)
 
     The condition is lowered twice: before the loop, where it decides whether there is a first
-    iteration, and at the end of the body, where it decides about the next. ``trips`` is a name
-    without a definition: it stands for the unknown trip count in proofs. A ``while`` that counts
+    iteration, and at the end of the body, where it decides about the next. Proofs about the loop
+    need a trip count, which is not known: a name that no statement assigns stands for it
+    (`LoopFrame.trips`), and does not occur in the kernel. A ``while`` that counts
     was made a ``for`` before (`while_to_for`). Raises Refused for a loop that waits for something
     that another thread or a signal handler does.
     """

@@ -32,7 +32,8 @@ class _LoopKey:
     """What decides on which types a loop settles.
 
     ``forbids_unions``: as `IRBuilder.forbids_unions`. ``intervals``: whether the key has the
-    intervals of ints. ``inits``: the types before the loop of the values that it carries; ``read``:
+    intervals of ints. ``groups``: the names that need several accumulators each, as in
+    `CarriedLoop.groups`. ``inits``: the types before the loop of the values that it carries; ``read``:
     the types of the other names that its body reads, except arguments, which have one type.
     """
 
