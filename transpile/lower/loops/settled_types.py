@@ -33,8 +33,9 @@ class _LoopKey:
 
     ``forbids_unions``: as `IRBuilder.forbids_unions`. ``intervals``: whether the key has the
     intervals of ints. ``groups``: the names that need several accumulators each, as in
-    `CarriedLoop.groups`. ``inits``: the types before the loop of the values that it carries; ``read``:
-    the types of the other names that its body reads, except arguments, which have one type.
+    `CarriedLoop.groups`. ``inits``: the types before the loop of the values that it carries;
+    ``read``: the types of the other names that its body reads, except arguments, which have one
+    type.
     """
 
     node: ast.AST
