@@ -12,22 +12,14 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from loopir.algebra.constant_folding import index_const
-from loopir.analysis.integers.affine import LinearForm, nonnegative_margins
-from loopir.dtypes import INDEX
+from loopir.analysis.integers.affine import LinearForm
 from loopir.nodes import Assign, Call, Check, Expr, Guard, Stmt, Var
-from loopir.op_table import NEGATED_COMPARISON
 
 from ...frontend.source import span_of
 from ...types.typed_values import TRUE, bool_op
-from .ir_builder import IRBuilder
+from .ir_builder import IRBuilder, Required
 from .path_conditions import holds_on_path
-from .value_ranges import (
-    learn_bound,
-    learn_equality,
-    linear_form,
-    min_value,
-    with_equal_atoms,
-)
+from .value_ranges import learn_bound, learn_from_guard, margins_of, min_value
 
 __all__ = ["add_guard", "require"]
 
@@ -70,46 +62,49 @@ def _has_checked(b: IRBuilder, cond: Expr) -> bool:
 def add_guard(
     b: IRBuilder, cond: Expr, code: str, node: ast.AST, *, even_if_empty: bool = False
 ) -> None:
-    """Adds a guard: the kernel does not start where `cond` is false. The bounds and the equality of
-    lengths that the guard implies are recorded.
+    """Adds a guard: the kernel does not start where `cond` is false. What it implies is recorded
+    (`learn_bound`, `learn_from_guard`).
 
         for v in x: s += v // k    (k a parameter)    →    guard(k != 0 or len(x) <= 0)
 
     Where an enclosing loop has no iteration, the code that needs `cond` does not run, and the guard
-    holds; with ``even_if_empty`` it is `cond` alone. Nothing is added if earlier guards imply it.
+    holds; with ``even_if_empty`` it is `cond` alone. Nothing is added if earlier guards imply it;
+    one that is weaker, as it holds for more empty loops, is replaced.
     """
-    margins = _margins(b, cond)
+    margins = margins_of(b, cond)
     # GUARD_INT_RANGE: what these guards test is what intervals of parameters assume
     if code != "GUARD_INT_RANGE" and margins and all(_is_guarded(b, m) for m in margins):
         return
-    required = cond
-    for frame in () if even_if_empty else b.path.frames:
-        if b.known_at_entry(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1:
-            cond = bool_op("or", cond, Call("le", (frame.trips, index_const(0)), "bool"))
+    may_be_empty = [
+        frame.trips for frame in b.path.frames
+        if b.known_at_entry(frame.trips) and min_value(b, LinearForm.of(frame.trips)) < 1
+    ]
+    required = Required(cond, frozenset(() if even_if_empty else may_be_empty))
+    for trips in () if even_if_empty else may_be_empty:
+        cond = bool_op("or", cond, Call("le", (trips, index_const(0)), "bool"))
     if cond == TRUE:
         return
-    if cond not in {g.cond for g in b.guards if isinstance(g, Guard)}:
-        b.guards.append(Guard(cond, code, span=span_of(node)))
+    if not any(_is_at_least(old, required) for old in b.required_by.values()):
+        _put_guard(b, Guard(cond, code, span=span_of(node)), required)
         learn_bound(b, cond)
-    b.path.guarded = (*b.path.guarded, *margins)
-    match required:
-        case Call("eq", (p, q)) if p.dtype == INDEX:
-            learn_equality(b, linear_form(b, p), linear_form(b, q))
+    learn_from_guard(b, required)
 
 
-def _margins(b: IRBuilder, cond: Expr) -> list[LinearForm]:
-    """Linear forms that are all >= 0 exactly where `cond`, a comparison of lengths or other int64,
-    holds. Empty for other conditions.
-    """
-    match cond:
-        case Call("not", (Call(op, (p, q)),)) if p.dtype == INDEX and op in NEGATED_COMPARISON:
-            op = NEGATED_COMPARISON[op]
-        case Call(op, (p, q)) if p.dtype == INDEX:
-            pass
-        case _:
-            return []
-    margins = nonnegative_margins(op, linear_form(b, p), linear_form(b, q))
-    return [with_equal_atoms(b, margin) for margin in margins]
+def _is_at_least(a: Required, c: Required) -> bool:
+    """Whether `a` requires the condition of `c` in all cases in which `c` does."""
+    return a.cond == c.cond and a.unless_empty <= c.unless_empty
+
+
+def _put_guard(b: IRBuilder, guard: Guard, required: Required) -> None:
+    """Puts the guard in the place of the first one that is weaker, else at the end."""
+    weaker = {cond for cond, old in b.required_by.items() if _is_at_least(required, old)}
+    places = [k for k, g in enumerate(b.guards) if isinstance(g, Guard) and g.cond in weaker]
+    for k in reversed(places):
+        del b.guards[k]
+    b.guards.insert(places[0] if places else len(b.guards), guard)
+    for cond in weaker:
+        del b.required_by[cond]
+    b.required_by[guard.cond] = required
 
 
 def _is_guarded(b: IRBuilder, margin: LinearForm) -> bool:

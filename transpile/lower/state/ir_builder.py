@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.integers.intervals import Bounds
@@ -90,6 +90,13 @@ class RangeState:
     assumed_params: set[str] = field(default_factory=set)
 
 
+class Required(NamedTuple):
+    """What a guard requires: `cond`, unless one of the trip counts in `unless_empty` is <= 0."""
+
+    cond: Expr
+    unless_empty: frozenset[Expr]
+
+
 @record
 class PathState:
     """The loops and branches around the expression that is being lowered.
@@ -103,7 +110,7 @@ class PathState:
     ``equalities``: expressions, each with the linear form that it equals, by a guard or in an
     iteration of the enclosing loops. No linear form has an atom that is a key.
     ``guarded``: linear forms that are >= 0 by a guard, in those iterations. They prove that another
-    guard is not needed, and nothing else.
+    guard is not needed, and nothing else. ``requirements``: what guards require there (`Required`).
     """
 
     frames: list[LoopFrame] = field(default_factory=list)
@@ -114,6 +121,7 @@ class PathState:
     while_names: frozenset[Expr] = frozenset()
     equalities: Mapping[Expr, LinearForm] = field(default_factory=lambda: MappingProxyType({}))
     guarded: tuple[LinearForm, ...] = ()
+    requirements: tuple[Required, ...] = ()
 
 
 @record(frozen=True, slots=True)
@@ -232,6 +240,7 @@ class BuilderSnapshot:
     while_names: frozenset[Expr]
     equalities: Mapping[Expr, LinearForm]
     guarded: tuple[LinearForm, ...]
+    requirements: tuple[Required, ...]
     raised_array: str | None
     needs_snapshot: bool
 
@@ -246,7 +255,8 @@ class IRBuilder:
     ``current_span``: the source position of the statement that is being lowered.
     ``env``: the value of each Python name at this point of the program.
     ``params``: the kernel's parameters, by name; ``bindings``: where the caller gets each of them.
-    ``guards``: conditions that must hold before the kernel starts. ``strict``: as `Kernel.strict`.
+    ``guards``: conditions that must hold before the kernel starts; ``required_by``: what each of
+    them requires, by its condition. ``strict``: as `Kernel.strict`.
     ``forbids_unions``: a value whose type depends on the data is refused, not made a union.
     ``forbidding_mattered``: without ``forbids_unions`` something else might have been built, or
     less been refused (see `allows_unions`). No trial undoes it.
@@ -268,6 +278,7 @@ class IRBuilder:
     params: dict[str, Param] = field(default_factory=dict)
     bindings: dict[str, Binding] = field(default_factory=dict)
     guards: list[Guard | Disjoint] = field(default_factory=list)
+    required_by: dict[Expr, Required] = field(default_factory=dict)
     strict: set[str] = field(default_factory=set)
     forbids_unions: bool = False
     forbidding_mattered: bool = False
@@ -287,7 +298,8 @@ class IRBuilder:
         ranges, numbers, buffers = self.ranges, self.numbers, self.buffers
         return (
             self.names, self.block, self.values, self.env, self.params, self.bindings,
-            self.guards, self.strict, self.hoisted_loops, self.observed_types, self.path.frames,
+            self.guards, self.required_by, self.strict, self.hoisted_loops, self.observed_types,
+            self.path.frames,
             ranges.intervals, ranges.deltas, ranges.linear_bounds, ranges.assumed_params,
             self.warnings.sources, self.warnings.silent,
             numbers.accumulators, numbers.python_values, numbers.python_constants,
@@ -314,6 +326,7 @@ class IRBuilder:
             while_names=path.while_names,
             equalities=path.equalities,
             guarded=path.guarded,
+            requirements=path.requirements,
             raised_array=self.warnings.raised_array,
             needs_snapshot=self.buffers.needs_snapshot,
         )
@@ -334,6 +347,7 @@ class IRBuilder:
         path.facts = before.facts
         path.while_facts, path.while_names = before.while_facts, before.while_names
         path.equalities, path.guarded = before.equalities, before.guarded
+        path.requirements = before.requirements
         self.warnings.raised_array = before.raised_array
         self.buffers.needs_snapshot = before.needs_snapshot
         self.buffers.of_sibling_branch = before.of_sibling_branch

@@ -39,6 +39,7 @@ from .symbol_values import LoopFrame
 from .value_ranges import (
     interval_of,
     learn_equality,
+    learn_from_guard,
     linear_form,
     max_value,
     min_value,
@@ -245,11 +246,11 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
 
     In an iteration the trip count is >= 1. That is recorded as a fact only if the trip count may be
     0 in some iteration of the enclosing loops; else it is known already, or guarded before the
-    loops. What guards imply that are added meanwhile holds in these iterations only, since they
-    are not needed where there is none (`add_guard`).
+    loops. What guards imply that are added meanwhile is forgotten at the end, if they may hold
+    because there is no iteration (`Required.unless_empty`).
     """
     path = b.path
-    outer = path.facts, path.equalities, path.guarded
+    outer = path.facts, path.equalities, path.guarded, path.requirements
     path.frames.append(frame)
     fact = frame.last
     if _fails_in_some_iteration(b, fact):
@@ -258,8 +259,13 @@ def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
     try:
         yield
     finally:
-        path.facts, path.equalities, path.guarded = outer
+        inside = path.requirements[len(outer[-1]) :]
+        path.facts, path.equalities, path.guarded, path.requirements = outer
         path.frames.pop()
+        still_open = {f.trips for f in path.frames}
+        for required in inside:
+            if required.unless_empty <= still_open:
+                learn_from_guard(b, required)
 
 
 def _learn_trip_count(b: IRBuilder, frame: LoopFrame) -> None:

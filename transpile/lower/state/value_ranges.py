@@ -4,26 +4,28 @@ An int64 expression has a linear form, a sum of multiples of atoms and a constan
 expression that is no sum or multiple, such as a parameter, a length or ``i // 2``. Intervals of
 atoms are recorded in `RangeState.intervals` or follow from the operation; the interval of a linear
 form follows from those of its atoms. `linear_num` and `integer_num` make Python ints that have
-both. `learn_bound` and `learn_equality` record what guards imply.
+both. `learn_bound` and `learn_from_guard` record what guards imply.
 """
 from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
 
-from loopir.analysis.integers.affine import LinearForm, linearize
+from loopir.analysis.integers.affine import LinearForm, linearize, nonnegative_margins
 from loopir.analysis.integers.intervals import Bounds, expression_bounds
 from loopir.dtypes import INDEX
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Var
+from loopir.op_table import NEGATED_COMPARISON
 
 from ...types.int_limits import ARGUMENT, INT64
 from ...types.typed_values import Num
-from .ir_builder import IRBuilder
+from .ir_builder import IRBuilder, Required
 
 __all__ = [
-    "bind_num", "integer_num", "interval_of", "learn_bound", "learn_equality", "linear_form",
-    "linear_num", "max_value", "min_value", "narrow_ranges", "unclamped", "with_equal_atoms",
+    "bind_num", "integer_num", "interval_of", "learn_bound", "learn_equality", "learn_from_guard",
+    "linear_form", "linear_num", "margins_of", "max_value", "min_value", "narrow_ranges",
+    "unclamped", "with_equal_atoms",
 ]
 
 _UNBOUNDED = frozenset(("add", "sub", "mul", "neg", "min", "max"))
@@ -99,6 +101,32 @@ def learn_bound(b: IRBuilder, cond: Expr) -> None:
             _narrow(b, atom, int(least) - linear.constant, INT64[1])
 
 
+def learn_from_guard(b: IRBuilder, required: Required) -> None:
+    """Records what a guard implies in the iterations of the loops that are being lowered: that
+    linear forms are >= 0, which makes other guards needless, and that two lengths are equal.
+    """
+    b.path.requirements = (*b.path.requirements, required)
+    b.path.guarded = (*b.path.guarded, *margins_of(b, required.cond))
+    match required.cond:
+        case Call("eq", (p, q)) if p.dtype == INDEX:
+            learn_equality(b, linear_form(b, p), linear_form(b, q))
+
+
+def margins_of(b: IRBuilder, cond: Expr) -> list[LinearForm]:
+    """Linear forms that are all >= 0 exactly where `cond`, a comparison of lengths or other int64,
+    holds. Empty for other conditions.
+    """
+    match cond:
+        case Call("not", (Call(op, (p, q)),)) if p.dtype == INDEX and op in NEGATED_COMPARISON:
+            op = NEGATED_COMPARISON[op]
+        case Call(op, (p, q)) if p.dtype == INDEX:
+            pass
+        case _:
+            return []
+    margins = nonnegative_margins(op, linear_form(b, p), linear_form(b, q))
+    return [with_equal_atoms(b, margin) for margin in margins]
+
+
 def learn_equality(b: IRBuilder, p: LinearForm, q: LinearForm) -> None:
     """Records that `p` and `q` are equal in the iterations of the loops that are being lowered.
 
@@ -121,11 +149,20 @@ def learn_equality(b: IRBuilder, p: LinearForm, q: LinearForm) -> None:
 
 def with_equal_atoms(b: IRBuilder, linear: LinearForm) -> LinearForm:
     """`linear` with each atom replaced that is known to equal a linear form of others
-    (`learn_equality`), so that forms that are known to be equal become the same.
+    (`learn_equality`), also in the operands of ``max`` and ``min``, so that forms that are known to
+    be equal become the same.
     """
     known = b.path.equalities
-    for atom in linear.terms.keys() & known.keys() if known else ():
-        linear = linear.substitute(atom, known[atom])
+    for atom in linear.terms if known else ():
+        value = known.get(atom)
+        if value is None and isinstance(atom, Call) and atom.op in ("max", "min"):
+            operands = tuple(linear_form(b, a) for a in atom.args)
+            changed = tuple(with_equal_atoms(b, form) for form in operands)
+            if changed != operands:
+                new = replace(atom, args=tuple(form.expr() for form in changed))
+                value = known.get(new) or LinearForm.of(new)
+        if value is not None:
+            linear = linear.substitute(atom, value)
     return linear
 
 

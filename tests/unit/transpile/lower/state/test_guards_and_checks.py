@@ -75,6 +75,18 @@ def test_a_guard_of_a_loop_says_nothing_about_another(tmp_path: Path) -> None:
         f, out=np.ones(3), x=np.ones(3), steps=1)
 
 
+def test_a_guard_of_a_loop_that_another_one_implies_is_replaced(tmp_path: Path) -> None:
+    text = """def f(out, x, steps):
+    for _ in range(steps): out[:] = x
+    out[:] = x
+    for _ in range(1): out[1:] = x[1:]
+    for k in range(2, 3): out[k:] += x[k:]
+"""
+    f = written(tmp_path, text).f
+    guards = guards_of(f, out=np.ones(3), x=np.ones(3), steps=1)
+    assert [g for g in guards if "shape" in g] == ["out.shape[0] == x.shape[0]"]
+
+
 SLICES = (
     ":", "1:", ":-1", "1:-1", "2:", ":-2", "::2", "1::2", ":n", "n:", "n:n + 3", "::-1", "-3:",
 )
