@@ -54,7 +54,7 @@ from ...types.value_types import PARTS, ArrayType
 from .symbol_values import ArrayRef, LoopFrame, Value
 
 __all__ = [
-    "BufferState", "BuilderSnapshot", "ComplexState", "IRBuilder", "NumberState", "PathState",
+    "BufferState", "BuilderSnapshot", "ComplexState", "IRBuilder", "NumberState", "PathState", "Required",
     "RangeState", "SilentException", "Trial", "WarningState", "kernel_param",
 ]
 
