@@ -54,8 +54,8 @@ from ...types.value_types import PARTS, ArrayType
 from .symbol_values import ArrayRef, LoopFrame, Value
 
 __all__ = [
-    "BufferState", "BuilderSnapshot", "ComplexState", "IRBuilder", "NumberState", "PathState", "Required",
-    "RangeState", "SilentException", "Trial", "WarningState", "kernel_param",
+    "BufferState", "BuilderSnapshot", "ComplexState", "IRBuilder", "NumberState", "PathState",
+    "RangeState", "Required", "SilentException", "Trial", "WarningState", "kernel_param",
 ]
 
 _Container: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
