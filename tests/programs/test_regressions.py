@@ -36,6 +36,19 @@ def numbers(dtype: str = "f8", low: int = -4, high: int = 20) -> np.ndarray:
     return np.arange(low, high).astype(dtype)
 
 
+@example(lambda: (numbers()[::-1] % 7, numbers() % 5, np.zeros(24)))
+def an_element_that_is_loaded_after_the_branch(x, y, out):
+    best, total = 0, 0.0
+    for i in range(1, x.shape[0]):
+        if x[best] < y[i]:
+            out[i] = 1.0
+            best = i
+        v = x[i]
+        total += v
+        out[i] += v * v
+    return best, total
+
+
 @example(lambda: (numbers(),))
 def a_list_under_a_name(x):
     doubled = [v * 2 for v in x]

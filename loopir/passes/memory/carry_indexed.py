@@ -155,12 +155,16 @@ class _CarriedElement:
     definitions: Mapping[str, Expr]  # the assignments of the loop body
     fresh: FreshNames
 
-    def follow(self, body: tuple[Stmt, ...], e: Expr) -> tuple[tuple[Stmt, ...], Expr] | None:
+    def follow(
+        self, body: tuple[Stmt, ...], e: Expr, later: frozenset[str] = frozenset()
+    ) -> tuple[tuple[Stmt, ...], Expr] | None:
         """Follow the new index `e` through `body`: the body, extended so that it also yields the
         element there, and the element's value. None where the loop does not load that element.
 
         Cases: the old index; an index at which an unconditional load exists; a select; a yield of a
-        branch; an assigned name.
+        branch; an assigned name. ``later``: names that are assigned after the value is evaluated.
+        The value of a load that such a name holds is the load itself, since the loop does not write
+        the array.
         """
         if e == self.index.current:
             return body, self.acc
@@ -168,33 +172,43 @@ class _CarriedElement:
             e if x == self.index.current else x for x in self.load.index
         ))
         if load in self.unconditional:
-            return body, self.unconditional[load]
+            value = self.unconditional[load]
+            return body, load if names_read(value) & later else value
         match e:
             case Call("select", (cond, a, b)):
-                then = self.follow(body, a)
-                orelse = then and self.follow(then[0], b)
+                then = self.follow(body, a, later)
+                orelse = then and self.follow(then[0], b, later)
                 if then is None or orelse is None:
                     return None
                 return orelse[0], Call("select", (cond, then[1], orelse[1]), self.load.dtype)
             case Var(name=name):
                 for k, s in enumerate(body):
                     if isinstance(s, Assign) and s.name == name:
-                        return self.follow(body, s.value)
+                        return self.follow(body, s.value, later)
                     if isinstance(s, If) and (y := _yield_of(s, name)) is not None:
-                        branch = self._branch(s, y)
+                        branch = self._branch(s, y, later | _assigned(body[k:]))
                         return branch and ((*body[:k], branch[0], *body[k + 1 :]), branch[1])
                 if name in self.definitions:
-                    return self.follow(body, self.definitions[name])
+                    return self.follow(body, self.definitions[name], later)
         return None
 
-    def _branch(self, s: If, y: Yield) -> tuple[If, Expr] | None:
-        """`s` with a yield of the element at the index that `y` gives, and its name."""
-        then, orelse = self.follow(s.then, y.then), self.follow(s.orelse, y.orelse)
+    def _branch(self, s: If, y: Yield, later: frozenset[str]) -> tuple[If, Expr] | None:
+        """`s` with a yield of the element at the index that `y` gives, and its name. ``later``: as
+        for `follow`, the names that are assigned after `s`.
+        """
+        then, orelse = (
+            self.follow(side, e, later) for side, e in ((s.then, y.then), (s.orelse, y.orelse))
+        )
         if then is None or orelse is None:
             return None
         new = Yield(self.fresh.name(self.load.array), then[1], orelse[1])
         s = replace(s, then=then[0], orelse=orelse[0], yields=(*s.yields, new))
         return s, Var(new.name, self.load.dtype)
+
+
+def _assigned(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The names that `body` assigns, but for those assigned in its branches."""
+    return frozenset(s.name for s in body if isinstance(s, Assign))
 
 
 def _yield_of(s: If, name: str) -> Yield | None:
