@@ -147,7 +147,8 @@ TP_INLINE F exp2reduce_F(F x, $s steps, U *n)
 
 //: scaled needs base bounds
 /* exp or exp2, without calls of libm. In rare lanes, where the result may be subnormal, 0 or inf, it is multiplied by 2**n in two
- * steps: the second product rounds, and raises underflow or overflow. */
+ * steps: the second product raises overflow, and underflow if it rounds. The result is inexact even where that product is exact: so
+ * underflow is raised wherever x is below -near. */
 TP_INLINE F tp_${op}_F(F x)
 {
     mask_F rare = gt_F((I)x & $abs, (I)all_F(near_${op}_F)), special = rare, down = rare;
@@ -163,6 +164,10 @@ TP_INLINE F tp_${op}_F(F x)
         U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
         F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
         F limit = select_F(gt_F((I){} + $minus_nan, (I)x), all_F(0), x);
+        if (any_F(rare & down & ~special)) {
+            volatile $s least = 0x1p-$exphalf$f;
+            least *= least, least *= least;
+        }
         return select_F(special, limit, y);
     }
     return expscale_F(p, n);

@@ -232,3 +232,20 @@ def test_no_vector_form() -> None:
     assert vector_math_source("sqrt", "f32", 4, TARGETS["sse2"]) is None
     assert vector_math_source("exp", "f64", 1, TARGETS["sse2"]) is None
     assert vector_math_source("exp", "f64", 8, TARGETS["scalar"]) is None
+
+
+@pytest.mark.share(1)
+@each_target
+def test_a_subnormal_power_raises_underflow(target: str) -> None:
+    """Also where the last product of `scaled` is exact, since the power itself is not a float."""
+    ranges = {("exp", "f64"): (-745, -708.5), ("exp2", "f64"): (-1074, -1022.1),
+              ("exp", "f32"): (-103.5, -87.4), ("exp2", "f32"): (-148.9, -126.1)}
+    run = command(target)
+    for (op, dtype), (least, most) in ranges.items():
+        lanes = lanes_of(target, dtype)
+        x = np.zeros((400, lanes))
+        x[:, 1] = np.linspace(least, most, 400)
+        values, flags = evaluate(run, op, dtype, lanes, x)
+        assert (flags & 4).all(), (op, dtype)
+        assert not (evaluate(run, op, dtype, lanes, 0 * x)[1] & 4).any(), (op, dtype)
+        assert (values.reshape(-1, lanes)[:, 1] >= 0).all()
