@@ -204,6 +204,10 @@ TP_INLINE F larger_F(F x, F y)
 /* The smaller of a and c, both positive; NaN stays. */
 #define clamp_F(a, c) select_F(gt_F((I)(a), (I)all_F(c)) ^ gt_F((I)(a), $inf), all_F(c), a)
 
+//: clamp@sse2.f64 needs base
+/* The same; a NaN whose upper half is that of inf is told by a quiet compare of floats. */
+#define clamp_F(a, c) select_F(gt_F((I)(a), (I)all_F(c)) & (I)((a) == (a)), all_F(c), a)
+
 //: clamp@avx512.512 needs base
 #ifdef __clang__
 #define clamp_F(a, c) __builtin_ia32_min${ps}512(all_F(c), a, 8)

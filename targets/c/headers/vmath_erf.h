@@ -36,6 +36,6 @@ TP_INLINE F tp_erf_F(F x)
     U n;
     F a = clamp_F((F)((I)x & $abs), ERF_END_F), small = fma_F(a, erfpoly_F(a * a), a);
     F p = exppoly_F(expreduce_F(logerfc_F(a), STEPS_F, &n));
-    mask_F far = gt_F((I)a, $one) ^ gt_F((I)a, $inf);  /* expscale may make a number of a NaN */
+    mask_F far = gt_F((I)a, $one) ^ gt_F((I)a, $inf - 1);  /* not NaN, of which expscale may make a number; a is not inf */
     return (F)((U)select_F(far, all_F(1) - expscale_F(p, n), small) | ((U)x & $sign));
 }

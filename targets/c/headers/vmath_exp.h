@@ -163,7 +163,7 @@ TP_INLINE F tp_${op}_F(F x)
     if (rarely_F(rare)) {
         U half = (U)select_F(down, (F)((I){} - $exphalf * STEPS_F), (F)((I){} + $exphalf * STEPS_F));
         F y = expscale_F(p, n - half) * select_F(down, all_F(0x1p-$exphalf$f), all_F(0x1p$exphalf$f));
-        F limit = select_F(gt_F((I){} + $minus_nan, (I)x), all_F(0), x);
+        F limit = select_F(down, all_F(-1) / select_F(special, x, all_F(1)), x);    /* of -inf 0, of inf inf, of NaN NaN */
         if (any_F(rare & down & ~special)) {
             volatile $s least = 0x1p-$exphalf$f;
             least *= least, least *= least;

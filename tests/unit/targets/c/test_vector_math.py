@@ -249,3 +249,13 @@ def test_a_subnormal_power_raises_underflow(target: str) -> None:
         assert (flags & 4).all(), (op, dtype)
         assert not (evaluate(run, op, dtype, lanes, 0 * x)[1] & 4).any(), (op, dtype)
         assert (values.reshape(-1, lanes)[:, 1] >= 0).all()
+
+
+@pytest.mark.share(1)
+@each_target
+def test_a_nan_whose_upper_half_is_that_of_inf_is_none_the_less_a_nan(target: str) -> None:
+    bits = np.array([0x7FF0000000000001, 0xFFF0000000000001, 0xFFF00000FFFFFFFF], np.uint64)
+    x = np.repeat(bits.view(np.float64), lanes_of(target, "f64"))
+    for op in ("exp", "exp2", "expm1", "tanh", "erf", "sinh", "log", "cbrt", "atan"):
+        values, _ = evaluate(command(target), op, "f64", lanes_of(target, "f64"), x)
+        assert np.isnan(values).all(), op
