@@ -448,11 +448,11 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         name="version_small_calls", from_form=VECTOR_IR, to_form=VECTOR_IR,
         run=_version_small_calls, verify=_verify_kernel,
-        reason="only the kernel after all passes tells whether its folds have another order",
+        reason="adds a copy for small calls in Python's order, if the passes have left another",
     ),
     Stage(
         name="decide_copies", from_form=VECTOR_IR, to_form=VECTOR_IR, run=_decide_copies,
-        reason="only the final kernel tells whether it can fail after it has written",
+        reason="which calls copy what they overwrite; the final kernel tells if it may fail",
     ),
     Stage(
         name="legalize", from_form=VECTOR_IR, to_form=TARGET_IR, run=_legalize,

@@ -145,8 +145,8 @@ def judge_fusion(p: LoopPair) -> tuple[Rejection, ...]:
 def can_fuse(p: LoopPair) -> bool:
     """Whether `judge_fusion` returns no reason; it stops at the first one.
 
-    `p` should be brief: the rejections are dropped, and their labels and notes take longer to make
-    than the decision.
+    Make `p` with ``brief=True``: the rejections are dropped, and their labels and notes take longer
+    to make than the decision.
     """
     reasons = chain.from_iterable(condition(p) for condition in (*CONDITIONS, keeps_vectors))
     return next(reasons, None) is None
@@ -246,7 +246,9 @@ def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
 
 
 def guard_policy(p: LoopPair) -> Iterator[Rejection]:
-    """No guard may read what the first loop writes, since guards are evaluated at entry."""
+    """No guard of the kernel may read an array that the first loop writes: it was made for the
+    second loop, and so for the array as the first one leaves it, but is evaluated at entry.
+    """
     written = {a.array for a in accesses((p.first,)) if a.is_write}
     for guard in (g for g in p.kernel.guards if isinstance(g, Guard) and contains(g, Load)):
         for load in (n for n in walk(guard.cond) if isinstance(n, Load)):

@@ -23,8 +23,8 @@ FUTURE = reduce(
 """The compiler flags of all ``from __future__`` imports."""
 
 _NEUTRAL = {"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"}
-"""Instructions that are not compared: whether they occur depends on line numbers and the sizes of
-tables, not on what the function does.
+"""Instructions that are not compared: whether they occur depends on line numbers, on how many names
+and constants there are, or on how a call is encoded (PUSH_NULL), not on what the function does.
 """
 
 _SYNONYMS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION"}
@@ -67,8 +67,9 @@ def compiles_to(tree: ast.FunctionDef, fn: types.FunctionType) -> bool:
 
 
 def is_lambda(tree: ast.Lambda, fn: types.FunctionType) -> bool:
-    """Whether `tree`, and not a lambda inside it, compiles to the bytecode of the lambda `fn`: as
-    `compiles_to`. `inline.callees` asks it about each lambda on the line of `fn`.
+    """Whether `tree` itself, and not a lambda inside it, compiles to the bytecode of the lambda
+    `fn`: for lambdas what `compiles_to` is for a ``def``. `inline.callees` asks it about each
+    lambda on the line of `fn`.
     """
     code = fn.__code__
     body: list[ast.stmt] = [

@@ -98,7 +98,7 @@ def read_source(fn: Callable[..., Any]) -> Source:
     2. Refused are objects without a ``def`` of their own (builtins have no Python code, a lambda is
        a part of a line), and async functions, whose calls return coroutines.
     3. `_text_of` gives the text, after ``checkcache`` has dropped a file that was edited. If the
-       function was read from it before, that is its source.
+       function was read from this same text before, the source found then is returned.
     4. `_definition_at` parses the ``def`` that begins at the first line of the code object.
     5. `compiles_to` compares that ``def`` with the bytecode, since the file may have been edited
        after `fn` was defined: what is compiled must be what Python would run.

@@ -67,12 +67,13 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
       (`Plan.rounds_otherwise`): no size;
     - the whole kernel has a copy for small calls (`with_small_calls`): `LARGEST_SMALL_CALL`;
     - no sum or function of it may have other bits: any size;
-    - one may at every size, as a vectorised ``exp``: no size;
+    - one of them may have other bits at every size, as a vectorised ``exp``: no size;
     - else its sums have copies for few terms, each under a condition (above, ``n <= 32``): the
       largest size of a call for which all these conditions hold (`exact_up_to`).
 
-    In the last case only arguments count on which that size depends: above ``n``, and not the
-    length of ``x``.
+    With the copy for small calls, all arguments count but ints that only scale values (`_factors`).
+    In the last case, only those count on which the size depends: above ``n``, and not the length of
+    ``x``.
 
     ``kernel``: the result of all passes on that of `plan`; ``types``: of the function's parameters,
     in their order. The stage ``load`` puts the answer into the `KernelInterface`.
@@ -165,8 +166,8 @@ def _arguments_in_size(plan: Plan, parameters: Collection[str]) -> dict[str, str
 def _names_of_whole_size(plan: Plan, types: Mapping[str, ArgType]) -> frozenset[str] | None:
     """The kernel parameters of `plan` (arrays, lists, ints) whose elements and values are all part
     of the size of a call. Their sum is then at most that size, so a kernel may test it in place of
-    the size: every small call passes. Without `_factors`, which are no trip counts. None if the
-    kernel may read an array that the size does not count.
+    the size: every small call passes. Ints that only scale values (`_factors`) are left out: they
+    are no trip counts. None if the kernel may read an array that the size does not count.
     """
     found, lists = set(), set()
     for binding in plan.bindings:

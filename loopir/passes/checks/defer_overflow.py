@@ -5,9 +5,9 @@ integer of ``bits`` bits. The block is summed without checks, and its sum is add
 one check.
 
 The check comes later than in Python, but the call has the same result. If all terms have one sign,
-the total only grows in magnitude, so that an overflow within the block is still there at its end.
-Else the check is one that replays the call if it fails, which gives Python's result; if it passes,
-the total is exact, even if it was out of range within the block, as a Python int may be.
+the total moves in one direction only, so that once it is out of range, it still is at the end of
+the block. Else the check is one that replays the call if it fails, which gives Python's result; if
+it passes, the total is exact, even if it was out of range within the block, as a Python int may be.
 """
 from __future__ import annotations
 

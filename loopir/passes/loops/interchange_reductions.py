@@ -161,9 +161,9 @@ def _is_legal(n: _ReductionNest, memory: AliasInfo) -> bool:
       unit stride in the outer loop;
     - the range of the reduction is the same for all columns;
     - no accumulator depends on another one, and no initial value on an accumulator;
-    - an assignment of the outer body that the reduction reads, so far computed once a column and
-      then once an element, does not depend on the sums. It must also be cheap (`_MAX_WEIGHT`): else
-      the interchange does not pay.
+    - an assignment of the outer body that the reduction reads does not depend on the sums. It is
+      computed once a column before the interchange, and once an element after it: so it must also
+      be cheap (`_MAX_WEIGHT`), or the interchange does not pay.
     """
     arrays = [s.array for s in n.stores.values()]
     if len(set(arrays)) != len(arrays) or memory.overlap(arrays, arrays_read((n.outer,))):

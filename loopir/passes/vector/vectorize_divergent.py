@@ -5,8 +5,8 @@ The loop with an exit is a counted one, as in the Mandelbrot set; it is made a `
 loop-carried mask tells which lanes are still in the ``while``; a lane that has left keeps its
 values by selects, and continues to compute. Therefore two things must hold for such lanes:
 
-- their loads are in bounds (`lane_loads_in_bounds`, `_branch_loads_in_bounds`), by accesses outside
-  the ``while`` or by integer facts;
+- their loads are in bounds (`lane_loads_in_bounds`, `_branch_loads_in_bounds`): the same element
+  is accessed outside of the ``while``, too, or integer facts prove it;
 - they do not divide integers by zero (`_may_divide_by_zero`).
 
 A floating-point flag that they raise may be wrong: the kernel becomes strict in it, so that Python
@@ -184,8 +184,8 @@ def _branch_loads_in_bounds(loop: Loop, kernel: Kernel) -> bool:
     stands outside of branches, or the facts before the loop prove it.
 
         while v > 1.0:
-            if 0 <= k and k < len(y):      False: no lane may take the branch, and y[k] be out of
-                v = v * y[k]               bounds
+            if 0 <= k and k < len(y):      False: where no lane takes the branch, y[k] may be out
+                v = v * y[k]               of bounds
 
     A counted loop with an exit needs no such test: in its branches `check_elimination` leaves
     subscripts as lowering has made them, in bounds on both sides.

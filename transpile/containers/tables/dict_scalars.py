@@ -5,7 +5,7 @@ local name for each key if all its keys are string constants, and each occurrenc
 
 - a subscript with such a key, read or stored to, but not deleted;
 - a binding to a display or a call ``dict(a=…)``, with the same keys each time;
-- in a ``return``, one in each;
+- in a ``return``: at most one occurrence in each return statement;
 - in an assignment ``other = name`` after which the name does not occur.
 """
 from __future__ import annotations
@@ -114,7 +114,9 @@ def _constant_keys(
 
 def _added_in_order(name: str, block: list[ast.stmt], first: list[str]) -> list[str]:
     """The keys that statements ``name["k"] = …`` of `block` itself add to those in `first`, in
-    order; up to a statement in `block` that may add a key before, on some path only.
+    order. It stops at the first statement of `block` with a nested store (in an ``if`` or a loop)
+    of a key that is not there yet: only on some paths would the dict have that key, and its place
+    in the order would depend on the path.
     """
     keys = [*first]
     for s in block:

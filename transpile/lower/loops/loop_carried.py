@@ -149,7 +149,8 @@ def initial_value(
 
 def first_guess(name: str, init: Num | Unbound, numpy_dtype: str | None) -> LoopCarried:
     """The guess from which the fixpoint starts: the type of `init`, the value before the loop; for
-    an unbound name a Python int. With a ``numpy_dtype`` that holds the Python constant `init`
+    an unbound name a Python int. ``numpy_dtype`` is that of one of the function's arrays, which
+    `_initial_guesses` tries in turn, or None. With one that holds the Python constant `init`
     exactly: an accumulator of that dtype, which is Python's or NumPy's by a type flag.
     """
     var = Var(f"{name}.", init.dtype if isinstance(init, Num) else "i64")
@@ -224,8 +225,8 @@ def refine_carried(
 
     `init`: the value before the loop; `end`: at the end of the iteration; `back_edge`: likewise, if
     another iteration follows. The two differ only where the loop may exit early. Then `back_edge`
-    counts, with which the next iteration starts; but `end` if their dtypes differ, since one
-    accumulator holds both. The first case that applies decides:
+    decides, as the next iteration starts with it. Exception: if their dtypes differ, `end` decides,
+    since one accumulator holds both. The first case that applies decides:
 
     - unbound before the loop, and bound on some paths of the body: the value has the type that it
       has where it is bound, and `LoopCarried.bound` tells whether it is;

@@ -9,7 +9,7 @@ is tried. In lowering it is a `HostCapacity`; in the wrapper, the item of the li
              True: the wrapper makes the same call again; False: Python replays it
 
 The capacity is kept: later calls start with what the largest one so far needed. A call in C reads
-it, and leaves a call whose check failed to the wrapper.
+it, too; if a check fails there, it hands the call to the wrapper, which asks `grow_capacity`.
 """
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def grow_capacity(status: int, short: np.ndarray, capacity: np.ndarray) -> bool:
     - something else failed: ``short`` is not set;
     - the capacity has reached `MAX_CAPACITY`: the memory may be needed elsewhere.
 
-    The same call can be made again: a check that fails stops the kernel, or the arrays that it has
-    overwritten are put back first.
+    The same call can be made again: a kernel that stops at a failed check (`Kernel.stops`) writes
+    the same from the start; the arrays that any other one has overwritten have been put back.
     """
     may_grow = int(capacity[0]) < MAX_CAPACITY
     repeats = 0 < status < FIRST_GUARD_STATUS and bool(short) and may_grow

@@ -73,10 +73,10 @@ class ForkSafeLock:
         return bool(self.held._is_owned())  # type: ignore[attr-defined]  # not in typeshed
 
     def hold(self, deadline: float) -> bool:
-        """Acquire it for a fork, unless its owner waits for the C compiler, or it is not free until
-        `deadline`. Returns False after the deadline: then the child may be unable to compile, as
-        the owner may be importing a module, whose import lock would be locked in the child for
-        ever.
+        """Acquire it for a fork. True: it is acquired, or its owner only waits for the C compiler,
+        so that it need not be. False: it was not free until `deadline`: then the child may be
+        unable to compile, as the owner may be importing a module, whose import lock would be locked
+        in the child for ever.
         """
         while not self.held.acquire(timeout=_POLL):
             if self.owner in threads_in_compiler:
