@@ -44,7 +44,7 @@ class Effort:
 
 EFFORTS = (
     Effort(up_to=60_000, flags=()),  # -O2, which is one of `build_kernel.FLAGS`
-    Effort(up_to=90_000, flags=("-fno-ivopts",)),
+    Effort(up_to=80_000, flags=("-fno-ivopts",)),
     Effort(up_to=130_000, flags=("-O1", "-fno-ivopts"), slower=1.05),
     Effort(
         up_to=float("inf"), flags=("-Og", "-fif-conversion", "-ftree-ter", "-ftree-pta"),
