@@ -6,8 +6,8 @@ operand it works in three steps:
 1. the result type, by probing the operator on samples of the operand types (`_result_type`);
 2. the formula, over real and imaginary parts: Python and NumPy have different ones for quotients
    and powers, and NumPy's array loops another one for products (`complex_formulas.py`);
-3. a check for each condition under which Python raises, and a source of warnings for each of which
-   NumPy warns.
+3. a check for each condition under which Python raises, and a source of warnings for each one
+   under which NumPy warns.
 
 An operand may be complex on some paths and real on others, as in ``z = 0; for …: z = z + 1j``: then
 its imaginary part is a Python int where it is real (`ComplexPair.mixed`). And it may be Python's on
@@ -104,9 +104,14 @@ def _small_exponent(n: _Number) -> int:
 
 
 def _uses_ufunc(x: _Number, y: _Number, ty: ScalarType) -> bool:
-    """Whether the operator of NumPy's scalars leaves the operation to the ufunc: where neither
-    operand's type can be cast to that of the other, as of complex64 and float64. The ufunc warns
-    under another name, and may fuse multiply-adds. ``ty``: the result type.
+    """Whether the operator of NumPy's scalars leaves the operation to the ufunc. The ufunc warns
+    under another name, and may fuse multiply-adds. ``ty``: the result type. It does so where
+
+    - both operands are NumPy's, and neither dtype can be cast to the other, as complex64 and
+      float64;
+    - one is a real number of NumPy, the other a complex number of Python.
+
+    Never where the result is Python's (on some paths, at least).
     """
     if ty.weak:
         return False
@@ -149,7 +154,9 @@ def _is_python_for_mixed_pair(
 
 
 _MAX_PYTHON_EXPONENT = 100
-"""The largest exponent for which Python multiplies."""
+"""The largest magnitude of a whole exponent for which Python multiplies; for others it uses
+magnitude and phase.
+"""
 
 _UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
@@ -350,12 +357,13 @@ def _complex_power_operation(
 ) -> ComplexPair:
     """``x ** y`` where one is complex; ``ufunc``: as in `apply_operator`. By the types, in order:
 
-    - of NumPy's numbers with a constant exponent from 2 to 99, or a square of a number that is
-      Python's or NumPy's: products; of the base 0 the power is 0, as NumPy's scalars give it;
-    - of Python's with a constant exponent: `_python_power`;
-    - of NumPy's: the operation ``cpow``.
+    - both Python's: `_python_power`;
+    - a base of NumPy with a constant int from 2 to 99 as exponent, or the square of a base that is
+      NumPy's, or 0 or 1 of Python: products. The power of 0 is 0, as NumPy's scalars give it;
+    - others of NumPy: the operation ``cpow`` (`numpy_complex_power`).
 
-    Raises Refused for others, and where an operand may be real, depending on the data.
+    Raises Refused for 0-d arrays, for any power where Python follows newer rules (`_OLD_RULES`),
+    and for operands whose type depends on the data, except for the squares above.
     """
     boxed = any(n.boxed for n in _component_numbers(x, y))
     is_either = isinstance(x, ComplexPair) and x.strong is not None and x.weak is not None
@@ -435,7 +443,9 @@ def negate(ctx: Lowering, x: _Number, node: ast.AST) -> _Number:
 def complex_reciprocal(
     ctx: Lowering, x: ComplexPair, ty: ScalarType, node: ast.AST
 ) -> ComplexPair:
-    """``np.reciprocal(x)``, of result type `ty`. Raises Refused where `x` may be real."""
+    """``np.reciprocal(x)``, of result type `ty`. Raises Refused where `x` may be real, or is never
+    NumPy's.
+    """
     if x.mixed or x.strong is None:
         return refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)
     steps = ComplexSteps(ctx.b)
@@ -458,8 +468,10 @@ def complex_magnitude(
 ) -> Num:
     """``abs(x)``. ``compared``: the result is only compared, so that its type does not matter.
 
-    Python raises where finite parts have an infinite magnitude. A recording kernel checks that; any
-    other kernel is replayed after an overflow (`IRBuilder.strict`).
+    Python's ``abs`` raises where finite parts have an infinite magnitude. A recording kernel checks
+    that; any other kernel is replayed after an overflow (`IRBuilder.strict`). Raises Refused where
+    nothing tells whether `x` is real, unless it is ``compared``; and for a number that is Python's
+    or NumPy's complex64, depending on the data, unless it is 0 or 1 where it is Python's.
     """
     if x.doubtful and not compared:
         refuse("LOWER_JOIN", "the operand may be real, depending on the data", node)

@@ -94,7 +94,9 @@ def progression_fits(init: Num, step: int, max_trips: int) -> bool:
 
 
 def largest_trip_count(node: ast.For | ast.While) -> int:
-    """A bound on the iterations of any loop of the kind of `node`."""
+    """A bound on the iterations of `node`: of a ``for``, the greatest length (`LENGTH`), which
+    `lower_range` requires; of a ``while``, more than can ever run (`ENDLESS`).
+    """
     return ENDLESS[1] if isinstance(node, ast.While) else LENGTH[1]
 
 

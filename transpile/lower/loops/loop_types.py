@@ -13,7 +13,8 @@ lowered before the types of the carried names are known, and they are only known
 2. Lower the body in a trial, with an accumulator of the guessed type for each carried name.
 3. Compare with the types at the end of the iteration (`refine_carried`). If they agree, keep the
    body that was lowered; else undo the trial, and continue at 2 with the refined types.
-4. If the types do not settle, start again with another guess (`_initial_guesses`).
+4. If the types do not settle, or the body is refused since types do not join (LOWER_JOIN), start
+   again with another guess (`_initial_guesses`).
 5. If one accumulator cannot hold a name's value in any guess, carry a union of types
    (`CarriedUnion`), or, for names of arrays, which array each one is (`AliasGroup`), and start
    again at 1. Each of these has several accumulators.
@@ -285,12 +286,13 @@ def _initial_guesses(ctx: Lowering, loop: CarriedLoop) -> Iterator[_Guess]:
     1. The types that it settled on before, for values of the same types (`settled_types.py`). A
        loop inside a loop is lowered once for each guess of the outer one.
     2. Without unions: each name keeps its type before the loop.
-    3. Without unions: a Python constant before the loop, such as 0, starts as the dtype of one of
-       the function's arrays; one guess for each dtype.
+    3. Without unions: a Python constant before the loop, such as 0, starts with the dtype of one of
+       the kernel's array parameters; one guess for each dtype. Counters stay Python ints.
     4. As 2 and 3, with unions, which a name gets where its type depends on the data.
 
-    Guesses without unions come first, since one accumulator is cheaper than several, and more loops
-    of it can be vectorised. If the loop has a CarriedUnion, only those with unions are tried.
+    Guesses without unions come first, since one accumulator is cheaper than several, and more such
+    loops can be vectorised. They are the only ones inside a guess of an enclosing loop that forbids
+    unions. If the loop has a CarriedUnion, only those with unions are tried.
     """
     b, node, inits = ctx.b, loop.frame.node, loop.inits
     stay_python = {
@@ -348,9 +350,9 @@ def _try_guess(
     ctx: Lowering, loop: CarriedLoop, guess: _Guess
 ) -> _SettledTypes | Refused | NewCarriedTypes:
     """The fixpoint that is reached from `guess`; or, where another guess may succeed, the exception
-    by which this one fails: the body needs a new union, or is refused since types do not join
-    (LOWER_JOIN). Any other refusal is raised, unless the types are from the memo: they may be more
-    general than needed.
+    by which this one fails: NewCarriedTypes (the body needs a new union), Refused with LOWER_JOIN
+    (types do not join or settle), any Refused of a memoized guess, whose types may be more general
+    than needed. Any other Refused is raised, since no guess would avoid it; and NewAliasStates.
     """
     try:
         with _in_mode_of(guess, ctx.b) as outer_forbids:
@@ -457,8 +459,8 @@ def _lower_iteration_once(
 def _lower_final_iteration(
     ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
-    """Lowers the body with the settled types `carries`, and keeps it. Undone if it raises
-    NewCarriedTypes or NewAliasStates.
+    """Lowers the body again with the settled types `carries`, and keeps it: the iteration of the
+    fixpoint was undone, since it was lowered in another mode than the enclosing loop's.
     """
     with ctx.trial() as trial:
         iteration = _lower_iteration_once(ctx, loop, carries)
@@ -530,10 +532,11 @@ def _build_loop(
     1. Each carried name gets its accumulators (`make_accumulators`) and its value after the loop
        (`value_after_loop`). An induction variable needs no accumulator, except where the loop may
        exit early, and the number of iterations is not known.
-    2. The loop is emitted: a `While` with the flag that it goes on, or a `Loop`, with the condition
-       ``until`` if it may exit early, or its search may stop.
+    2. The loop is emitted: a `While` with a flag that tells whether it goes on, or a `Loop`, with
+       the condition ``until`` if it has a ``break``, or is the loop of ``any`` or ``all``.
     3. The names get their values. Those ``not_carried`` are assigned in the body and dead after the
-       loop: they become unbound. A group makes the values of its names of its accumulators.
+       loop: they become unbound, lists excepted. A group makes the values of its names from its
+       accumulators. A name that each iteration binds to one array has it if the loop has run.
     """
     b, frame = ctx.b, loop.frame
     accs: list[Accum] = []

@@ -148,9 +148,13 @@ def _dtypes_of_arrays(ctx: Lowering, nodes: Iterable[ast.expr]) -> set[str]:
 
 
 def _refuse_for_arguments(ctx: Lowering, node: ast.Call, function: Any) -> None:
-    """Raises Refused where an argument of the call `node` was refused that only follows from the
-    call: there is no rule for `function` (None: a method, or not known), whatever the arguments
-    are; or an array is passed to one whose rule takes numbers.
+    """Called when an argument of the call `node` was refused. Raises a Refused that blames the call
+    instead, where the argument is not at fault:
+
+    - there is no rule for `function` (None: a method, or not known), whatever the arguments are;
+    - an argument is an array, and the rule takes numbers.
+
+    Else returns, and the caller raises the refusal of the argument.
     """
     has_rule = function in ctx.rules.calls or is_declared_callee(function)
     if function is None or not (has_rule or function in COMPLEX_CONSTRUCTORS):
@@ -335,8 +339,8 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
-    """``np.int64(x)``: keeps the linear form and the interval of an int. Raises Refused for an int
-    whose value may not fit.
+    """``np.int64(x)``: keeps the linear form and the interval of an int. Raises Refused for an
+    integer that is Python's or NumPy's, depending on the data, and for one that was rounded.
     """
     (x,) = require_argument_count(args, 1, node)
     if x.strong == x.dtype and not x.either and DTYPES[x.dtype].kind in "fu":
@@ -350,7 +354,9 @@ def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
     """``np.uint8(x)`` and such, to the integer or bool `dtype`. Python ints are required to fit,
-    NumPy's integers wrap around, floats are truncated. Raises Refused for a number of either type.
+    NumPy's integers wrap around, floats are truncated and required to fit. Raises Refused for an
+    integer that is Python's or NumPy's, depending on the data, and for a float of Python as a bool
+    or uint64.
     """
     (x,) = require_argument_count(args, 1, node)
     if isinstance(x.ir, Const) and fits_dtype(x.ir, dtype):
@@ -387,8 +393,10 @@ def _lower_ufunc(
 ) -> Num:
     """The ufunc or function of `transpile.ops` whose operation is `op`, on scalars.
 
-    In this order: operators, comparisons, bool operations, tests such as ``isnan``, and operations
-    with a number as result. Raises Refused for dtypes that the operation does not have.
+    In this order: operators with an operand of NumPy (`binary_operation`), comparisons, bool
+    operations, tests such as ``isnan``, and all else, such as ``np.exp(v)``, or ``np.add`` of
+    Python's numbers: operands and result get the type that `function` gives for samples. Raises
+    Refused for dtypes that the operation does not have.
     """
     require_argument_count(args, op.arity, node)
     if op.name in ("floordiv", "mod") and all(n.weak for n in args):

@@ -142,7 +142,7 @@ def align_cases(
     b: IRBuilder, x: Value | None, y: Value | None
 ) -> dict[CaseType, tuple[UnionCase, UnionCase]] | None:
     """For each type that `x` or `y` may have, the cases of that type of both; a value that never
-    has the type gets a case that never holds. None where `union_cases` of one of them is.
+    has the type gets a case that never holds. None where `union_cases` of `x` or `y` is None.
     """
     x_cases, y_cases = union_cases(b, x), union_cases(b, y)
     if x_cases is None or y_cases is None:
@@ -345,8 +345,10 @@ def for_each_case(
 def _operate_on_numbers(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, operands: tuple[Scalar, ...]
 ) -> Scalar:
-    """``operate(*operands)``. If lowering that is refused (LOWER_JOIN), and an operand is Python's
-    or NumPy's, depending on the data: that operand as a union, and ``operate`` once for each case.
+    """``operate(*operands)``, where no operand is a union. If it is refused (LOWER_JOIN), the first
+    operand that is Python's or NumPy's, depending on the data, is made a union of two cases, and
+    ``operate`` is lowered once for each. The refusal is raised where there is none, where
+    `union_cases` of it is None, and where unions are not allowed (`IRBuilder.allows_unions`).
     """
     either = next((n for n in operands if isinstance(n, Num) and n.either), None)
     if either is None:
@@ -393,7 +395,10 @@ def cases_with_number(ctx: Lowering, union: UnionValue, node: ast.AST) -> list[U
 
 
 def require_one_type(ctx: Lowering, n: Scalar, node: ast.AST) -> Num | ComplexPair:
-    """`n` as a number of one type. Raises Refused for a union of several numbers."""
+    """`n` as a number of one type. The cases of a union that are None or unbound are required not
+    to hold (`cases_with_number`). Raises Refused for a union of several numbers, and NoValue for
+    one of none.
+    """
     if not isinstance(n, UnionValue):
         return n
     cases = cases_with_number(ctx, n, node)
@@ -447,7 +452,7 @@ def truth_of_scalar(ctx: Lowering, x: Scalar, node: ast.AST) -> Expr:
 
 
 def is_none_condition(ctx: Lowering, x: object, node: ast.AST) -> Expr:
-    """``x is None``. `x` is required to be bound."""
+    """``x is None``: false for any `x` that is no union. A union is required to be bound."""
     if not isinstance(x, UnionValue):
         return FALSE
     out: Expr = FALSE
@@ -483,13 +488,16 @@ def bind_scalar(ctx: Lowering, x: Scalar, hint: str) -> Scalar:
 def operate_on_pair(
     ctx: Lowering, operate: Callable[..., Scalar], node: ast.AST, x: Scalar, y: Scalar
 ) -> Scalar:
-    """``operate(x, y)``, an arithmetic operation or a comparison, for each case of unions."""
+    """``operate(x, y)``, an arithmetic operation or a comparison, for each case of unions. A union
+    of Python's int and float beside a float is one case (`_as_float_beside`).
+    """
     return for_each_case(ctx, operate, node, _as_float_beside(x, y), _as_float_beside(y, x))
 
 
 def _as_float_beside(x: Scalar, other: Scalar) -> Scalar:
-    """`x` as it enters an arithmetic operation or a comparison with `other`: a Python int or float
-    beside a float is the float that Python converts it to, whichever it is.
+    """`x` as it enters an arithmetic operation or a comparison with `other`. If `x` is a union of
+    a Python int and float whose number is known as a float64 (`UnionValue.as_float`), and `other`
+    is a float: that float64, to which Python converts an int. Else `x` itself.
     """
     if not isinstance(x, UnionValue) or x.as_float is None or not isinstance(other, Num):
         return x

@@ -25,8 +25,9 @@ __all__ = ["add_guard", "require"]
 
 
 def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
-    """Makes sure that the call is replayed where `cond` is false and the current path is taken. All
-    of lowering states its assumptions by this function.
+    """Makes sure that the call is replayed where `cond` is false and the current path is taken.
+    Lowering states its assumptions by this function; only code that has proved that a guard is
+    right, such as the bounds of subscripts, calls `add_guard` itself.
 
         n != 0        n a parameter         →    guard(n != 0), tested once before the kernel starts
         x[i] != 0.0                         →    check(x[i] != 0.0, "replay"), tested here
@@ -68,11 +69,15 @@ def add_guard(
         for v in x: s += v // k    (k a parameter)    →    guard(k != 0 or len(x) <= 0)
 
     Where an enclosing loop has no iteration, the code that needs `cond` does not run, and the guard
-    holds; with ``even_if_empty`` it is `cond` alone. Nothing is added if earlier guards imply it;
-    one that is weaker, as it holds for more empty loops, is replaced.
+    holds; with ``even_if_empty`` the guard is `cond` alone. No guard is added
+
+    - if `cond` compares ints, and follows from intervals and earlier guards (`_is_guarded`); not
+      for the code "GUARD_INT_RANGE", since intervals of parameters assume what these guards test;
+    - if an earlier guard has the same `cond`, and holds for no other empty loops.
+
+    An earlier guard of the same `cond` that holds for more empty loops is replaced.
     """
     margins = margins_of(b, cond)
-    # GUARD_INT_RANGE: what these guards test is what intervals of parameters assume
     if code != "GUARD_INT_RANGE" and margins and all(_is_guarded(b, m) for m in margins):
         return
     may_be_empty = [
@@ -108,8 +113,9 @@ def _put_guard(b: IRBuilder, guard: Guard, required: Required) -> None:
 
 
 def _is_guarded(b: IRBuilder, margin: LinearForm) -> bool:
-    """Whether `margin` is >= 0 by its intervals, or by an earlier guard of a form that differs from
-    it by a constant.
+    """Whether `margin` is >= 0 by its intervals, or since an earlier guard requires that a linear
+    form with the same terms and the same or a smaller constant is >= 0: after a guard that
+    ``n - 3 >= 0``, none is needed for ``n - 1``.
     """
     return min_value(b, margin) >= 0 or any(
         g.constant <= margin.constant and g.terms == margin.terms for g in b.path.guarded

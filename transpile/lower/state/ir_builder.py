@@ -10,7 +10,8 @@ a guess. They do it in a trial::
 
 A trial copies every container of the builder (`IRBuilder.snapshot`) and restores the contents in
 place, so references to the containers stay valid. A new field of a state record that is a list,
-dict or set must be added to `IRBuilder._containers`; a new scalar field to `BuilderSnapshot`.
+dict or set must be added to `IRBuilder._containers`; any other new field to `BuilderSnapshot`,
+`snapshot` and `restore`.
 """
 
 from __future__ import annotations
@@ -223,8 +224,8 @@ class BuilderSnapshot:
     ``contents``: each container of the builder (`IRBuilder._containers`), with a copy of its items.
     The same container is filled again, since other code holds references to it. All other
     fields are assigned back to the fields of these names, of the builder, its ``path``, its
-    ``warnings`` or its ``buffers``. `IRBuilder.forbidding_mattered` is left out: the code that
-    starts a trial reads it afterwards, to learn what happened in the trial.
+    ``warnings`` or its ``buffers``. `IRBuilder.forbidding_mattered` and ``rounds_otherwise`` are
+    left out: they are read after a trial, to learn what happened in the trial.
     """
 
     contents: tuple[tuple[_Container, _Container], ...]
@@ -386,7 +387,9 @@ class IRBuilder:
             self.block = outer
 
     def name(self, hint: str) -> str:
-        """A name that the kernel does not use yet: `hint`, with a number if it is in use."""
+        """A name that the kernel does not use yet, made of `hint`: without leading ``_`` and ``#``,
+        with ``v`` in front if no letter is first then, and with a number behind if it is in use.
+        """
         base = hint.lstrip("_#") or "t"
         base = base if base[0].isalpha() else f"v{base}"
         out, k = base, 0
@@ -439,7 +442,8 @@ class IRBuilder:
 
     def allocate(self, name: str, expr: HostExpr, ty: ArrayType, *, blank: bool = True) -> None:
         """Adds an array parameter that the caller allocates for each call by evaluating `expr`.
-        ``blank``: its elements start as 0, or uninitialised.
+        ``blank``: `expr` gives it no values that the kernel may rely on, as ``np.empty`` does; such
+        a parameter is `Param.owned`. False for ``np.full`` and others that fill the array.
         """
         self.params[name] = replace(kernel_param(name, ty), owned=blank)
         self.bindings[name] = Allocated(name, expr, ty)
@@ -451,9 +455,9 @@ class IRBuilder:
         self.bindings[binding.name] = binding
 
     def note_constant(self, n: Num, *operands: Num) -> Num:
-        """Returns `n`, which is one of the two `operands`, depending on the data. If it is a Python
-        or a NumPy scalar, and each Python scalar that it can be is the same constant, that is
-        recorded in `NumberState.python_constants`: 0.0 for ``0.0 if c else x[i]``.
+        """Returns `n`, which is one of the two `operands`, depending on the data. If `n` may be a
+        Python or a NumPy scalar, and is the same constant wherever it is a Python scalar, that
+        constant is recorded in `NumberState.python_constants`: 0.0 for ``0.0 if c else x[i]``.
         """
         constants = self.numbers.python_constants
         python = [constants.get(m.ir, m) for m in operands if m.weak is not None]
