@@ -6,8 +6,9 @@ The last step of lowering, called by `lower_function.py`. `assemble_plan` decide
   of which one array is written, unless one of them is memory of the call's own: allocated by the
   function, a converted list, or the slot of a result;
 - whether a failed check stops the kernel (`Kernel.stops`). Python then replays the call and writes
-  again what the kernel has written so far. If that is not possible, since the kernel overwrites
-  what it reads, the arrays that it writes are copied before the call;
+  again what the kernel has written so far. That is not possible if the kernel overwrites what it
+  reads, or if a NumPy operation, which writes nothing where it raises, may fail after its loop has
+  written (`BufferState.needs_snapshot`). The arrays that it writes are then copied before the call;
 - when the caller's arrays that the kernel writes are copied (the first row that applies):
 
   ==================== ===========================================================================
@@ -98,8 +99,11 @@ def alias_guards(
 
 
 def _same_elements(a: str, c: str, body: Sequence[Stmt]) -> bool:
-    """Whether the code stays correct if the arrays `a` and `c` are one: in each statement of `body`
-    (a loop nest) that accesses both, all subscripts are the same, or differ in a constant axis.
+    """Whether the code stays correct if the arrays `a` and `c` are one:
+
+    - in each statement of `body` (a loop nest) that accesses both, all subscripts are the same, or
+      have different constants on some axis;
+    - and no nest appends to either of them (`Append`, which has no subscript to compare).
     """
     for nest in body:
         accesses = {
@@ -141,8 +145,11 @@ def assemble_plan(
     - ``may_fail_midway``: a check, or a strict floating-point condition, can lead to a replay after
       the kernel has written;
     - ``stops``: it may fail midway, and Python can write the same again, so the kernel ends at once
-      and nothing is put back; ``snapshot``: it may fail midway, and Python cannot, or only Python
-      knows the message of a warning, so every call copies ``writes`` first.
+      and nothing is put back;
+    - ``snapshot``: every call copies ``writes`` first, since the kernel may fail midway and Python
+      cannot write the same again, or since only Python knows the message of a warning.
+
+    Both are false for a kernel that writes none of the caller's arrays.
 
     Raises Refused where the kernel needs too many parameters, writes to an array that it also reads
     in another shape, or may write memory that it has copied (`_refuse_shared_bytearrays`).
@@ -191,7 +198,7 @@ def _parameters(
 ) -> tuple[Param, ...]:
     """The kernel's parameters. Two facts about arrays are known only now: which ones the kernel
     writes (`written`), and which of the owned ones are `temporaries` that it writes and that nobody
-    else sees: only these stay ``owned``.
+    else sees: only these stay ``owned``. Raises Refused for more than `MAX_PARAMS` parameters.
     """
     params = tuple(
         replace(p, written=p.name in written, owned=p.owned and p.name in temporaries & written)
@@ -230,8 +237,9 @@ def _refuse_written_reshaped(b: IRBuilder, written: set[str], tree: ast.Function
 def _refuse_shared_bytearrays(
     b: IRBuilder, caller_arrays: set[str], written: set[str], tree: ast.FunctionDef
 ) -> None:
-    """Raises Refused if an array of the caller may be a view of the memory of a bytearray, whose
-    items are copied before the kernel, and one of the two is `written`.
+    """Raises Refused if the function takes a bytearray, whose items are copied before the kernel,
+    and arrays of the caller (`caller_arrays`), and the bytearray or any of these arrays is
+    `written`. An array may be a view of the bytearray's memory, and the copy would not show that.
     """
     converted = {n: items for n, items in b.bindings.items() if isinstance(items, ListItems)}
     for name, items in converted.items() if caller_arrays else ():

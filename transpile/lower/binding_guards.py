@@ -26,7 +26,7 @@ __all__ = ["with_binding_guards"]
 
 def with_binding_guards(plan: Plan, tree: ast.FunctionDef, scope: Scope) -> Plan:
     """`plan` with an identity guard for each name or dotted name in `tree` that is bound outside of
-    the function to a callable (a function or class), a number or a tuple:
+    the function to a callable (a function or class), an int, float or bool, or a tuple:
 
         math.sqrt(np.sum(x))    →    math.sqrt is <function sqrt>, np.sum is <function sum>
 
@@ -82,10 +82,10 @@ def _outside_of_own_scopes(nodes: Iterable[ast.AST], bound: frozenset[str]) -> I
 
 
 def _identity_guard(expr: HostExpr, chain: ast.expr, scope: Scope) -> IdentityGuard | None:
-    """A guard that `chain`, which is `expr` at a call, is bound to the same object; None for
-    objects other than functions, types, numbers and tuples. Python makes a new object each time
-    that a class method of a builtin type, such as ``dict.fromkeys``, is read: it cannot be guarded
-    by identity.
+    """A guard that `chain`, which the runtime evaluates as `expr` at a call, is bound to the same
+    object. None for an object that is neither callable nor an int, float, bool or tuple; and for a
+    class method of a builtin type, such as ``dict.fromkeys``: Python makes a new object each time
+    that one is read, so its identity tells nothing.
     """
     value = scope.resolve(chain)
     is_new_each_time = isinstance(value, BuiltinMethodType) and isinstance(value.__self__, type)

@@ -61,7 +61,8 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
 
         if n <= 32: the loop as it is; else: the loop in vector lanes    →   ExactSize(32, (1,))
 
-    for ``def f(x, n)``, whose loop adds the first n items of ``x``. In this order:
+    for ``def f(x, n)``, whose loop adds the first n items of ``x``. The first case that applies
+    decides:
 
     - an operation has other bits, though no op of the kernel shows it, as ``x ** 3`` by products
       (`Plan.rounds_otherwise`): no size;

@@ -437,7 +437,9 @@ def _lower_returning_branches(
     """Lowers ``if test: body`` and the `rest` of the function; the body ends in a ``return``.
 
     A bool slot of the result tells the caller which side has returned. Where the test is a
-    constant, only one side is lowered.
+    constant, only one side is lowered. If `rest` is a single statement, its code is emitted before
+    the `If`, not in its ``else``, and runs in each call; its value is only used where the test
+    fails (`used_only_where`).
     """
     b = ctx.b
     raw = lower_test(ctx, test)

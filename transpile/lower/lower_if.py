@@ -1,9 +1,10 @@
 """Lower `if`: both branches, and the join (phi) of the values that names have after them.
 
-    if c:                     if c:                  (Loop IR)
-        y = x[i]       →          x_at = x[i]
-    else:                     yield y = x_at if c, else 0.0       (a `Yield` is a phi)
-        y = 0.0
+    if c:                  if c:
+        y = x[i]               y = x[i]
+    else:            →         y_1 = give(y)       (`Yield`: y_1 is the phi, the value of y after
+        y = 0.0            else:                   the ``if``; here as Loop IR is printed)
+                               y_1 = give(0.0)
 
 Each branch is lowered into its own block, with its own `IRBuilder.env`. Then each name that a
 branch assigns gets a value for both paths (`merge_name`): one variable where both values have a
@@ -92,8 +93,8 @@ def merge_name(
     3. Two numbers without a common dtype (`phi.common_dtype`), such as an int and a float: a union
        (`_merge_union`).
     4. Two numbers with a common dtype: a phi. If one side is Python's and the other NumPy's, `cond`
-       tells which the merged one is. If a side may be either by itself, a second phi tells it, a
-       bool ``NAME_py``.
+       tells which the merged number is. If already one side may be either, a second phi tells
+       which: the bool ``NAME_py``, true for Python's.
 
     A name that is not ``live`` after the ``if`` becomes unbound in cases 2 and 3, since nobody
     reads it. Raises Refused (`_merge_union`) where no union can hold both values, or where
@@ -167,8 +168,12 @@ def _merge_maybe_unbound(
         if c: y = x[i]    →    y_1 = x[i] if c, else 0.0;  y_set = c       Unbound(y_1, y_set)
         z = y             →    check(y_set), since Python raises UnboundLocalError; then z = y_1
 
+    The first case that applies decides:
+
     - no number on either side, such as a list: unbound, and a read is refused;
     - numbers of several types, or unions: a union, unbound being one of its cases;
+    - a 0-d array (`Num.boxed`), or a number that may be rounded (not `Num.exact`): unbound, and a
+      read is refused;
     - a number of one type where it is bound: `Unbound` with that value, and a bool phi that tells
       whether it is bound. The value on the other path is 0, which is never read.
     """
@@ -299,9 +304,10 @@ def _value_and_presence(v: Value | None) -> tuple[Num | None, Expr]:
 def _merged_flag(
     b: IRBuilder, hint: str, cond: Expr, then: Expr, other: Expr, yields: list[Yield]
 ) -> Expr:
-    """A bool that is `then` after the first branch and `other` after the second one: a phi, added
-    to `yields`; or, if all its terms are conditions of unions that are bound outside of the
-    branches, an expression, which can be simplified together with those conditions, as no phi can.
+    """A bool that is `then` after the first branch and `other` after the second one. In general it
+    is a phi, added to `yields`. If `then` and `other` consist of conditions of unions that are
+    bound outside of the branches, it is the expression ``cond and then or not cond and other``:
+    unlike a phi, that can be simplified together with these conditions.
     """
     outer_cases = (c for v in b.env.values() if isinstance(v, UnionValue) for c in v.cases)
     outer_terms = {e for c in outer_cases for e in condition_terms(c.when)}
@@ -358,7 +364,8 @@ def lower_branches(
        (`_branch_raises`): it is required that it is not taken, and the other one is lowered alone.
     2. Each branch is lowered into its own block, under the facts of its condition (`assuming`).
        The second may use arrays that the first has allocated (`BufferState.of_sibling_branch`).
-    3. The names that a branch assigns are merged: arrays together, then each other name.
+    3. The names that a branch assigns are merged: arrays together, then each other name, and the
+       counters of the lists to which a branch appends.
     4. The `If` is emitted with the phis, or its maximum or minimum without a branch.
 
     `lower_if` calls it, and `lower_statements` for statements that are lowered for several arrays.
@@ -402,7 +409,8 @@ def _branch_raises(
     ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[str], cond: Expr
 ) -> bool:
     """Whether `block` certainly raises where `cond` holds, since it uses a name that is then None
-    or unbound: lowering it, in a trial, raises NoValue. It is only tried if there is such a name.
+    or unbound: lowering it, in a trial, raises NoValue. The trial is only made if `cond` leaves a
+    single case of some union.
     """
     b = ctx.b
     narrowed = narrowed_unions(b.env, cond)

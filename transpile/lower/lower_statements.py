@@ -96,7 +96,9 @@ def lower_statements(ctx: Lowering, block: Sequence[ast.stmt], live: frozenset[s
     A statement goes to its rule in `STATEMENTS`, unless it begins one of these forms, which consist
     of several statements. They are tried in this order:
 
-    1. statements that read a name which may be one of several arrays: lowered once for each array;
+    1. statements that must be lowered once for each of several arrays, since they read a name that
+       may be any of them, or allocate an array whose free storage depends on the path
+       (`ambiguous_read`);
     2. a stream compaction, four statements, see `stream_compaction.py`;
     3. an append to an array that a stream compaction fills, two statements.
     """

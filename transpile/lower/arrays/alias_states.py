@@ -90,7 +90,9 @@ def _is_ambiguous_array(v: Value | None) -> TypeGuard[UnionValue]:
 
 
 def array_of_common_shape(v: Value | None) -> ArrayRef | None:
-    """One of the arrays that `v` may be, if all of them have the same lengths; else None."""
+    """One of the arrays that the union `v` may be, if all of them have the same lengths; else None.
+    None, too, where `v` may be a list, None or unbound.
+    """
     arrays = [c.value for c in v.cases] if isinstance(v, UnionValue) else []
     numpy_arrays = [a for a in arrays if isinstance(a, ArrayRef) and not a.kinds]
     if not numpy_arrays or len(numpy_arrays) != len(arrays):
@@ -337,8 +339,12 @@ def first_ambiguous_read(ctx: Lowering, node: ast.AST) -> UnionValue | None:
 
 def end_of_ambiguous(ctx: Lowering, block: Sequence[ast.stmt], k: int) -> int:
     """The end of the run of statements that are lowered together for each array: those of `block`
-    from number `k` on, as long as each reads a name that may be one of several arrays, or a name
-    that the run has bound.
+    from number `k` on, as long as each
+
+    - must be lowered once for each array (`ambiguous_read`);
+    - or reads a name that the run has bound;
+    - or reads a name that may be one of several arrays, also as ``b = a``, which alone would not
+      be split.
     """
     bound: set[str] = set()
     for s in block[k:]:

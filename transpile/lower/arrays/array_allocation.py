@@ -7,8 +7,9 @@
 If the length ``k`` is known before the kernel, it is the capacity. Else the capacity is an upper
 bound of it (`capacity_bounds.py`); the kernel checks that the length is within it, and the array is
 cut to its length when it is returned. An allocation in a loop is made once, for all iterations.
-``np.ones`` and such of bools are filled by the kernel; other fills by NumPy. `numpy_allocators.py`
-has the type and shape that each function makes.
+An array of bools that are all True, such as ``np.ones(n, bool)``, is allocated without a fill, and
+filled by the kernel; NumPy makes all other fills. `numpy_allocators.py` has the type and shape that
+each function makes.
 """
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ def lower_allocation(ctx: Lowering, name: str, call: ast.Call) -> None:
     4. The shape with which it is used, the length checked against the capacity
        (`_shape_of_allocation`).
 
-    Raises Refused in a loop for arrays that are filled, and where the type or shape is not known.
+    Raises Refused in a loop for every function but ``np.empty``, and anywhere where the type or
+    shape is not known, or an argument of a filled array is only computed in the kernel.
     """
     b = ctx.b
     function = resolve_guarded(ctx, call.func)
@@ -118,8 +120,9 @@ def _shape_of_allocation(
     """The shape with which the new `array` is used: `shape`, with lengths that are only computed in
     the kernel kept within the array's capacity.
 
-    An array of which only the first length is not known before the kernel is truncated when it is
-    returned; one of which another length is not known cannot be returned. A length that was
+    A C-contiguous array, made outside of loops, of which only the first length is not known before
+    the kernel, is truncated when it is returned (`BufferState.truncated`). Any other array of which
+    a length is not known cannot be returned (`BufferState.overallocated`). A length that was
     computed with floats is guarded to equal that of the array which the wrapper has allocated.
     """
     b = ctx.b
@@ -138,8 +141,9 @@ def _shape_within_capacity(
     ctx: Lowering, array: str, shape: Sequence[Num], call: ast.Call
 ) -> tuple[Num, ...]:
     """`shape` with some lengths clamped to the array's capacity, after a check: those whose
-    capacity is speculative (`is_speculative`). Outside of loops and branches, int variables with
-    the same value become the clamped length, too.
+    capacity is speculative (`is_speculative`). If the capacity is only tried (`UNKNOWN_CAPACITY`),
+    the kernel also reports where it was too small. Outside of loops and branches, int variables
+    with the same value become the clamped length, too.
     """
     b, clamped_shape = ctx.b, list(shape)
     for axis, n in enumerate(shape):
@@ -198,8 +202,8 @@ def _allocation(
 
     The first that applies decides:
 
-    - a length is not known before the kernel: an array whose lengths are upper bounds
-      (`capacity_bound`), of which one at most may be tried;
+    - ``np.empty`` or ``np.zeros`` of which a length is not known before the kernel: an array whose
+      lengths are upper bounds (`capacity_bound`), of which one at most may be tried;
     - bools that are all True: an uninitialised array, which the kernel fills;
     - `call` itself, with local names inlined;
     - where that cannot be evaluated before the kernel (for example ``np.zeros_like`` of a view), an

@@ -1,7 +1,8 @@
-"""Capacity bounds: upper bounds, known before the first loop, of lengths computed in the kernel.
+"""Capacity bounds: upper bounds, known at kernel entry, of lengths that the kernel computes.
 
 An array whose length the kernel computes is allocated before the kernel, with a capacity: an upper
-bound of the length that Python can evaluate then. Bounds are built bottom-up (`_bound`):
+bound of the length that Python can evaluate before the kernel. Bounds are built bottom-up
+(`_bound`):
 
     n - i                in a loop over i in range(n)      →  n
     max(counts[i], 1)    for an argument counts            →  max(greatest(counts), 1)
@@ -89,9 +90,10 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
     - an expression that is known at kernel entry is its own bound;
     - an upper bound that is recorded (`NumberState.upper_bounds`);
     - a name is bounded as the expression that it was assigned;
-    - a load from an argument that no statement before it in the same block writes, by the array's
-      greatest or least element;
-    - casts, extrema, selects, and divisions by a positive constant, by the bounds of operands;
+    - a load of an int or bool from an argument (or a reshaped view of one) that no statement before
+      it in the same block writes, by the array's greatest or least element;
+    - casts of ints and bools, but not of uint64, to int64, extrema, selects, and divisions by a
+      positive constant, by the bounds of operands;
     - a linear form, by its extreme value over the enclosing loops, then by the bounds of its atoms.
     """
     if (entry_expr := known_before_kernel(e, b)) is not None:

@@ -200,9 +200,13 @@ def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
         x_at = x[select(inside, at, 0)]                    safe if x is not empty
         if inside: x_at = x[…], else x_at = 0.0            in a branch
 
-    In a branch where not even the clamped subscripts are safe, since the axis may be empty
-    (`BufferState.empty_axis_conditions`); and where a branch costs nothing, since the code is not
-    vectorised (`may_never_run`). Else without one, so that the loop can be vectorised.
+    The load is put in a branch
+
+    - if not even the clamped subscripts are safe, since the axis may be empty
+      (`BufferState.empty_axis_conditions`);
+    - or if a branch costs nothing, since the code is not vectorised (`may_never_run`).
+
+    Else it stands in no branch, so that the loop can be vectorised.
     """
     b, hint = ctx.b, f"{load.array}_at"
     if not may_never_run(b) and b.buffers.empty_axis_conditions.isdisjoint(walk(in_bounds)):

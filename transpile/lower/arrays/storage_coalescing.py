@@ -39,9 +39,11 @@ def arrays_made_since(
 
 def storage_of_sibling_branch(b: IRBuilder, name: str, like: ArrayRef) -> str | None:
     """The array that the other branch of this ``if``, which is lowered already, has allocated for
-    the same name of the source as `name`, if it has the type and shape of `like`; else None.
+    the same name of the source as `name` (all generated names count as the same), if it has the
+    type and shape of `like`, and no name refers to it at this place; else None.
 
-    It is removed from `BufferState.of_sibling_branch`: it is used for one name only.
+    The array that is returned is removed from `BufferState.of_sibling_branch`, so that no second
+    allocation of this branch gets it.
     """
     live = _live_arrays(b)
     for other_name, array in b.buffers.of_sibling_branch.items():
@@ -65,10 +67,14 @@ def reusable_storage(b: IRBuilder, call: ast.Call, like: ArrayRef) -> str | None
             …; old = t                 round; in the round in which no name stands for #1, it is #1
                                        again, so that two arrays suffice
 
-    An array qualifies if this very call has made it, on another path or in an earlier round; no
-    name refers to it; and it has the same type and shape (`same_storage`). Where statements are
-    lowered once for each array that a name may be (`IRBuilder.array_version_depth`), arrays of any
-    other allocation qualify as well: each version would otherwise need arrays of its own.
+    An array qualifies if
+
+    - this very call has made it, on another path or in an earlier round. In a loop whose statements
+      are lowered once for each array that a name may be (`IRBuilder.array_version_depth`), arrays
+      of any other allocation qualify as well: each version would otherwise need arrays of its own;
+    - no name refers to it;
+    - it has the same type and shape (`same_storage`), and is allocated with exactly this shape:
+      not in `BufferState.truncated` or `BufferState.overallocated`.
     """
     candidates = [*b.buffers.arrays_of_call.get(call, ())]
     if b.path.frames and b.array_version_depth:
@@ -90,7 +96,9 @@ def may_use_own_storage(b: IRBuilder, call: ast.Call) -> bool:
 
 
 def _arrays_in_use(b: IRBuilder) -> set[str]:
-    """The array parameters that no allocation may take as its storage."""
+    """The array parameters that no allocation may take as its storage: those to which a name
+    refers, and those that may be allocated with more elements than their shape has.
+    """
     return _live_arrays(b) | b.buffers.truncated | b.buffers.overallocated
 
 

@@ -1,9 +1,9 @@
 """Recognise stream compaction: a loop appends what passes a test, then the array is cut to size.
 
-The form is in `match_compaction`; macros write boolean indexing (``x[x > 0]``) and others so. It is
-lowered to a loop with an `Append`, which vector code performs for several elements at once, with a
-compress store. As an ordinary loop it would stay scalar, since each iteration needs the subscript
-that the one before has reached.
+`match_compaction` has the form of the source; macros rewrite boolean indexing (``x[x > 0]``), for
+one, to it. It is lowered to a loop with an `Append`, which vector code performs for several
+elements at once, with a compress store. As an ordinary loop it would stay scalar, since each
+iteration needs the subscript that the iteration before has reached.
 """
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A subscript ``i`` of an axis of length ``n`` is in bounds if both *margins* are 
 ``n - 1 - i``. For an affine subscript both are linear forms. The docstring of `in_bounds_subscript`
 lists the five ways to make sure; the most frequent are, from cheap to expensive::
 
-    for i in range(n): x[i]         # proved: both margins are >= 0 in all iterations (if n is the
-                                    # length of x), or, if it is not, guarded once at kernel entry
+    for i in range(n): x[i]         # proved, if n is the length of x: both margins are >= 0 in all
+                                    # iterations; else guarded once at kernel entry: n <= len(x)
     if i + 1 < n: x[i + 1]          # proved by the condition; loaded at a clamped subscript, since
                                     # vector code also computes the lanes where it does not hold
     for i in range(n): x[i - 1]     # affine, but negative in the first iteration: wrapped and
@@ -53,8 +53,8 @@ def subscript_only_params(tree: ast.FunctionDef) -> frozenset[str]:
 
 
 _Subscript: TypeAlias = "tuple[Num, Expr | None]"
-"""A subscript that is safe to load from, and the bool that tells whether it is in bounds, that is,
-the one of the program and not a clamped one; None: it is in bounds wherever the kernel runs.
+"""A subscript that is safe to load from, and a bool: true where it is the element that the program
+means, false where it is clamped to 0. None: it is in bounds wherever the kernel runs.
 """
 
 
@@ -67,13 +67,15 @@ def in_bounds_subscript(
 
         for i in range(n): y[i] = x[i]     →   guards n <= len(x), n <= len(y); no test in the loop
 
-    The first of these that applies decides; 1 to 4 are for affine subscripts. At run time 2 costs
-    nothing, 1 and 4 a test before the loops, 3 a clamp at each use, 5 a check and a clamp there.
+    The first of these that applies decides. 1 to 4 are for subscripts that are affine, of an axis
+    whose length is affine, too. At run time 2 costs nothing, 1 and 4 a test before the loops, 3 a
+    clamp at each use, 5 a check and a clamp there.
 
-    1. It is a parameter used as a subscript only: wrapped at kernel entry if it is negative, and
-       guarded; no check.
-    2. It depends on the accumulators of an enclosing ``while``, and its condition and the loops
-       prove it in bounds: no check. (No guard can: how far they go is not known at entry.)
+    1. It is a parameter used as a subscript only, and the length is known at kernel entry: wrapped
+       there if it is negative, and guarded; no check.
+    2. It depends on the accumulators of an enclosing ``while``, and the condition of that ``while``
+       and the loops prove it in bounds: no check. (A guard is no alternative: how far the
+       accumulators go is not known at kernel entry.)
     3. The conditions around it, such as ``if i + 1 < n``, imply that it is in bounds, provided that
        something else holds that is known at kernel entry, such as ``n <= len(x)``: that becomes the
        guard. The subscript is clamped, since vector code computes it also where those conditions
@@ -292,7 +294,7 @@ def _prove_or_guard_range(
     - it contains an expression such as ``k % n``, of which only the bounds 0 and n - 1 are known
       (`RangeState.linear_bounds`). A guard could only test these bounds, and would fail for calls
       in which no iteration reaches them;
-    - the margins are not known at kernel entry.
+    - a margin that is not proved is not known at kernel entry.
     """
     lowest, highest = loop_extremum(b, subscript, False), loop_extremum(b, subscript, True)
     high_margin = length + LinearForm({}, -1) - highest
@@ -319,7 +321,8 @@ def _checked_subscript(b: IRBuilder, n: Num, length: Num, node: ast.AST) -> tupl
                    x[at if inside else 0]                   the load itself (`_clamped_subscript`)
 
     The load is clamped since it may run before the check, or in a lane whose check has failed. A
-    subscript that is never negative (`Num.range`) gets no wrap and no lower bound.
+    subscript that is never negative (`Num.range`) gets no wrap and no lower bound; only a uint64
+    gets the lower bound, since its cast to int64 may be negative.
     """
     raw = at = b.bind_or_reuse(cast(n.ir, "i64"), "at")
     in_bounds: Expr = Call("lt", (raw, length.ir), "bool")

@@ -76,7 +76,10 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
        raised, and the function is lowered again, with a counter.
     3. The first item decides the dtype of the buffer, and each later one must have the same type;
        else Refused. There are three forms of items: a Python int or float, depending on the data,
-       with a flag in a second buffer that tells which; a complex number; a number of one type.
+       with a flag in a second buffer that tells which (`_append_int_or_float`); a complex number
+       (`_append_complex`); a number of one type (`_as_list_item`). The first two need a list
+       without a counter; else such an int or float leads to a dynamic list, a complex number to
+       Refused.
     4. The capacity of the buffer grows by the number of times that this statement can run
        (`_list_buffer`). If that is not known before the kernel, or the statement is in no loop,
        UnknownListLength is raised, and the function is lowered again with a dynamic list.

@@ -84,13 +84,16 @@ def _require_item_of_argument(
     ctx: Lowering, array: ArrayRef, items: ListItems, value: Scalar, node: ast.AST
 ) -> None:
     """`require_item` for a list that is an argument or captured: `value` must have the type that
-    the items had at the call. There is one way to widen that: a list argument (no captured one) of
-    Python ints, to which a float is stored, becomes one of ints and floats, in another attempt to
-    lower the function (NeedsMixedList).
+    the items had at the call. There is one way to widen that: a flat list argument (no captured
+    one) of Python ints, to which a Python float is stored, becomes one of ints and floats, in
+    another attempt to lower the function (NeedsMixedList).
 
         x[i] = 7          x: list[int]     →    returns: the type fits
         x[i] = x[i] / 2                    →    NeedsMixedList; in the next attempt: returns
         x[i] = y[i]       y: a NumPy array →    Refused: the items would have several types
+
+    Raises Refused for items of bytes and of tuples, too, which Python cannot assign. Items of an
+    array.array, memoryview or bytearray are left to `encode_packed`.
     """
     if array.kinds == (bytes,):
         refuse("LOWER_TYPE", "an item of bytes is assigned", node)

@@ -1,8 +1,9 @@
 """List arguments and captured lists: decides which become arrays, and adds these as parameters.
 
-`targets.abi.sequence_conversion` copies the items at each call, and stores those that the kernel
-changed back into the list; `call_plan.ListItems` tells the runtime of which list. The copy takes
-time for each item, so it is only made for a list that some loop goes through, or that is sliced.
+`targets.abi.sequence_conversion` copies the items at each call, and after it stores in the list the
+items that the kernel has changed; `call_plan.ListItems` tells the runtime of which list. The copy
+takes time for each item, so it is only made for a list that some loop goes through, or that is
+sliced; other lists are refused.
 The array of a memoryview or an array.array is no copy, but shares its memory.
 """
 from __future__ import annotations
