@@ -71,8 +71,9 @@ _CEXP_SAFE_REAL = 708.0
 
 
 def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node: ast.AST) -> Num:
-    """``x.real`` or ``x.imag``, as `name` says, also of a real number. Raises Refused where a
-    complex number may be real and the part's type depends on that, and for ``real`` of a bool.
+    """``x.real`` or ``x.imag``, as `name` says, also of a real number. Raises Refused where nothing
+    tells at run time whether `x` is real (`ComplexPair.doubtful`), for ``real`` of a bool, and for
+    ``imag`` of a real number that is Python's or NumPy's, depending on the data.
     """
     if isinstance(x, ComplexPair):
         if x.doubtful:
@@ -90,7 +91,7 @@ def real_or_imaginary_part(ctx: Lowering, name: str, x: Num | ComplexPair, node:
 def lower_conjugate_method(ctx: Lowering, node: ast.Call) -> Num | ComplexPair | None:
     """The call `node` of a method of a local object, if it is ``x.conjugate()`` or ``x.conj()`` of
     a number; None for other calls. A NumPy real number is its own conjugate. Raises Refused for a
-    Python one.
+    real number that may be Python's, and where the type of a complex result is not known.
     """
     match node:
         case ast.Call(
@@ -218,8 +219,9 @@ def _numpy_complex_function(
 def _construct_complex(
     ctx: Lowering, function: Any, args: list[Num | ComplexPair], node: ast.Call
 ) -> ComplexPair:
-    """``complex(a, b)``, ``np.complex64(z)`` and such; of one real number, with an imaginary part
-    of 0. Raises Refused for other arguments.
+    """``complex(a, b)`` of two real numbers, and ``complex(z)``, ``np.complex64(z)`` or
+    ``np.complex128(z)`` of one number; if that is real, the imaginary part is 0. Raises Refused for
+    other arguments.
     """
     weak = function is complex
     dtype = "f32" if function is np.complex64 else "f64"

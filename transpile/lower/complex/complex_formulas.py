@@ -1,4 +1,4 @@
-"""Complex functions as formulas over real and imaginary parts, as Python, NumPy and libm.
+"""Complex functions as formulas over real and imaginary parts, with Python's and NumPy's bits.
 
 The formulas give the same bits as the library that they stand for, so their order of operations
 must not be changed::

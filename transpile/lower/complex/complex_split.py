@@ -123,8 +123,9 @@ def _is_constant_of(n: Num, *values: str) -> bool:
 
 
 def lower_complex_number(ctx: Lowering, node: ComplexNumber) -> Num | ComplexPair:
-    """The number of a split variable, of whose two variables `node` has the names. An imaginary
-    part that is an int marks a real number.
+    """The number of the split variable whose two variables `node` names. Where the imaginary part
+    is a Python int, that marks a real number (`split_complex_value`), which is returned as a Num.
+    Raises Refused where one of the two holds a NumPy scalar of a dtype that no part has.
     """
     name, re, im = node.re.id, lower_real(ctx, node.re), lower_real(ctx, node.im)
     if not {re.strong, im.strong} <= {None, *COMPLEX}:

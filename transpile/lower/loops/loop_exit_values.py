@@ -46,7 +46,8 @@ def search_stop_condition(
     frame: LoopFrame, carries: dict[str, LoopCarried], accs: list[Accum]
 ) -> Expr | None:
     """The condition on which a loop that a macro made of ``any`` or ``all`` may stop: its only
-    accumulator, a bool, has the value that ends it (`search_end`). None for every other loop.
+    accumulator, a bool, has the value that ends it (`search_end`). None for every other loop, and
+    where there are more accumulators.
     """
     end = search_end(frame.node)
     if len(accs) != 1 or end is None:
@@ -109,7 +110,8 @@ def _has_type_flag(ctx: Lowering, carry: LoopCarried, end: Num | Unbound, frame:
 
 
 def _keeps_extremum(ctx: Lowering, carry: LoopCarried, end: Num) -> bool:
-    """Whether the step is ``max(accumulator, NumPy value)``, or ``min`` of these.
+    """Whether the step is ``max(accumulator, e)`` or ``min(accumulator, e)``, and the name stays a
+    NumPy scalar once it is one (`_weak_if_numpy_before`): only NumPy scalars replace the value.
 
     Then no type flag is needed: the name is a NumPy scalar exactly if its final value is greater
     (less) than the initial one.
@@ -318,7 +320,9 @@ def _with_final_range(
 
 
 def _note_distance(ctx: Lowering, var: Var, init: Num, total: Bounds) -> None:
-    """Records that ``var - init`` lies in `total`, if `init` is an expression or a constant."""
+    """Records that ``var - init`` lies in `total`: in `RangeState.deltas` if `init` is one atom of
+    linear forms, as the interval of `var` if it is a constant. Nothing for others.
+    """
     if init.linear is None:
         return
     ranges = ctx.b.ranges

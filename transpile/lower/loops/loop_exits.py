@@ -178,7 +178,8 @@ def emit_for(
     ctx: Lowering, frame: LoopFrame, body: list[Stmt], accs: list[Accum], until: Expr | None
 ) -> None:
     """Emits the `Loop` of the ``for`` of `frame`. `until`: the bool that ends it before its trip
-    count does, where it is true after an iteration; None: nothing does.
+    count does, where it is true after an iteration; None: nothing does. The outermost loop of a
+    whole-array operation gets its checks in front of it (`_with_hoisted_checks`).
     """
     domain = Interval(index_const(0), frame.trips)
     span = _loop_span(frame.node)

@@ -166,10 +166,12 @@ def _lower_for(ctx: Lowering, node: ast.For, live: frozenset[str]) -> None:
     target to the last element. The module's docstring has an example.
 
     Macros have made ranges of all other iterables. `lower_range` gives the trip count and the
-    element of an iteration, `lower_loop_body` lowers the body and emits the loop. Where there was
-    no iteration, Python leaves the target as it was. So if it was an int before a loop that may
-    have none, its value after the loop is selected by the trip count; else it counts as unbound
-    where there was none.
+    element of an iteration, `lower_loop_body` lowers the body and emits the loop.
+
+    The target after the loop: where there was no iteration, Python leaves it as it was. So if it
+    was a Python int before a loop that may have none, its value is selected by the trip count; else
+    it counts as unbound where there was none. Of a loop that may exit early, the target is carried
+    if it is live (`loop_types._carried_names`), and else unbound.
     """
     if not (isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)):
         _refuse_iterable(ctx, node.iter)

@@ -108,7 +108,7 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
     """``min(a, b, …)`` where `op` is ``ast.Lt``, ``max`` where it is ``ast.Gt``: the first
     argument, replaced by each later one that is less, or greater, than the best so far. Arguments
     may have different types; the result is a union then. Python ints need no comparisons: each
-    step is the operation "min" or "max".
+    step is the operation "min" or "max". Raises Refused for a single argument.
     """
     if len(args) < 2:
         refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)

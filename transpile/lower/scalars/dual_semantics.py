@@ -31,7 +31,8 @@ def in_both_semantics(
 
     The flag is that of the first operand that is of either type; the other operands with the same
     flag change with it. The result that is not selected may raise floating-point flags, so warnings
-    are not certain. None, and the caller requires that the operand is NumPy's, where
+    are not certain. None, and the caller tries to require that the operands are NumPy's
+    (`as_numpy_if_loops_ran`), where
 
     - the flag is known at kernel entry: then a guard on it is cheaper;
     - the Python value of an operand is not known (`as_python_scalar`);

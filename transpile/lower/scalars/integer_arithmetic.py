@@ -165,7 +165,9 @@ def require_no_overflow(
 
 
 def require_nonzero(ctx: Lowering, n: Num, e: Expr, node: ast.AST) -> None:
-    """Requires that the divisor `n`, converted to `e`, is not zero, where Python raises."""
+    """Requires that the divisor `n`, converted to `e`, is not zero, where Python raises. Emits
+    nothing for a Python int whose interval has no 0, and for a constant other than 0.
+    """
     if n.python_int and (n.interval[0] > 0 or n.interval[1] < 0):
         return
     if isinstance(e, Const):
@@ -219,8 +221,9 @@ def dual_integer_operation(
 
 
 def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: Expr) -> Num | None:
-    """``x % y`` for a divisor ``y >= 0`` that is known at kernel entry; None for others. `a` and
-    `c` are the bound operands.
+    """``x % y`` of Python ints for a divisor that is known at kernel entry, is no constant, and is
+    proved to be positive where the remainder is computed; None for others. `a` and `c` are the
+    bound operands.
 
         x[(i + 1) % len(x)]    i in 0 … len(x) - 1    →    k = i + 1; x[k - n if k >= n else k]
 
@@ -236,8 +239,8 @@ def _remainder_by_length(ctx: Lowering, operands: tuple[Num, ...], a: Expr, c: E
     b, (x, y) = ctx.b, operands
     if not (x.python_int and y.python_int and y.linear is not None and y.linear.terms):
         return None
-    # `require_nonzero` has made sure that the divisor is not 0; but in a branch by a check, after
-    # which the kernel goes on.
+    # `require_nonzero` has made sure that the divisor is not 0: by a guard; but in a branch by a
+    # check, after which the kernel goes on, so that it may be 0 here.
     nonzero = b.path.branches == 0 and b.path.used_where is None
     nonzero = nonzero or _is_nonnegative_in_loops(ctx, y.linear + LinearForm({}, -1))
     if not (nonzero and b.known_at_entry(c) and min_value(b, y.linear) >= 0):
@@ -380,8 +383,9 @@ def _combine_linear_forms(name: str, x: Num, y: Num) -> LinearForm | None:
 
 
 def _no_overflow(name: str, a: Expr, c: Expr) -> Expr:
-    """A bool: whether ``a name c`` fits the dtype of its operands. If one of them is a constant,
-    the other one is compared with limits, which is cheaper than the overflow operation.
+    """A bool: whether ``a name c`` fits the dtype of its operands. If one of them is a constant
+    other than 0, the other one is compared with limits, which is cheaper than the overflow
+    operation.
     """
     for const, other, flipped in ((c, a, False), (a, c, True)):
         if isinstance(const, Const) and const.value:

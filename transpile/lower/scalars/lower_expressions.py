@@ -126,8 +126,8 @@ def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
 
 def lower_comparison(ctx: Lowering, node: ast.Compare, *, only_truth: bool = False) -> Scalar:
     """``a < b < c``. Each operand is evaluated once, and later ones only where the comparisons
-    before hold. ``only_truth``: the result is used as a condition, so that it may be of several
-    types.
+    before hold. ``only_truth``: the result is used as a condition; then it is one bool, also where
+    the comparisons have results of several types, which as a value would be a union.
     """
     left = _lower_comparison_operand(ctx, node.left)
     if len(node.ops) > 1:
@@ -280,7 +280,7 @@ def lower_test(ctx: Lowering, node: ast.expr) -> Expr:
     The operands of ``and`` and ``or`` may be of any two types, since only their truth matters. A
     later operand is lowered under the condition that the earlier ones do not decide
     (`used_only_where`). If a name in `node` may be one of several arrays, ``#test = not not node``
-    is lowered as a statement, which is done once for each array (`ambiguous_read`).
+    is lowered as a statement, which is done once for each array (`first_ambiguous_read`).
     """
     if first_ambiguous_read(ctx, node) is None:
         return _lower_unambiguous_test(ctx, node)
@@ -372,8 +372,11 @@ def lower_conditional(ctx: Lowering, node: ast.IfExp) -> Scalar:
 
 def _has_ambiguous_dtype(n: Num, other: Num) -> bool:
     """Whether it depends on the data in which dtype `n` is compared with `other`, and the dtype may
-    decide: `n` is a Python float or a NumPy float, `other` is Python's, so that it takes the dtype
-    of a NumPy float, and one of the two is of a wider dtype than that.
+    decide the result:
+
+    - `n` is a Python number or a NumPy float, depending on the data;
+    - `other` is surely Python's: beside a NumPy float, NumPy converts it to that one's dtype;
+    - that dtype may round: the Loop IR of `n` has another one, or `other` is not exact in it.
 
         max(x[i], 0.0) < 1e-50    x of float32: 1e-50 is 0.0 beside x[i], but not beside 0.0
     """

@@ -3,8 +3,9 @@
 By the exponent and the result type, in this order (`power_operation`):
 
 - 2 and 3: products;
-- integers: repeated squaring for a constant up to 64; else ``ipow``, or shifts for ``2 ** k`` and
-  ``(-1) ** k``, with checks that Python's ints stay within 62 bits;
+- integers: repeated squaring for a constant from 1 to 64; shifts for ``2 ** k`` and ``(-1) ** k``
+  of Python's ints; else ``ipow``. Of Python's ints each product has its overflow check, and other
+  powers are checked to stay within 62 bits;
 - floats: 0.5, -0.5 and 1.5 by the square root; else ``pow``.
 """
 from __future__ import annotations

@@ -122,7 +122,8 @@ def binary_operation(
     4. a shift of Python ints (`_python_int_shift`), whose exact result may need more than 64 bits;
     5. any other: both operands are converted to the result type, which the operator has for samples
        of their types (`scalar_operands.scalar_result_type`). On bools the operation is another one
-       (`_ON_BOOLS`: ``+`` is *or*). Floats and integers: `_float_operation`, `integer_operation`.
+       (`_ON_BOOLS`: ``+`` is *or*). For ``/`` of Python ints, both are required to be exact as
+       float64. Floats and integers: `_float_operation`, `integer_operation`.
 
     Raises Refused if the operator has no result type for these operands, as ``<<`` of floats; if
     the type depends on the data, after case 2; and for a result of bool that is not in `_ON_BOOLS`.
@@ -245,8 +246,9 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
     """``x << y`` or ``x >> y`` of Python ints.
 
     A shift to the left is a product with a power of 2, whose overflow is checked, for it loses no
-    bits in Python; a shift to the right by a constant is a floor division. Requires that the count
-    is not negative, where Python raises, and at most 61 for a shift to the left.
+    bits in Python; a shift to the right by a constant of at most 61 is a floor division. Requires
+    that the count is not negative, where Python raises, and at most 61 for a shift to the left.
+    Raises Refused where an operand is a bool, or may be NumPy's.
     """
     if not (x.python_int and y.python_int):
         refuse("LOWER_UNSUPPORTED", "a shift of a Python int by a number of another type", node)
@@ -293,7 +295,9 @@ def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
 
 
 def unary_plus(ctx: Lowering, x: Num | ComplexPair, node: ast.AST) -> Num | ComplexPair:
-    """``+x``, which converts a bool to an int."""
+    """``+x``, which converts Python's bool to an int. Raises Refused for NumPy's bool, for which
+    NumPy raises TypeError.
+    """
     if isinstance(x, ComplexPair):
         return x
     ty = scalar_result_type(operator.pos, (x,), node)

@@ -111,9 +111,9 @@ def as_numpy_if_loops_ran(b: IRBuilder, n: Num, node: ast.AST) -> Num:
 
 
 def exact_number(b: IRBuilder, n: Num, node: ast.AST) -> Num:
-    """`n` as a number whose carrier has its value. One that was rounded, since it is Python's int
-    where a loop had no iteration (`Num.exact`), is required to be NumPy's; other rounded ones are
-    refused.
+    """`n` as a number whose Loop IR has its exact value (`Num.exact`). If it may be rounded, but
+    only where it is Python's int because a loop had no iteration, it is required to be NumPy's.
+    Raises Refused for any other number that may be rounded.
 
         s = k; for v in x: s += v         x of float32, k an int    →    float(s): x is not empty
     """
@@ -133,7 +133,9 @@ def refuse_either(node: ast.AST) -> NoReturn:
 
 
 def is_exact_as_float(n: Num) -> bool:
-    """Whether the integer `n` surely is a float64."""
+    """Whether a float64 surely holds the integer `n` exactly: by its interval, it is at most 2**53
+    in magnitude.
+    """
     return EXACT_F64[0] <= n.range[0] and n.range[1] <= EXACT_F64[1]
 
 

@@ -214,7 +214,9 @@ def note_warning(
       of arrays. None: NumPy's message depends on more than the operation, so the call is replayed;
     - ``raised``: Loop IR of type bool, whether the operation has raised; only a recording kernel
       evaluates it;
-    - ``certain``: whether NumPy warns wherever the processor's flag is raised.
+    - ``certain``: whether NumPy warns wherever the processor's flag is raised. If not, a raised
+      flag leads to a replay; so it does where `node` is a part of an operation that a macro has
+      expanded (`is_operation_part`).
 
     An operation whose value may be unused (`path.used_where`) is recorded as silent, too: the
     kernel computes it even where Python does not, so its flag alone proves no warning.

@@ -26,8 +26,8 @@ __all__ = ["add_guard", "require"]
 
 def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
     """Makes sure that the call is replayed where `cond` is false and the current path is taken.
-    Lowering states its assumptions by this function; only code that has proved that a guard is
-    right, such as the bounds of subscripts, calls `add_guard` itself.
+    Lowering states its assumptions by this function, except where it always needs a guard, as for
+    some bounds of subscripts (`subscript_bounds.py`): there it calls `add_guard`.
 
         n != 0        n a parameter         →    guard(n != 0), tested once before the kernel starts
         x[i] != 0.0                         →    check(x[i] != 0.0, "replay"), tested here

@@ -28,8 +28,8 @@ class LoweringBudget:
     """How many statements of a function may still be lowered (``left``), counting one each time
     that it is lowered: in the rounds of nested loops this may be exponentially often.
 
-        a function of 10 statements     →    LoweringBudget(left=1700), each of them 170 times,
-                                             which takes less than a second
+        ``def`` and 9 statements     →    LoweringBudget(left=1700): each of the 10 may be lowered
+                                          170 times, which takes less than a second
 
     `lower_statements` spends one for each statement that it lowers. When none is left, the function
     is refused, and Python runs it.
@@ -44,7 +44,7 @@ class LoweringBudget:
         return LoweringBudget(_STATEMENTS + _STATEMENTS_EACH * count)
 
     def spend(self, stmt: ast.stmt) -> None:
-        """Count `stmt`, which is about to be lowered. Raises Refused where the budget is spent."""
+        """Counts `stmt`, which is about to be lowered. Raises Refused where the budget is spent."""
         self.left -= 1
         if self.left < 0:
             message = "compiling the function exceeds its budget: this would have too many versions"

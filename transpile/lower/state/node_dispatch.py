@@ -114,7 +114,7 @@ _NO_RULE: Mapping[type[ast.expr], tuple[str, str | None]] = {
     ast.Starred: ("stands for a number of items that is not known", "write each item"),
     ast.Slice: ("is a slice, and not a number", "write each subscript"),
 }
-"""What an expression is for which no rule is, and what to write instead."""
+"""For a type of expression without a rule: what it is, and what to write instead, in a message."""
 
 
 def refuse_expression(node: ast.expr) -> NoReturn:

@@ -25,7 +25,9 @@ def is_outer_none(ctx: Lowering, name: str) -> bool:
 
 
 def resolve_guarded(ctx: Lowering, node: ast.expr) -> object | None:
-    """As `resolve_object`; and each call checks that the name is still bound to that object."""
+    """As `resolve_object`; and each call checks that the name is still bound to that object, unless
+    it is an argument, or a function of core Python (``_core``).
+    """
     value = resolve_object(ctx, node)
     if value is None or (isinstance(node, ast.Name) and node.id in ctx.arguments):
         return value

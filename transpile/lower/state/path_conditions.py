@@ -11,8 +11,8 @@ them while the branch or loop is lowered::
             y = x[i + 1]        # the margin n - 1 - (i + 1) is proved to be >= 0: in bounds
 
 `is_nonnegative` proves that a margin is >= 0 in all iterations of the enclosing loops. It does not
-look at facts: to use one, the caller asks for ``margin - fact``. The callers are the bounds checks
-of subscripts and the overflow checks of ints.
+look at facts: to use one, the caller asks for ``margin - fact``, as `follows_from_facts` does for
+each fact. Users are the bounds of subscripts and slices, and ``x % n`` without a division.
 
 Both sides of ``a if c else b``, and all operands of ``and`` and ``or``, are computed. While one is
 lowered, `used_only_where` notes the condition under which Python evaluates it, and `apply_op` puts
@@ -307,8 +307,9 @@ def in_while_iteration(
 
 def may_never_run(b: IRBuilder) -> bool:
     """Whether the code that is lowered now may never run and cannot be vectorized: it is in a
-    ``while``, or in a branch outside of all loops. An element that may be out of bounds is then
-    loaded in a branch, rather than at a clamped subscript.
+    ``while``; or outside of all loops, in a branch or in an operand that Python evaluates under a
+    condition. An element that may be out of bounds is then loaded in a branch, rather than at a
+    clamped subscript.
     """
     in_while = any(isinstance(f.node, ast.While) for f in b.path.frames)
     in_branch = b.path.branches > 0 or b.path.used_where is not None

@@ -219,8 +219,8 @@ class LoopFrame:
 
 
 def type_texts(value: object) -> Iterator[str]:
-    """The types that `value` may have, spelled as in signatures: ``float``, ``f64[:, :]``. An
-    unbound name, None and unfinished tuples have none.
+    """The types that `value` may have, spelled as in signatures: ``float``, ``f64[:, :]``. A name
+    that has no value on any path, None and tuples have none.
     """
     match value:
         case Num(strong=strong, weak=weak):

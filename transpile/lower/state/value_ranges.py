@@ -85,8 +85,11 @@ def max_value(b: IRBuilder, linear: LinearForm) -> int:
 
 
 def learn_bound(b: IRBuilder, cond: Expr) -> None:
-    """Records the lower bound of an atom that `cond`, a guard, implies. Conditions of another form
-    than ``e >= constant`` imply none.
+    """Records the lower bound of an atom that `cond`, a guard, implies. Only a condition of the
+    form ``e >= constant`` or ``not e < constant`` implies one, with ``e`` the sum of one atom and a
+    constant::
+
+        guard(n - 2 >= 1)    →    the interval of n starts at 3
     """
     match cond:
         case Call("not", (Call("lt", (e, Const(least, "i64"))),)):
@@ -131,7 +134,9 @@ def learn_equality(b: IRBuilder, p: LinearForm, q: LinearForm) -> None:
     """Records that `p` and `q` are equal in the iterations of the loops that are being lowered.
 
     One atom of them is replaced by its value from now on (`with_equal_atoms`): a call, such as
-    ``max(n - 2, 0)``, rather than a name or a length, which the loops are more likely to have.
+    ``max(n - 2, 0)``, rather than a name or a length, which the loops are more likely to have. It
+    must have the coefficient 1 or -1 in ``p - q``; else nothing is recorded. If the value is one
+    other atom and a constant, the interval of that atom is narrowed, too, outside of all loops.
     """
     difference = with_equal_atoms(b, p - q)
     replaceable = [atom for atom, c in difference.terms.items() if abs(c) == 1]
@@ -217,7 +222,8 @@ def integer_num(b: IRBuilder, e: Expr, interval: Bounds | None = None) -> Num:
 
 
 def bind_num(b: IRBuilder, n: Num, hint: str) -> Num:
-    """`n`, bound to a name. A Python int keeps its linear form; one that has none gets the name.
+    """`n`, bound to a name. A Python int keeps its linear form; if it has none, its new linear form
+    is the name, as an atom.
     """
     e = b.bind(n.ir, hint)
     if e is not n.ir and n.python_int and n.linear is None:
