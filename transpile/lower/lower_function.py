@@ -226,9 +226,9 @@ def _with_dynamic_list(
     tree: ast.FunctionDef, known: Discoveries, unknown: UnknownListLength
 ) -> tuple[ast.FunctionDef, Discoveries]:
     """`tree`, and `known` with the list of `unknown`, whose length no loop bounds, as a dynamic
-    list. If the list is filled under one name and copied to another, it has that name throughout in
-    the tree (`rename_list`). Raises `unknown` where the list is dynamic already, or cannot be, by
-    `find_dynamic_lists`.
+    list. If the list is filled under one name and then assigned to another, it has the second name
+    throughout in the tree that is returned (`rename_list`). Raises `unknown` where the list is
+    dynamic already, or cannot be, by `find_dynamic_lists`.
     """
     name = final_list_name(tree, unknown.name)
     unbounded = known.unbounded_lists | {name}
@@ -343,7 +343,7 @@ def _allocate_raised_order(ctx: Lowering, length: int) -> None:
 
 
 def _complex_name_types(ctx: Lowering) -> Iterator[tuple[str, str]]:
-    """Each complex name, which is split in the tree, with the text of its type."""
+    """Each complex name, which is split in the tree, with the text of its type, for reports."""
     for name, python in ctx.complex_names.items():
         narrow = (f"{name}_re", "f32") in ctx.b.observed_types
         yield name, "complex" if python else "c64" if narrow else "c128"
@@ -486,7 +486,7 @@ def _start_counters(ctx: Lowering) -> None:
 
 def _class_checks(e: HostExpr, ty: ArgType) -> Iterator[ClassGuard]:
     """The guards on the classes of the objects in an argument: of the argument itself, which `e`
-    reads, and of its parts. None for an argument that is no object or tuple.
+    reads, and of its parts. There are none for an argument that is neither an object nor a tuple.
     """
     if not isinstance(ty, ObjectType):
         return

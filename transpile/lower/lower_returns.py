@@ -244,7 +244,7 @@ def _match_display(
 
 def _reshaped_result(ctx: Lowering, node: ast.Call) -> ResultSpec | None:
     """The specification of a returned ``x.reshape(…)`` or ``x.ravel()``, which NumPy performs after
-    the kernel: only it decides between a view, a copy and an error. None for other calls.
+    the kernel, since only NumPy decides between a view, a copy and an error. None for other calls.
     """
     base, lengths = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
     array = None if base is None else lower_array(ctx, base)
@@ -266,7 +266,8 @@ def _names_built_list(ctx: Lowering, node: ast.expr) -> bool:
 
 def reshaped_at_end(ctx: Lowering, node: ast.Call) -> FinishedList | None:
     """The value of a name that is bound to ``x.reshape(…)`` of an array that the function has
-    allocated: a FinishedList, which can only be returned. None for other calls.
+    allocated: a FinishedList, which can only be returned. None for other calls, for a view, and
+    inside of loops.
     """
     base, _ = reshaping(node, resolve_object(ctx, node.func)) or (None, ())
     array = lower_array(ctx, base) if isinstance(base, ast.Name) else None

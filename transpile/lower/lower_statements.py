@@ -138,9 +138,9 @@ def _note_types(ctx: Lowering, stmt: ast.stmt) -> None:
 
 
 def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> None:
-    """Lowers one statement by the rule for its type. Raises Refused where there is none, or the
-    budget of the function is spent; for an assignment with the reason that a macro has noted with
-    it, if there is one (`Origin.obstacle`).
+    """Lowers one statement by the rule for its type. Raises Refused where there is no rule, where
+    the rule refuses, or where the budget of the function is spent. If a macro has noted a reason
+    with an assignment (`Origin.obstacle`), that reason replaces the one of the rule.
     """
     ctx.budget.spend(stmt)
     rule = ctx.rules.statements.get(type(stmt))

@@ -37,9 +37,10 @@ __all__ = ["ARRAYS"]
 
 
 def _array_of_name(ctx: Lowering, node: ast.Name) -> ArrayRef | None:
-    """The array to which a name is bound. The first case that applies decides: an argument that is
-    read for the first time; the buffer of a dynamic list; a global array or list; the array of a
-    list that loops have filled; a union with only one array in it; a local array.
+    """The array to which a name is bound; None for other names. An argument that is read for the
+    first time becomes a parameter before. The first case that applies decides: the buffer of a
+    dynamic list; a global array or list, which becomes a parameter, too; the array of a list that
+    loops have filled; a union with only one array in it; an argument or local array.
     """
     name, b = node.id, ctx.b
     if name in ctx.types and name not in b.env:

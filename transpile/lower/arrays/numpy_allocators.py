@@ -101,8 +101,9 @@ def allocation_type(
 
 
 def without_fill(function: Any, call: ast.Call) -> ast.Call | None:
-    """For a `call` of ``ones`` or ``full`` (or their ``_like``) that fills with the constant True
-    or 1, a call that makes the same array uninitialised; None for other calls.
+    """For a `call` of ``ones``, or of ``full`` with True as its second positional argument (or of
+    their ``_like``), a call that makes the same array uninitialised; None for other calls. The
+    caller makes sure that the array is one of bools, so that ``ones`` means True, too.
     """
     like = function in (np.ones_like, np.full_like)
     args, keywords = call.args, call.keywords

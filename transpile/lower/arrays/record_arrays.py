@@ -67,7 +67,8 @@ def bind_record_field(ctx: Lowering, name: str, value: ast.expr) -> bool:
 def bind_object_member(ctx: Lowering, name: str, value: ast.expr) -> bool:
     """If ``name = value`` is ``name = p.part`` for an object `p` that is an argument, makes `name`
     the kernel's parameter for that member, and returns True. False for other values, for a member
-    that is no real number, array or constant, and inside of loops and branches.
+    that is no real number, array or constant, for a name that is bound already, and inside of loops
+    and branches.
     """
     ty = access_path_type(value, ctx.types)
     if name in ctx.b.env or ctx.b.path.frames or ctx.b.path.branches:

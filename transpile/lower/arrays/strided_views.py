@@ -163,7 +163,7 @@ def _slice_bounds(
     1. The start and the stop: those that are left out are the ends of the axis, in the direction of
        the step; the others count from the end if negative, and are clipped (`_clip_bound`).
     2. The length is the distance from start to stop, at least 0, divided by ``abs(step)`` and
-       rounded up. Where the distance may exceed 64 bits, both ends are clipped low before.
+       rounded up. Where the distance may exceed 64 bits, the lesser end is clipped low first.
 
     The first subscript has no meaning where the length is 0. Both are linear forms where possible,
     so that accesses to the view can be proved in bounds.
@@ -387,8 +387,8 @@ def _expand_ellipsis(
     """The parts of a subscript with a full slice for each axis that they leave out, in place of an
     ellipsis or at the end.
 
-    Raises UnknownListLength for a list that loops fill, and Refused for too many parts, several
-    ellipses and starred parts.
+    Raises UnknownListLength for a list that loops fill, and Refused for one that is finished
+    (`FinishedList`), for too many parts, several ellipses and starred parts.
     """
     base = ctx.b.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(base, ListRef):

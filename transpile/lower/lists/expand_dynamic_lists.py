@@ -17,8 +17,7 @@ Run before a function is lowered. A list of tuples gets a buffer for each item o
 of numbers one buffer under its own name. ``ListPush`` and ``ListPop`` are nodes whose value is the
 new count; `dynamic_lists.py` lowers them.
 
-A list that a function makes has one of four representations. Lowering begins with the first that
-may hold, and where it turns out not to, `lower_function` lowers again with the next one:
+A list that a function makes has one of four representations:
 
 1. fixed: a display, or ``[v] * n``: an array of known length (`fixed_size_lists`);
 2. append-only without a counter: each iteration of one loop appends one item, so that the length is
@@ -26,7 +25,9 @@ may hold, and where it turns out not to, `lower_function` lowers again with the 
 3. append-only with a counter: a loop bounds the length, which is known after it;
 4. dynamic (here): read while it grows or shrinks, or no loop bounds its length.
 
-A list that is used as a whole after the expansion cannot be expanded.
+At first the form of the source decides. Where lowering finds that a list of kind 2 needs a counter,
+or that no loop bounds the length of a list of kind 2 or 3, `lower_function` lowers the function
+again, with kind 3 or 4. A list that is used as a whole after the expansion cannot be expanded.
 """
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)
 
 def find_dynamic_lists(tree: ast.FunctionDef, unbounded: Collection[str] = ()) -> dict[str, int]:
     """The dynamic lists in `tree`, each with the number of items of its tuples (0: its items are
-    numbers). `lower_function` asks before it lowers, and `expand_dynamic_lists` replaces them.
+    numbers). `lower_function` calls it before it lowers; `expand_dynamic_lists` replaces the lists.
 
         stack = [(0, 1)]; while stack: i, j = stack.pop()    →  {"stack": 2}
         v = []; for i in range(n): v.append(x[i])            →  {}: append-only, no dynamic list
@@ -141,8 +142,8 @@ class _ListUses:
 
 
 def _escaping_lists(tree: ast.FunctionDef) -> set[str]:
-    """The names in an expanded tree that are used as a whole, as ``v`` of ``g(v)``. In a push, and
-    in a returned call such as ``return np.array(v)``, a list may be.
+    """The names in an expanded tree that are used as a whole, as ``v`` of ``g(v)``. Uses in a push,
+    and in a returned call such as ``return np.array(v)``, do not count.
     """
     allowed: set[ast.expr] = set()
     for n in walk_nodes(tree):

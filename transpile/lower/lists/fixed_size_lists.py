@@ -311,8 +311,9 @@ def _match_repeated_list(ctx: Lowering, value: ast.expr) -> tuple[list[ast.expr]
 
 
 def returned_fixed_list(ctx: Lowering, node: ast.expr) -> ResultSpec | None:
-    """The result specification of a list of fixed length: an argument, which is returned itself, or
-    a repetition made here; None for other nodes. Raises Refused for an item of a list of lists.
+    """The result specification of a list of fixed length: an argument or a global, which is
+    returned itself, or a list made here; None for other nodes. Raises Refused for an item of a list
+    of lists, and where the length of a list made here is only known in the kernel.
     """
     array = lower_array(ctx, node)
     items = list_items_of(ctx, array) if array is not None else None

@@ -2,8 +2,9 @@
 
 Analyses of the tree, before it is lowered. A list can be an array or a buffer only if nothing but
 its items and its length is used. By any other use, such as ``g(v)`` or ``w = v``, it *escapes*: a
-second reference to it may be kept, and the list be changed through that. A slice of a list is a
-copy in Python; it is a view here if neither the slice nor the list changes while the slice is read.
+second reference to it may be kept, and the list may be changed through that reference. A slice of a
+list is a copy in Python; it is a view here if neither the slice nor the list changes while the
+slice is read.
 """
 from __future__ import annotations
 
@@ -72,14 +73,15 @@ def _is_uncopied(
     name: str, base: str, of: ast.expr, rest: Sequence[ast.stmt], tree: ast.FunctionDef
 ) -> bool:
     """Whether ``name = of[…]``, a slice of the list `of` in the variable `base`, may be a view,
-    since nobody could see that it is no copy; `uncopied_slices` asks, before the function is
+    since nobody could see that it is no copy. `uncopied_slices` calls it, before the function is
     lowered.
 
         w = v[1:]; s = w[0] + w[1]            →  True
         w = v[1:]; v[1] = 0; s = w[0]         →  False: a copy keeps the old item
 
     - `name` does not escape, and none of its items is assigned: it changes nothing.
-    - From there to its last read, `base` is not bound again, and no item of the list is assigned.
+    - From this assignment to the last read of `name`, `base` is not bound again, and no item of the
+      list is assigned.
 
     `rest` are the statements that follow in the block. If all reads of `name` are among them, only
     the statements up to the last read count, else the whole `tree`. If the list may be an item of
