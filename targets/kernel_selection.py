@@ -158,8 +158,9 @@ def _canonical_form(kernel: Kernel) -> Kernel:
 
 def _match_names(meaning: Kernel, kernel: Kernel) -> Mapping[str, str] | None:
     """The names in `kernel` that correspond to those of `meaning`. None if the bodies differ in
-    more than names, if a parameter has another dtype, rank or unit axis, or if `meaning` requires
-    two arrays to be disjoint that no guard of `kernel` keeps apart as strictly.
+    more than names, if a parameter has another dtype, rank or unit axis, or if a `Disjoint` guard
+    of `meaning` does not follow from one of `kernel` for the same two arrays: a guard with
+    ``or_same`` implies only one with ``or_same``.
     """
     names: dict[str, str] = {}
     if not _equal_up_to_names(meaning.body, kernel.body, names):

@@ -214,7 +214,9 @@ class IdentityGuard:
 @record(frozen=True, slots=True)
 class CapturedExpr:
     """A name that is bound before the kernel runs: a global, closure cell, default or part of a
-    generator's state that an inlined function reads (`frontend.inline.captured_names`).
+    generator's state that an inlined function reads (`frontend.inline.captured_names`). Lowering
+    meets the name as a global of the caller's: a number or array of it is a parameter by a
+    `Captured` of that name.
     """
 
     name: str

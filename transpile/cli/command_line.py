@@ -147,13 +147,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     - 0: done, and ``--check`` has found nothing; or the reader of the output has exited before the
       end, whatever was found;
     - 1: ``--check`` has found a loop that is left to Python, or with ``--select`` one of its codes
-      (`CheckRules.fails`); with ``--check`` and a stage to print, a refused function (without
-      ``--check`` only one that compiles and has no such form, as in MLIR: `_write_stages`);
+      (`CheckRules.fails`); or, where a stage is printed (`_write_stages`), a function compiles but
+      has no such form, as in MLIR, or, with ``--check``, is refused;
     - under ``--run`` the status of the script: 1 if it raised, 130 if it was interrupted;
     - 2: bad usage, a file that cannot be read, or output that cannot be written;
     - 130: interrupted, by the convention of shells.
 
-    ``transpile bisect`` and ``transpile reduce`` have statuses of their own (`run_command`).
+    ``transpile bisect`` and ``transpile reduce`` have statuses of their own
+    (`debug_commands.run_command`).
     """
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (until the end)
@@ -309,8 +310,9 @@ def _load(
 def _report_functions(
     functions: Sequence[AnyFused], rules: CheckRules, options: argparse.Namespace
 ) -> int:
-    """Report on each function, or print one of its stages. Returns the exit status: of stages that
-    of `_write_stages`; else 1 if ``--check`` fails for some function (`CheckRules.fails`), or 0.
+    """Report on each function, or print one of its stages. Returns the exit status: if stages are
+    printed, what `_write_stages` returns; else 1 if ``--check`` fails for some function
+    (`CheckRules.fails`), or 0.
 
     Under ``--check`` the reports are only those of functions that fail, and of those about which a
     rejection is not known before the file runs (`Case.counts`).

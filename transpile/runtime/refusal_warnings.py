@@ -88,8 +88,8 @@ def follows_from_outside(
 
     - all refusals of a region without loops: it is no loss if such a region runs as Python;
     - those whose message names one of `refused_values` (`names_of_refused_values`): such a value is
-      an argument of the region, of a type that is not compiled. If the whole function compiled, it
-      would be a local value there;
+      an argument of the region, of a type that is not compiled. In a function that compiled as a
+      whole it would be no argument, but a local value, and no obstacle;
     - those without a place in the source: they are about arguments of the region, too.
     """
     from ..report.user_terms import cited_names

@@ -23,7 +23,8 @@ def common_dtype(a: Num, b: Num) -> str | None:
     """A dtype that holds both values exactly, as the carrier of a value that is one of them; None
     if there is none. In this order:
 
-    - None if they have two NumPy types, or two Python types: a `Num` has at most one of each;
+    - None if both are NumPy's and of different types, as an int32 and a float64, or both Python's
+      and of different types: a `Num` has at most one type of each kind;
     - None if one of them was rounded already (`Num.exact`), so that its carrier is not exact;
     - their own dtype if it is the same;
     - the NumPy dtype of one if the other is a constant that is exact in it, as 0 is in int8: no

@@ -107,8 +107,8 @@ def _separable_parts(
     """The statements of the loop `n` before and after the one at `position`, if three loops may
     take the place of `n`: over the first, over that one, and over the last; else None.
 
-        for i: t = x[i]; p[i] = t; NEST; y[i] = t        of the loop `n`, NEST at `position`
-        t = x[i]; p[i] = t     and     t = x[i]; y[i] = t        the two results
+        `n`      for i: t = x[i]; p[i] = t; NEST; y[i] = t      with NEST at `position`
+        result   (t = x[i]; p[i] = t), (t = x[i]; y[i] = t)
 
     Names: no part may read a name that another binds. But assignments of the first part that the
     last one needs are computed in both, such as ``t``, if nothing that they read changes. Memory:

@@ -106,8 +106,8 @@ class _StoreTracker:
         Two stores count as stores to one element if their subscripts are the same expressions; so
         these must have the same value in both places: they read no memory and no counter of
         appends. Masks are compared likewise, but may read memory that no statement between writes.
-        Both stores are merged only if no statement between writes memory that `s` writes: the
-        merged store stands at the place of the later one.
+        A masked store is merged with `s` only if no statement between writes memory that `s`
+        writes: the value of `s` would be stored after that, at the place of the later store.
         """
         is_indexed_by_load = any(isinstance(n, Load) for e in s.index for n in walk(e))
         if is_indexed_by_load or names_read(*s.index) & self.counts:

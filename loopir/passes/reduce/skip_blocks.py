@@ -1,10 +1,11 @@
 """Block skipping: a block in which no term changes the running extrema is skipped.
 
 `_ExtremumState.changed` derives from the step of each accumulator a necessary condition for a
-change, in terms of the values at the start of the block. Since running extrema only become better,
-a term that does not beat the state at the start of a block does not beat a later one (`is_rare`). A
+change, in terms of the values at the start of the block. Until the first change in a block, its
+state is that at its start: so if no term meets the condition, the block changes nothing. A
 vectorisable reduction tests the condition for the whole block; where it is true, the block runs as
-before.
+before. That pays only where changes are rare: each case of the condition must ask for a term that
+beats a running extremum (`is_rare`). For one more form of step, add its case to `changed`.
 """
 from __future__ import annotations
 

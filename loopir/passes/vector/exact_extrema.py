@@ -7,10 +7,10 @@ in the rare cases: a result of zero is replaced by the zero that a scalar loop f
 NaN the scalar reduction runs again.
 
 Only a reduction that restarts after a NaN (`Reduction.restarts`) needs the second run. Python's
-``min(value, acc)`` is one: it returns a value that is NaN, and in the next iteration the next
-value, whatever that is. All other reductions either keep a NaN to the end (``np.maximum``) or never
-take one (``if x > m``), and so do lanes. `Reduction.takes_last` tells which of equal values is
-kept: the last one, else the first.
+``min(value, acc)`` is one: if ``value`` is NaN it returns that NaN, which is ``acc`` in the next
+iteration, and there it returns ``value``, whatever that is. All other reductions either keep a NaN
+to the end (``np.maximum``) or never take one (``if x > m``), and so do lanes.
+`Reduction.takes_last` tells which of equal values is kept: the last one, else the first.
 """
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["feeding_accumulator", "can_recompute", "is_order_independent", "exac
 
 def is_order_independent(f: Reduction, unsigned_zeros: Container[str] = ()) -> bool:
     """Whether the result of `f` over lanes needs no correction (`exact_extremum_result`). True of
-    everything but a float extremum; whether a float sum may change its bits, `reassociate` decides
-    (`vectorize_legality._check_order`). Of a float extremum, if it does not restart after a NaN,
-    and one of these holds:
+    everything but a float extremum. (Whether a float sum may change its bits is another question:
+    `vectorize_legality._check_order`.) True of a float extremum that does not restart after a NaN,
+    and of which one of these holds:
 
     - every zero among its terms is positive;
     - a zero result can only be the initial value;

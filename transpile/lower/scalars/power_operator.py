@@ -6,7 +6,8 @@ By the exponent and the result type, in this order (`power_operation`):
 - integers: repeated squaring for a constant from 1 to 64; shifts for ``2 ** k`` and ``(-1) ** k``
   of Python's ints; else ``ipow``. Of Python's ints each product has its overflow check, and other
   powers are checked to stay within 62 bits;
-- floats: 0.5, -0.5 and 1.5 by the square root; else ``pow``.
+- floats: 0.5, -0.5 and 1.5 by the square root; else ``pow``, of which the passes make products if
+  the exponent is 4, 5 or 6 (`rewrite_rules.expand_power`).
 """
 from __future__ import annotations
 

@@ -198,8 +198,10 @@ def judge_status(
         np.errstate(divide="raise")     →  "GUARD_ERRSTATE": only Python can raise in mid-loop
 
     `_verdict` decides, and ``known`` remembers its verdicts. ``can_replay``: False if the kernel
-    has overwritten what it reads, and there is no snapshot; then the result stands in any case of
-    doubt, and the warning is emitted. `Variant._judge_and_restore` calls this.
+    has overwritten what it reads, and there is no snapshot; then, where Python might show other
+    warnings, the result stands, and one warning of each condition is emitted. (Where the error
+    state raises or calls back there is a snapshot if one is needed: `errors_observable`.)
+    `Variant._judge_and_restore` calls this.
     """
     others = can_replay, function.__globals__.get("__name__")
     verdict = known.of(status, others, lambda: _verdict(interface, function, status, can_replay))

@@ -109,8 +109,8 @@ class OutlinedTree:
 
     tree: ast.FunctionDef  # calls the regions by the names of their helpers
     regions: tuple[Region, ...]
-    loops: tuple[ast.stmt, ...]  # that remain Python
-    too_short: tuple[ast.stmt, ...] = ()  # those of them that compile, but do too little
+    loops: tuple[ast.stmt, ...]  # that remain Python, apart from `too_short`
+    too_short: tuple[ast.stmt, ...] = ()  # loops left, as they do too little for a compiled call
 
 
 def outline_regions(
@@ -285,8 +285,9 @@ class _RegionOutliner:
         last: bool = False,
     ) -> list[ast.stmt]:
         """`run` as a region, that is, as one statement that calls it, where that is possible and
-        profitable; else `run` itself, whose loops are added to ``loops``. `live`: the names that
-        are live after it.
+        profitable; else `run` itself; its loops are added to ``too_short`` if it is not profitable
+        (`_is_profitable`), and to ``loops`` if it is not possible (`_make_region`). `live`: the
+        names that are live after it.
 
         A statement that may return stays Python, with a region before it and one after it, unless
         nothing runs after it in the function (``last``): then the region returns the function's

@@ -106,9 +106,9 @@ class Faults:
 
         - a signal handler raised it, such as KeyboardInterrupt: yes, it is the caller's;
         - it is no fault of the process, such as a MemoryError (`is_fault`): no;
-        - a RecursionError: yes, as the caller may have used up the stack; no in a thread with a
-          large stack, where more stack cannot help (`large_stack`). Under a recursion limit below
-          Python's usual one it counts as another fault:
+        - a RecursionError under a recursion limit of at least Python's usual one: yes, as the
+          caller may have used up the stack; no in a thread with a large stack, where more stack
+          cannot help (`large_stack`);
         - another fault: yes, but the third one in a row is remembered, since a compilation that
           fails at each call would make every call slow. Counts the fault.
         """

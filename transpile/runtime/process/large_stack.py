@@ -1,7 +1,9 @@
 """Large stack: the compiler runs in a thread of its own where the caller's stack is too small.
 
 A thread may have 32 KiB, and a call deep in a recursion may have few frames left; a compilation
-needs some hundred frames, and some hundred KiB for the parser and for imports.
+needs some hundred frames, and some hundred KiB for the parser and for imports. `Faults.guarded`
+asks `has_small_stack`, and then runs the dispatcher by `on_large_stack`; `BackgroundCompiler.start`
+starts its thread in `large_stacks`.
 """
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _known = threading.local()
 
 
 def has_small_stack() -> bool:
-    """Whether the stack of this thread is too small for a compilation."""
+    """Whether this thread was given a stack that is too small for a compilation; False for the main
+    thread. How much of it is in use is not asked: a RecursionError shows that (`Faults.guarded`).
+    """
     if get_ident() == threading.main_thread().ident:
         return False
     try:
