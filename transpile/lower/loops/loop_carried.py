@@ -222,7 +222,7 @@ def refine_carried(
     `carry` where it was right. Called once a round for each name, by `_carried_types_fixpoint`.
 
         k = 10                     init: the int 10
-        while k < n:               guess: an int accumulator ``k.``
+        for i in range(n):         guess: an int accumulator ``k.``
             k += 2                 end: ``k. + 2``  →  refined: the induction variable 10 + 2 * i
 
     `init`: the value before the loop; `end`: at the end of the iteration; `back_edge`: likewise, if

@@ -140,7 +140,7 @@ def flags_of_extrema(
     of the flag, the expression that replaces it in the loop. Empty for other names. The body may
     read the flag::
 
-        for v in x:              →   m_py  →  not m > 0.0
+        for v in x:              →   mpy  →  not m > 0.0
             m = max(m, v)            (x of float64s, m = 0.0 before the loop)
             out.append(m)
     """

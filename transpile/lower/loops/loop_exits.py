@@ -141,7 +141,7 @@ def continue_flag(ctx: Lowering, runs: Expr, exit_condition: Expr, accs: list[Ac
 
         while lo < hi:                     while loop(go, …, go=runs):
             if x[lo] > t: break     →          …
-            lo += 1                            go = step(not exit_condition)
+            lo = 2 * lo + 1                    go = step(not exit_condition)
 
     `runs` tells whether the first iteration runs, ``lo < hi`` before it; `exit_condition` is true
     in the last one, by the ``break``, or as the test of the ``while`` fails. `_build_loop` of

@@ -2,7 +2,7 @@
 
 A loop of Loop IR counts its iterations from 0. ``for i in range(2, n, 3): body`` becomes ::
 
-    for k in 0..trips:                 # trips = max((n - 2 + 2) // 3, 0)
+    for k in 0..trips:                 # trips = max((n - 2 + 2) // 3, 0), that is max(n // 3, 0)
         body, where i is 2 + 3 * k
 
 The trip count is in `trip_counts.py`, the body and what it carries in `loop_types.py`. A ``while``

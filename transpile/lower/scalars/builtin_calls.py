@@ -279,7 +279,7 @@ def lower_math_call(
     number, and an int for ``floor``, ``ceil`` and ``trunc``. It is required that the function does
     not raise (`in_domain`).
 
-        math.sqrt(v)    →    check(not v < 0.0); sqrt(v)
+        math.sqrt(v)    →    r = sqrt(v); check(not v < 0.0)
     """
     require_argument_count(args, op.arity, node)
     if op.name in _TO_INT:

@@ -27,7 +27,8 @@ def in_both_semantics(
     result depends on the flag.
 
         s * 0.1      s: the Python int 0, or NumPy's float32 items
-        →            select(s_py, 0 * 0.1, f64(s * f32(0.1)))   a Python float, or a NumPy float32
+        →            select(s_py, f64(i64(s)) * 0.1, f64(s * f32(0.1)))
+                     a Python float where s_py holds, else a NumPy float32
 
     The flag is that of the first operand that is of either type; the other operands with the same
     flag change with it. The result that is not selected may raise floating-point flags, so warnings

@@ -4,7 +4,7 @@
 gets the arguments as real numbers of one type; calls with a complex argument go to
 `complex_calls.py`, and for a union the rule is applied to each case::
 
-    math.sqrt(v)     →   check not v < 0.0, then sqrt(v)           (a Python float)
+    math.sqrt(v)     →   sqrt(v), and check(not v < 0.0)           (a Python float)
     np.sqrt(x[i])    →   sqrt(x[i]), with a source of warnings     (a NumPy float64)
 
 Calls of the user's functions, and of NumPy functions on whole arrays, do not occur here: inlining

@@ -74,7 +74,7 @@ def with_result_type(ir: Expr, ty: ScalarType, *operands: Num) -> Num:
 def convert_operand(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
     """`n` converted to `dtype`, the dtype of an operation, by NumPy's rules for operands.
 
-        x[i] + k      x: int8, k: a Python int    →    check -128 <= k <= 127, then i8(k)
+        x[i] + k      x: int8, k: an int argument →    guard(-128 <= k <= 127); i8(k)
         x[i] + 0.5    x: float32                  →    the constant f32(0.5)
 
     Requires that a Python int fits the dtype, since NumPy raises OverflowError otherwise. Raises

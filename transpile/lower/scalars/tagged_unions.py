@@ -3,7 +3,7 @@
     y = None                            y: None where `not c`, a float where `c`
     if c:
         y = x[i]
-    z = y + 1.0                   →     check c (Python raises for None), then z = y_value + 1.0
+    z = y + 1.0                   →     require c (Python raises for None), then z = y_value + 1.0
 
 A union (`UnionValue`) has a case for each type, with a bool that holds where it is the active one;
 exactly one does. An operation on a union is lowered once for each case (`for_each_case`), and the
@@ -241,6 +241,7 @@ class CarriedUnion:
         for i in range(n):        →        best_is_none = step(not x[i] > 0.0 and best_is_none)
             if x[i] > 0:                   best_f64 = step(x[i] if x[i] > 0.0 else best_f64)
                 best = x[i]            after it: None where best_is_none, else the float best_f64
+                                       (the conditions are simplified here)
 
     `loop_types._carried_groups` and `_widen_groups` make it. Before the loop, and at the end of an
     iteration, `spread` takes the union apart into the values of the accumulators; at the start of

@@ -118,7 +118,8 @@ class DynamicLists:
 
     ``widths``: the lists, each with the number of items of its tuples (0: its items are numbers).
     ``types``: the item type of each buffer; a list of tuples has a buffer for each of their items.
-    ``tried_capacity``: the capacity of some array is tried in the same way as that of lists.
+    ``tried_capacity``: the capacity of some array that is no list's is a guess, too, with which the
+    kernel is tried, and called again with a larger one if it was too small.
     ``overflow_slot``: the result slot that reports a capacity that was too small; None: not needed.
     ``arrays``: the kernel's array for each buffer.
     """
