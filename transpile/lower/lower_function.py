@@ -371,15 +371,14 @@ def _bind_params_by_type(ctx: Lowering) -> None:
 def _lower_ending(ctx: Lowering, block: Sequence[ast.stmt]) -> ResultSpec:
     """Lowers `block`, after which the function ends, and returns the specification of its result.
 
-        if n == 0:                  returns = n == 0                  a slot of the result
-            return 0.0       →      if returns: slot_1 = 0.0
-        s = g(x)                    else: s = g(x); slot_2 = s
-        return s                    SelectResult(returns, slot_1, slot_2)
+        if returned:            slot_0 = returned; slot_2 = s; if returned: slot_1 = 0.0
+            return 0.0     →    SelectResult(slot_0, slot_1, slot_2): the wrapper takes slot_1 where
+        return s                slot_0 is true, else slot_2
 
-    A kernel cannot return in the middle. So an ``if`` whose body returns becomes a branch, and all
-    that follows it the other one (`_lower_returning_branches`); the wrapper takes the result of
-    the side that ran. The first ``if`` of this kind, or ``return``, in `block` decides; without one
-    the result is None. (Returns in loops were removed before: `structure_exits`.)
+    A kernel cannot return in the middle. `structure_exits` has moved early returns, also those in
+    loops, to the end, each as an ``if`` on a flag. Such an ``if`` becomes a branch, and all that
+    follows it the other side (`_lower_returning_branches`). The first ``if`` in `block` whose body
+    ends in a ``return``, or the first ``return``, decides; without one the result is None.
     """
     for k, s in enumerate(block):
         match s:

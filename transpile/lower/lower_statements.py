@@ -288,7 +288,7 @@ def _require_no_raise(ctx: Lowering, stmt: ast.stmt) -> Sequence[ast.stmt] | Non
     other statement.
 
         if k < 0:                        (k a parameter: a guard, tested before the kernel starts)
-            raise ValueError(k)   →      guard k >= 0, "GUARD_RAISES"
+            raise ValueError(k)   →      guard ~(k < 0), "GUARD_RAISES"
         y = x[k]                         left to lower: the empty ``else``; then ``y = x[k]``
 
     A kernel cannot raise, and nothing of the ``raise`` is compiled, so that its exception may be of

@@ -4,14 +4,14 @@ An array whose length the kernel computes is allocated before the kernel, with a
 bound of the length that Python can evaluate before the kernel. Bounds are built bottom-up
 (`_bound`):
 
-    n - i                in a loop over i in range(n)      →  n
-    max(counts[i], 1)    for an argument counts            →  max(greatest(counts), 1)
-    counts[i] // 2                                         →  greatest(counts) // 2
+    n - i                     in a loop over i in range(n)  →  n
+    max(int(counts[i]), 1)    for an array argument counts  →  max(greatest(counts), 1)
+    counts[i] // 2                                          →  greatest(counts) // 2
 
-``greatest(a)`` is the maximum of the argument `a` before the call, a pass over its elements. Where
-no bound is known at all, `UNKNOWN_CAPACITY` is tried; the kernel reports if it was too small. The
-capacity of a list that ``append`` fills is not found here, but in `lists.append_only_lists` and
-`lists.dynamic_lists`.
+``greatest(a)`` is the maximum of the array argument `a` before the call, a pass over its elements.
+Where no bound is known at all, as for items of a list argument, `UNKNOWN_CAPACITY` is tried; the
+kernel reports if it was too small. The capacity of a list that ``append`` fills is not found here,
+but in `lists.append_only_lists` and `lists.dynamic_lists`.
 """
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _bound(b: IRBuilder, e: Expr, up: bool) -> Expr | None:
     - an expression that is known at kernel entry is its own bound;
     - an upper bound that is recorded (`NumberState.upper_bounds`);
     - a name is bounded as the expression that it was assigned;
-    - a load of an int or bool from an argument (or a reshaped view of one) that no statement before
-      it in the same block writes, by the array's greatest or least element;
+    - a load of an int or bool from an array argument (or a reshaped view of one) that no statement
+      before it in the same block writes, by the array's greatest or least element;
     - casts of ints and bools, but not of uint64, to int64, extrema, selects, and divisions by a
       positive constant, by the bounds of operands;
     - a linear form, by its extreme value over the enclosing loops, then by the bounds of its atoms.

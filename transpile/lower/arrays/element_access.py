@@ -223,7 +223,7 @@ def _load_if_in_bounds(ctx: Lowering, in_bounds: Expr, load: Load) -> Expr:
 def lower_store(ctx: Lowering, target: ast.Subscript, value: Scalar, node: ast.AST) -> None:
     """``a[i] = value``. The rule for assignments calls it, with the value lowered.
 
-        h[j] = v    →    check(inside); if inside: h[at] = v
+        h[j] = v    →    check(inside); if inside: h[select(inside, at, 0)] = v
 
     A store that may be out of bounds is put in a branch: unlike a load, it is not safe at a clamped
     subscript, and the kernel may run on after a check that has failed. If the array holds Python's
