@@ -75,7 +75,9 @@ def _may_be_real(n: _Number) -> bool:
 
 
 def _as_python_complex(n: _Number) -> _Number:
-    """`n` itself; if it may be real where it is Python's, a number that is complex there."""
+    """`n`, with the type by which operators are probed: if it is a NumPy complex number on some
+    paths and may be a real Python number on others, its Python type is complex.
+    """
     if isinstance(n, ComplexPair) and n.mixed and n.strong:
         re, im = (Num(p.ir, p.strong, "f64", p.is_weak) for p in (n.re, n.im))
         return ComplexPair(re, im)
@@ -123,8 +125,8 @@ def _uses_ufunc(x: _Number, y: _Number, ty: ScalarType) -> bool:
 
 def _product_depends_on_type(x: _Number, y: _Number) -> bool:
     """Whether one operand is a NumPy real number, and the other a complex number that is Python's
-    or NumPy's, depending on the data, and not always 0 or 1 where it is Python's. The ufunc, with
-    another formula, computes the product only where that operand is Python's.
+    or NumPy's, depending on the data, and not always 0 or 1 where it is Python's. Where the complex
+    one is Python's, the ufunc computes the product, by another formula than where it is NumPy's.
     """
     for n, other in ((x, y), (y, x)):
         if isinstance(n, ComplexPair) and n.strong and n.weak and not n.simple:
@@ -140,9 +142,9 @@ def _component_numbers(*numbers: _Number) -> list[Num]:
 def _is_python_for_mixed_pair(
     function: Callable[..., Any], x: _Number, y: _Number
 ) -> bool:
-    """Whether both operands may be Python's or NumPy's, depending on the data, and the result for
-    one of each is Python's, or has no known type. `_result_type` refuses such operands: the flag
-    of its result is true only where both are Python's.
+    """Whether each operand may be Python's or NumPy's, depending on the data, and ``function`` of a
+    Python and a NumPy operand gives a Python number, or no known type. `_result_type` refuses such
+    operands: its result counts as Python's only where both operands are.
     """
     if not all(any(n.either for n in _component_numbers(operand)) for operand in (x, y)):
         return False

@@ -188,9 +188,12 @@ def dual_integer_operation(
 
     Python's and NumPy's results agree unless NumPy's dtype, which must have fewer than 64 bits,
     overflows: then it warns and wraps around. A Python operand of a NumPy operation is required to
-    fit that dtype. None, and the caller tries `in_both_semantics`, where the result may exceed 64
-    bits, where the types do not have this form, or where the Python values are known
-    (`NumberState.python_values`).
+    fit that dtype. None, and the caller tries `in_both_semantics`, for another operation, and where
+
+    - the exact result may exceed 64 bits;
+    - Python's result is no int, or NumPy's no integer of fewer than 64 bits;
+    - the operands are Python's or NumPy's independently, with different NumPy dtypes;
+    - the Python value of an operand is known apart (`NumberState.python_values`).
     """
     has_python_value = any(n.ir in ctx.b.numbers.python_values for n in (x, y))
     # Then there are four combinations of types, whose NumPy results may differ in dtype.

@@ -223,8 +223,8 @@ def to_operand_dtype(b: IRBuilder, n: Num, dtype: str, node: ast.AST) -> Expr:
 def dual_result_types(
     function: Callable[..., Any], operands: tuple[Num, ...]
 ) -> tuple[ScalarType | None, ScalarType | None]:
-    """The result types of ``function(*operands)`` if all operands that are of either type are
-    NumPy's, and if all are Python's; None where there is none.
+    """The result types of ``function(*operands)`` in two cases: each operand that may be Python's
+    or NumPy's is NumPy's; each of them is Python's. None for a case that has no result type.
     """
     strong = probe_result(function, *(replace(n, weak=None) if n.strong else n for n in operands))
     weak = probe_result(function, *(replace(n, strong=None) if n.weak else n for n in operands))

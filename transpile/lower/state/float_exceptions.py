@@ -310,8 +310,9 @@ def sources_for_plan(b: IRBuilder, *, rewrites: bool) -> tuple[tuple[StatusSourc
     """The sources for the call plan, and whether the arrays that the kernel overwrites must be
     copied before the call, because only a replay may tell what NumPy warns of.
 
-    A source is not ``certain`` if a silent operation may raise the same status. ``rewrites``: the
-    kernel overwrites arrays that it reads, so Python cannot replay without the copies. Then a guard
+    Of a recording kernel, the sources as they are, without copies: it tells which ones have raised.
+    Else a source is not ``certain`` if a silent operation may raise the same status. ``rewrites``:
+    the kernel overwrites arrays that it reads, so a replay needs the copies. Then a guard
     is added for each silent operation whose operands are known at kernel entry: it raises nothing
     where the guard holds. Not for "under", which no guard excludes (`status_raised`): NumPy ignores
     it by default, and the call makes the copies where it is not ignored

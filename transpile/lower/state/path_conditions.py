@@ -244,10 +244,12 @@ def assuming(b: IRBuilder, cond: Expr) -> Iterator[None]:
 def in_iteration(b: IRBuilder, frame: LoopFrame) -> Iterator[None]:
     """A context for lowering an iteration of the loop `frame`.
 
-    In an iteration the trip count is >= 1. That is recorded as a fact only if the trip count may be
-    0 in some iteration of the enclosing loops; else it is known already, or guarded before the
-    loops. What guards imply that are added meanwhile is forgotten at the end, if they may hold
-    because there is no iteration (`Required.unless_empty`).
+    In an iteration the trip count is >= 1. That is recorded as a fact only if the trip count is
+    certainly 0 in some iteration of the enclosing loops, as that of ``range(i)`` for i = 0; else it
+    is known already, or guarded before the loops.
+
+    Guards are added meanwhile. What such a guard implies is forgotten at the end if the guard also
+    holds where this loop has no iteration (`Required.unless_empty`).
     """
     path = b.path
     outer = path.facts, path.equalities, path.guarded, path.requirements
