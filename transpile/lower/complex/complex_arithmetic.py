@@ -271,7 +271,7 @@ def _result_type(
         complex128 of either, complex of Python             →    complex128, weak, and the parts of
                                                                  the first operand
 
-    If there are such parts, the type is Python's (``weak``) where all of them are Python's, else
+    If there are any parts, the type is Python's (``weak``) where all of them are Python's, else
     NumPy's, with the same dtype. Raises Refused where the result is not complex, or its dtype
     depends on the data.
     """

@@ -395,9 +395,9 @@ def _carried_types_fixpoint(
     each guess is refined by what the iteration shows, until no guess changes.
 
     The iteration of the last round was lowered with the settled types. It is kept and returned if
-    it is the same in the mode of the enclosing loop (``outer_forbids``: whether that forbids
-    unions); else it is undone, and the caller lowers it again. Raises Refused where the types do
-    not settle in `_MAX_ROUNDS`, or the body is refused.
+    the guess of the enclosing loop forbids unions (``outer_forbids``) just as this one does, or if
+    that changes nothing in the body; else it is undone, and the caller lowers it again. Raises
+    Refused where the types do not settle in `_MAX_ROUNDS`, or the body is refused.
     """
     for _ in range(_MAX_ROUNDS):
         with ctx.trial() as trial:
@@ -409,8 +409,8 @@ def _carried_types_fixpoint(
                 for n, c in iteration.carries.items()
             }
             settled = refined == iteration.carries
-            # The same in the mode of the enclosing loop: that is this guess's mode, or nothing in
-            # the body has asked for the mode.
+            # The same under the guess of the enclosing loop: both forbid unions, or none does, or
+            # nothing in the body has asked whether unions are allowed.
             is_valid_outside = (
                 ctx.b.forbids_unions == outer_forbids or not ctx.b.forbidding_mattered
             )
@@ -460,7 +460,7 @@ def _lower_final_iteration(
     ctx: Lowering, loop: CarriedLoop, carries: Mapping[str, LoopCarried]
 ) -> _LoweredIteration:
     """Lowers the body again with the settled types `carries`, and keeps it: the iteration of the
-    fixpoint was undone, since it was lowered in another mode than the enclosing loop's.
+    fixpoint was undone, as its guess forbade unions and that of the enclosing loop does not.
     """
     with ctx.trial() as trial:
         iteration = _lower_iteration_once(ctx, loop, carries)

@@ -306,7 +306,9 @@ def lower_math_call(
 
 
 def refuse_zero_dim_arrays(args: list[Num], node: ast.Call) -> None:
-    """Refuses a 0-d array among `args`, which has no such method as ``__round__``."""
+    """Refuses a 0-d array among `args`. For ``round`` and ``math.trunc`` Python raises TypeError,
+    since arrays have no ``__round__`` and ``__trunc__``; ``np.int64`` of one is not compiled.
+    """
     if any(n.boxed for n in args):
         name = ast.unparse(node.func)
         refuse("LOWER_TYPE", f"`{name}` is not defined for arrays without dimensions", node)

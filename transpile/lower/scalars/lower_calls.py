@@ -353,7 +353,7 @@ def _lower_numpy_int64(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
 
 
 def _lower_numpy_integer(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: str) -> Num:
-    """``np.uint8(x)`` and such, to the integer or bool `dtype`. Python ints are required to fit,
+    """``np.uint8(x)`` or another constructor of an integer or bool `dtype`. Python ints must fit,
     NumPy's integers wrap around, floats are truncated and required to fit. Raises Refused for an
     integer that is Python's or NumPy's, depending on the data, and for a float of Python as a bool
     or uint64.

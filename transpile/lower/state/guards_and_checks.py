@@ -52,7 +52,7 @@ def require(b: IRBuilder, cond: Expr, code: str, node: ast.AST) -> None:
 def _has_checked(b: IRBuilder, cond: Expr) -> bool:
     """Whether the current block has a check of `cond` whose result still holds. A variable keeps
     its value, so that any statements may lie between. Any other expression may read an array: then
-    only assignments and checks may, which write none.
+    only assignments and checks may lie between, since they write no array.
     """
     preceding: Iterable[Stmt] = reversed(b.block)
     if not isinstance(cond, Var):
@@ -101,7 +101,9 @@ def _is_at_least(a: Required, c: Required) -> bool:
 
 
 def _put_guard(b: IRBuilder, guard: Guard, required: Required) -> None:
-    """Puts the guard in the place of the first one that is weaker, else at the end."""
+    """Adds the guard in the place of the first weaker one, else at the end, and removes all weaker
+    ones: those of the same condition that hold for more empty loops.
+    """
     weaker = {cond for cond, old in b.required_by.items() if _is_at_least(required, old)}
     places = [k for k, g in enumerate(b.guards) if isinstance(g, Guard) and g.cond in weaker]
     for k in reversed(places):
