@@ -85,8 +85,8 @@ def in_bounds_subscript(
        from 0, which is case 5 (`_prove_or_guard_range`).
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
-    Negative subscripts: 1 and 5 wrap them as Python does. One that is always negative, such as
-    ``x[-1]``, gets the length added before 2. 2 proves that there are none; 3 and 4 exclude them by
+    Negative subscripts: 1 and 5 wrap them as Python does. One that is negative by its interval,
+    such as ``x[-1]``, gets the length added before 2. 2 proves that there are none; 3 and 4 exclude them by
     the proof or the guard, and where the guard fails, Python runs the call.
 
     Raises Refused for a subscript that is no integer.
@@ -130,8 +130,9 @@ def _affine_subscript(
 
     The margins are ``subscript`` and ``length - 1 - subscript``; the subscript is in bounds where
     both are >= 0. A margin is proved by the intervals, the loops, and in case 2 the condition of a
-    ``while`` (`_is_proved_nonnegative`). A subscript that is always negative, such as ``x[-1]`` or
-    ``x[i - n]``, means ``length + subscript`` in Python: that is what the cases look at.
+    ``while`` (`_is_proved_nonnegative`). A subscript that is negative by its interval, such as
+    ``x[-1]``, means ``length + subscript`` in Python, and the cases look at that sum. (That
+    ``x[i - n]`` is negative follows from the loop only: it is left to case 5.)
     """
     wrapped = _wrapped_param(b, subscript, length_form)  # case 1
     if wrapped is not None:
