@@ -1,4 +1,4 @@
-"""Lower expressions that are whole arrays: names, rows, transposes, parts and reshapes.
+"""Lower expressions that are whole arrays: names, views, transposes, complex parts, reshapes.
 
 `ARRAYS` has a function for each type of expression, called by `lower_array`. It returns a reference
 to an array parameter or a view, without computing anything (a reshape is computed before the

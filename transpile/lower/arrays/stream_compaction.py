@@ -56,7 +56,8 @@ class Compaction(NamedTuple):
 
 
 def match_compaction(block: Sequence[ast.stmt]) -> Compaction | None:
-    """The stream compaction with which `block` begins; None where it begins with another form.
+    """The stream compaction with which `block` begins; None where it begins with another form. The
+    four statements must stand in this order, and the allocation must have these two arguments.
 
     Each iteration appends one element at most, nothing else reads or writes the array or the
     counter in the loops, and the array is as long as there are iterations.

@@ -86,8 +86,8 @@ def in_bounds_subscript(
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
     Negative subscripts: 1 and 5 wrap them as Python does. One that is negative by its interval,
-    such as ``x[-1]``, gets the length added before 2. 2 proves that there are none; 3 and 4 exclude them by
-    the proof or the guard, and where the guard fails, Python runs the call.
+    such as ``x[-1]``, gets the length added before 2. 2 proves that there are none; 3 and 4 exclude
+    them by the proof or the guard, and where the guard fails, Python runs the call.
 
     Raises Refused for a subscript that is no integer.
     """

@@ -1,4 +1,4 @@
-"""Lists of fixed length as arrays: short displays, `[value] * n`, and lists passed or captured.
+"""Lists of fixed length as arrays: short displays and `[value] * n`.
 
     v = [a, b, c]    →   v: array of 3, allocated before the kernel;  v[0] = a; v[1] = b; v[2] = c
     v = [0.0] * n    →   v: array of n, allocated before the kernel;  a loop stores 0.0 in each item
