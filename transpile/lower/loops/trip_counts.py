@@ -202,15 +202,17 @@ def _bind_if_variant(ctx: Lowering, e: Expr, hint: str) -> Expr:
 
 
 def _require_trip_limit(ctx: Lowering, trips: Expr, node: ast.AST) -> None:
-    """Requires that a loop has at most as many iterations as an array in memory has elements."""
+    """Requires that a loop has at most as many iterations as the largest array that fits in memory
+    has elements (`LENGTH`).
+    """
     require(
         ctx.b, Call("le", (trips, index_const(LENGTH[1])), "bool"), "GUARD_INT_RANGE", node
     )
 
 
 def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
-    """An argument of ``range`` as a linear form. Requires that a uint64 is in `ARGUMENT`, the range
-    of Python's ints that are arguments. Raises Refused for a float or a bool.
+    """An argument of ``range`` as a linear form. Requires that a uint64 is in `ARGUMENT`, the
+    interval in which int arguments must lie. Raises Refused for a float or a bool.
     """
     n = lower_real(ctx, node)
     if n.weak in ("f64", "bool") or (n.strong and DTYPES[n.strong].kind not in "iu"):

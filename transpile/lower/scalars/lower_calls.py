@@ -309,8 +309,8 @@ def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype:
 
 
 def _truncate_to_dtype(ctx: Lowering, x: Num, dtype: str, node: ast.Call) -> Num:
-    """``np.int64(1.5)`` of a Python float: truncated, and required to fit `dtype`. Raises Refused
-    for a 0-d array.
+    """``np.int64(v)`` of a float that may be Python's: truncated, and required to fit `dtype`.
+    Raises Refused for a 0-d array.
     """
     refuse_zero_dim_arrays([x], node)
     n = to_python_int(ctx, x, "trunc", int, node)

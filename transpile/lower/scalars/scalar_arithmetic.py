@@ -272,8 +272,8 @@ def _python_int_shift(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -
 
 
 def negate_real(ctx: Lowering, x: Num, node: ast.AST) -> Num:
-    """``-x`` of a real number. Of the least int of a dtype, and of unsigned ints but 0, it
-    overflows: a replay for Python's int, a warning for NumPy's (`require_no_overflow`).
+    """``-x`` of a real number. For the least int of a signed dtype, and for all of an unsigned one
+    but 0, it overflows: a replay for Python's int, a warning for NumPy's (`require_no_overflow`).
     """
     if isinstance(x.ir, Const) and x.weak and not x.strong and x.dtype != "bool":
         return constant(-x.ir.value)
