@@ -311,7 +311,8 @@ def lower_bare_name(ctx: Lowering, node: ast.Name | ast.Attribute) -> None:
 
     A local name is required to be bound. A global that is bound to a function, a type or None is
     checked at each call to be the same object. Any other name is read, which makes it a parameter.
-    Arguments that are part of the signature by their value need nothing.
+    Constants, generators and objects among the arguments need nothing: each call is compared with
+    the signature, which has them.
     """
     name = node.id if isinstance(node, ast.Name) else ""
     in_signature = isinstance(ctx.arguments.get(name), (Constant, GeneratorType, ObjectType))
@@ -334,8 +335,9 @@ def _value_if_bound(ctx: Lowering, name: str, maybe: Unbound, node: ast.AST) -> 
 
 
 def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
-    """``a.shape`` and other attributes of arrays, ``z.real``, or a number that is an attribute of a
-    global object, such as ``math.pi``. Raises Refused for other attributes.
+    """``a.shape`` and other attributes of arrays, ``a.flags.NAME``, ``z.real``, or a number that is
+    an attribute of a global object, such as ``math.pi``. Raises Refused for other attributes, and
+    for an int of more than 64 bits.
     """
     name = node.value.id if isinstance(node.value, ast.Name) else ""
     if isinstance(ctx.b.env.get(name), ListRef):  # though its items are in an array

@@ -114,7 +114,8 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
 
         x[j]    →    x_at = x[select(inside, at, 0)], after a check of ``inside``
 
-    Raises Refused for other values, and for a slice of a list.
+    Raises Refused for other values, and for a slice of a list that must be a copy
+    (`refuse_list_slice`).
     """
     field = lower_field(ctx, node)
     if field is not None:

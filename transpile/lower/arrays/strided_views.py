@@ -274,8 +274,8 @@ def _slice_integer(b: IRBuilder, n: Num, node: ast.AST) -> LinearForm:
 
 
 def refuse_list_slice(ctx: Lowering, array: ArrayRef, node: ast.Subscript) -> None:
-    """Raises Refused for a slice of a list, which is a copy in Python, unless a view serves as well
-    since nobody writes to list or slice.
+    """Raises Refused for a slice of a list, which is a copy in Python, unless a view serves as
+    well: neither the list nor the slice changes while the slice is read (`list_uses._is_uncopied`).
     """
     is_copy = isinstance(node.slice, (ast.Slice, ast.Tuple)) and node not in ctx.fixed.view_slices
     if array.kinds and is_copy:
