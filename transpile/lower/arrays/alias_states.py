@@ -229,8 +229,8 @@ class NewAliasStates(Exception):
 
     def keep(self, b: IRBuilder) -> bool:
         """Adds the parameters for the arrays of the new states to `b` again, after the trial has
-        dropped them, and returns True. False, and `b` is unchanged, if one of them was allocated,
-        but by no allocating call of the source, such as the buffer of a list.
+        dropped them, and returns True. Returns False, and leaves `b` unchanged, if one of these
+        arrays was allocated by no allocating call of the source, such as the buffer of a list.
         """
         arrays = {v.name for s in self.states or () for v in s if isinstance(v, ArrayRef)}
         new = arrays - b.params.keys()
@@ -250,8 +250,9 @@ class NewAliasStates(Exception):
 @record(frozen=True, slots=True)
 class AliasGroup:
     """Names of arrays that a loop rebinds, with the alias states that they may have at the start of
-    an iteration. The loop carries no arrays, but which state is active: for n states n - 1 bool
-    accumulators, of which the first that is true decides (`conditions_of_flags`).
+    an iteration. The loop does not carry the arrays themselves. It carries the number of the active
+    state, for n states as n - 1 bool accumulators: the first one that is true tells the state, and
+    if none is true, it is the last state (`conditions_of_flags`).
 
         a, b = x, y
         for k in range(n):        array_names (a, b), states ((x, y), (y, x))
