@@ -2,7 +2,7 @@
  *
  * A template file, read by vector_ops.py: a kernel contains the sections that it uses. A comment that begins with dtype
  * kinds is the heading of a section for those kinds; prose follows a colon. Tokens: D: the dtype's name; T: its C type;
- * U: its unsigned C type; F: libm's suffix; SUFFIX: that of x86's instructions.
+ * F, before a parenthesis: libm's suffix; SUFFIX: that of x86's instructions.
  * Integers wrap (-fwrapv). Comparisons do not raise `invalid` on a quiet NaN.
  */
 
