@@ -47,7 +47,15 @@ from ..state.lowering_state import CallRule, Lowering
 from ..state.node_dispatch import lower_array, lower_scalar
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
-from ..state.symbol_values import ArrayRef, ListRef, Scalar, UnionCase, UnionValue, Value
+from ..state.symbol_values import (
+    ArrayRef,
+    FinishedList,
+    ListRef,
+    Scalar,
+    UnionCase,
+    UnionValue,
+    Value,
+)
 from .builtin_calls import (
     float_from_text,
     lower_abs,
@@ -255,12 +263,14 @@ def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
     """Raises Refused if `method`, a method that is called, is one of an array or a list, and these
     do not have it, so that Python raises AttributeError.
     """
-    owner: Value | None = lower_array(ctx, method.value)
-    if owner is None and isinstance(method.value, ast.Name):
+    owner: Value | None = None
+    if isinstance(method.value, ast.Name):
         owner = ctx.b.env.get(method.value.id)
-    if not isinstance(owner, (ArrayRef, ListRef)):
+    if not isinstance(owner, (ListRef, FinishedList)):
+        owner = lower_array(ctx, method.value)
+    if not isinstance(owner, (ArrayRef, ListRef, FinishedList)):
         return
-    kinds = (list,) if isinstance(owner, ListRef) else owner.kinds or (np.ndarray,)
+    kinds = owner.kinds or (np.ndarray,) if isinstance(owner, ArrayRef) else (list,)
     if not hasattr(kinds[0], method.attr):
         what = {list: "a list", np.ndarray: "an array"}.get(kinds[0], f"a {kinds[0].__name__}")
         refuse_missing_attribute(kinds[0], what, method)

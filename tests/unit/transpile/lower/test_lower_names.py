@@ -41,3 +41,18 @@ def test_what_another_class_has_raises_as_in_python(part: int, tmp_path: Path) -
         with pytest.raises(AttributeError) as fused:
             fuse(names["f"])(np.ones(4))
         assert str(fused.value) == str(plain.value), (head, use)
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("head", LISTS.values())
+def test_a_list_has_the_methods_of_lists(head: str, tmp_path: Path) -> None:
+    """Where one is not compiled, the report does not say that Python raises AttributeError."""
+    for k, use in enumerate(("index(out[1], 1)", "count('a')", "copy().append(1.0)", "__len__()")):
+        path = tmp_path / f"source_{k}.py"
+        path.write_text(f"def f(x):\n    {head}\n    return out.{use}\n")
+        names: dict[str, Any] = {"np": np}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        fused = fuse(names["f"])
+        given = [1.0, 2.0, 2.0, 4.0]
+        assert fused(given) == names["f"](given)
+        assert "LOWER_UNDEFINED" not in str(fused.report(verbose=True)), use
