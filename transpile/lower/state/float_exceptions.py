@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 from functools import reduce
 from typing import NamedTuple
 
@@ -111,7 +112,7 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
     - By operands alone where that decides: ``sqrt`` of x >= 0 or NaN, ``log`` of x > 0 or NaN, and
       so on. Such a condition can be tested before the call, and hoisted.
     - For ``pow`` and all functions without a case: an operand is infinite or NaN, or the result is
-      finite.
+      finite. Before Python 3.11 ``pow`` of zero and -inf raises, too.
 
     Comparisons are negated, ``not x < 0`` rather than ``x >= 0``, so that they hold for NaN, for
     which no function raises.
@@ -141,9 +142,19 @@ def in_domain(op: str, operands: tuple[Expr, ...], result: Expr) -> Expr:
             )
         case "sin" | "cos" | "tan":
             return _compare("ne", _magnitude(x), _INF)
+        case "pow" if sys.version_info < (3, 11):  # ValueError of 0.0 to the power of -inf, too
+            is_zero = _compare("eq", x, Const(0.0, "f64"))
+            is_minus_inf = _compare("eq", operands[1], Const(-math.inf, "f64"))
+            raises = bool_op("and", is_zero, is_minus_inf)
+            return bool_op("and", _is_regular(operands, result), bool_op("not", raises))
         case _:
-            not_finite = (_negate("lt", _magnitude(e), _INF) for e in operands)
-            return reduce(_or, not_finite, _compare("lt", _magnitude(result), _INF))
+            return _is_regular(operands, result)
+
+
+def _is_regular(operands: tuple[Expr, ...], result: Expr) -> Expr:
+    """A bool: whether the result is finite, or an operand is not."""
+    not_finite = (_negate("lt", _magnitude(e), _INF) for e in operands)
+    return reduce(_or, not_finite, _compare("lt", _magnitude(result), _INF))
 
 
 def _magnitude(x: Expr) -> Expr:
