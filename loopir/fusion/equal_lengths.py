@@ -4,9 +4,9 @@
     for i in loop(0, x.shape[0]): …            for i in loop(0, x.shape[0]): …
     for j in loop(0, y.shape[0]): …      →     for j in loop(0, x.shape[0]): …
 
-The loops then have one range, and can be joined without a rest for the iterations that only one of
-them has. (LLVM: GVN does this with the comparisons of dominating assumptions.) `fuse_kernel` calls
-`unify_lengths` before it compares any loops.
+The loops then have one range, and are joined without a remainder loop for iterations that only one
+of them has. (LLVM: GVN does this with the comparisons of dominating assumptions.) `fuse_kernel`
+calls `unify_lengths` before it compares any loops.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from math import inf
 from typing import Any
 
 from ..analysis.integers.affine import Affine, affine_form, nonnegative_margins
+from ..analysis.integers.implied_conditions import implied_comparisons
 from ..ir_traversal import map_children, walk
 from ..lazy_dataclass import record, replace
 from ..nodes import Call, Const, Dim, Expr, Guard, Interval, Kernel, Loop
@@ -109,14 +110,10 @@ def _without_alternatives(cond: Expr) -> tuple[Expr, frozenset[Expr]]:
 
 def _margins(cond: Expr) -> Iterable[Affine]:
     """Affine forms that are all >= 0 where `cond` holds."""
-    match cond:
-        case Call("and", (a, b)):
-            yield from _margins(a)
-            yield from _margins(b)
-        case Call(op, (a, b)):
-            p, q = affine_form(a), affine_form(b)
-            if p is not None and q is not None:
-                yield from nonnegative_margins(op, p, q)
+    for op, a, b in implied_comparisons(cond, True):
+        p, q = affine_form(a), affine_form(b)
+        if p is not None and q is not None:
+            yield from nonnegative_margins(op, p, q)
 
 
 @record(frozen=True, slots=True)

@@ -89,13 +89,13 @@ def add_guard(
         cond = bool_op("or", cond, Call("le", (trips, index_const(0)), "bool"))
     if cond == TRUE:
         return
-    if not any(_is_at_least(old, required) for old in b.required_by.values()):
+    if not any(_implies(old, required) for old in b.required_by.values()):
         _put_guard(b, Guard(cond, code, span=span_of(node)), required)
         learn_bound(b, cond)
     learn_from_guard(b, required)
 
 
-def _is_at_least(a: Required, c: Required) -> bool:
+def _implies(a: Required, c: Required) -> bool:
     """Whether `a` requires the condition of `c` in all cases in which `c` does."""
     return a.cond == c.cond and a.unless_empty <= c.unless_empty
 
@@ -104,7 +104,7 @@ def _put_guard(b: IRBuilder, guard: Guard, required: Required) -> None:
     """Adds the guard in the place of the first weaker one, else at the end, and removes all weaker
     ones: those of the same condition that hold for more empty loops.
     """
-    weaker = {cond for cond, old in b.required_by.items() if _is_at_least(required, old)}
+    weaker = {cond for cond, old in b.required_by.items() if _implies(required, old)}
     places = [k for k, g in enumerate(b.guards) if isinstance(g, Guard) and g.cond in weaker]
     for k in reversed(places):
         del b.guards[k]

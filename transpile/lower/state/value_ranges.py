@@ -181,7 +181,7 @@ def _narrow(b: IRBuilder, atom: Expr, low: int, high: int) -> None:
 
 def unclamped(b: IRBuilder, trip_form: LinearForm) -> LinearForm:
     """A linear form without a clamp that equals `trip_form` wherever that is positive; `trip_form`
-    itself if it is not clamped.
+    itself if it is not clamped. (Of a loop of Loop IR: `affine.unclamped_end`.)
 
         max(n - 2, 0)        →    n - 2
         max(n, 0) - 1        →    n - 1

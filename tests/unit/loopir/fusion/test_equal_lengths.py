@@ -31,7 +31,7 @@ def test_the_example() -> None:
 
 
 @pytest.mark.parametrize("guard", ["n == m", "(n >= m) & (m >= n)", "m + 1 == n + 1"])
-def test_the_loops_are_joined_without_a_rest(guard: str) -> None:
+def test_the_loops_are_joined_without_a_remainder_loop(guard: str) -> None:
     head = f'guard(n >= 1, "GUARD_EMPTY")\nguard({guard}, "GUARD_SHAPE")'
     found = fused(kernel(TWO, same=False, more="m: i64", head=head))
     assert found.fused == 1

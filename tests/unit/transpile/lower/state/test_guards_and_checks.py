@@ -133,15 +133,17 @@ def test_no_access_out_of_bounds(seed: int, tmp_path: Path) -> None:
         kernels = {"lowered": stages.lowered.kernel, "transformed": stages.kernel}
     except Refused:
         pytest.skip("refused")
-    ran = 0
+    ran = answered = 0
     for lengths in rng.sample([*product((0, 1, 2, 3, 4, 7), repeat=3)], 40):
         for n in (-1, 0, 1, 3):
             given = *(np.arange(1.0, k + 1) for k in lengths), n
             expected = outcome(f, given)
+            answered += expected.error is None
             for what, kernel in kernels.items():
                 got = outcome(through(stages, stages.lowered, kernel, interpreted(kernel)), given)
                 if got.error is not None and issubclass(got.error[0], Replayed):
                     continue
                 assert_same(got, expected, f"{what}, {lengths}, {n}", ulps=64)
                 ran += 1
-    assert ran or expected.error is not None
+    # lengths that broadcast, or of nothing, may all be replayed; a fourth of the calls may not
+    assert ran or (expected.error is not None and answered <= 40)
