@@ -332,14 +332,16 @@ def _from_row(op: str, v: Vec, row: InstrRow, target: Target) -> str:
     if row.c:
         body = f"return {_row_text(row.c, v, target, names)};"
     else:
-        body = _asm(_row_text(row.asm, v, target, ()), result, names, target)
+        body = _asm(row, v, result, names, target)
     return _inline_function(result, f"tp_{op}_{v.name}", operands, body)
 
 
-def _asm(text: str, result: str, names: tuple[str, ...], target: Target) -> str:
-    """The body of a function of one assembly instruction on register operands."""
-    inputs = ", ".join(f'"{target.register}"({x})' for x in names)
-    return f'{result} r; __asm__("{text}" : "={target.register}"(r) : {inputs}); return r;'
+def _asm(row: InstrRow, v: Vec, result: str, names: tuple[str, ...], target: Target) -> str:
+    """The body of a function of the assembly instruction of `row` on register operands."""
+    text, register = _row_text(row.asm, v, target, ()), target.register
+    first = "0" if row.tied else register
+    inputs = ", ".join(f'"{register if k else first}"({x})' for k, x in enumerate(names))
+    return f'{result} r; __asm__("{text}" : "={register}"(r) : {inputs}); return r;'
 
 
 def scalarized_function(op: str, name: str, v: Vec, target: Target) -> str:
@@ -398,7 +400,7 @@ def _cast(source: str, to: Vec, target: Target) -> str:
     """
     name, given = f"tp_cast_{source}_{to.name}", Vec(source, to.lanes)
     if row := target.row("cast", to, source):
-        body = _asm(_row_text(row.asm, to, target, ()), to.name, ("a",), target)
+        body = _asm(row, to, to.name, ("a",), target)
         if not _is_storage_only(source, to.dtype):
             clang = f"return {_converted(to)};"
             body = f"\n#ifdef __clang__\n    {clang}\n#else\n    {body}\n#endif\n"

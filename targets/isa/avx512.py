@@ -127,6 +127,10 @@ _ROWS = (
     InstrRow(op="min", dtypes=UNSIGNED, bits=512, asm="vpminu{s} %2, %1, %0"),
     InstrRow(op="max", dtypes=UNSIGNED, bits=512, asm="vpmaxu{s} %2, %1, %0"),
     InstrRow(op="abs", dtypes=SIGNED, bits=512, asm="vpabs{s} %1, %0"),
+    InstrRow(op="saturating_add", dtypes="i8 i16", bits=512, asm="vpadds{s} %2, %1, %0"),
+    InstrRow(op="saturating_sub", dtypes="i8 i16", bits=512, asm="vpsubs{s} %2, %1, %0"),
+    InstrRow(op="saturating_add", dtypes="u8 u16", bits=512, asm="vpaddus{s} %2, %1, %0"),
+    InstrRow(op="saturating_sub", dtypes="u8 u16", bits=512, asm="vpsubus{s} %2, %1, %0"),
     InstrRow(
         op="popcount",
         dtypes="i32 u32 i64 u64",

@@ -1,7 +1,8 @@
 """Target `sse2`: the baseline of x86-64.
 
-An operation is a row with ``c=`` (a builtin), a row with ``asm=`` (one instruction), or a template in
-``headers/sse2.h`` (several instructions): `InstrRow` says which to choose.
+An operation is a row with ``c=`` (a builtin), a row with ``asm=`` (one instruction, which is ``tied`` if
+it has two sources), or a template in ``headers/sse2.h`` (several instructions): `InstrRow` says which to
+choose.
 """
 from __future__ import annotations
 
@@ -30,6 +31,14 @@ _COMPARED = "i8 i16 i32 u8 u16 u32"
 # another instruction for an operation that one of these has (such as ``add``), add a row here.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=128, asm="sqrt{s} %1, %0"),
+    InstrRow(op="min", dtypes="i16", bits=128, asm="pmins{s} %2, %0", tied=True),
+    InstrRow(op="max", dtypes="i16", bits=128, asm="pmaxs{s} %2, %0", tied=True),
+    InstrRow(op="min", dtypes="u8", bits=128, asm="pminu{s} %2, %0", tied=True),
+    InstrRow(op="max", dtypes="u8", bits=128, asm="pmaxu{s} %2, %0", tied=True),
+    InstrRow(op="saturating_add", dtypes="i8 i16", bits=128, asm="padds{s} %2, %0", tied=True),
+    InstrRow(op="saturating_sub", dtypes="i8 i16", bits=128, asm="psubs{s} %2, %0", tied=True),
+    InstrRow(op="saturating_add", dtypes="u8 u16", bits=128, asm="paddus{s} %2, %0", tied=True),
+    InstrRow(op="saturating_sub", dtypes="u8 u16", bits=128, asm="psubus{s} %2, %0", tied=True),
     InstrRow(op="eq", dtypes=_COMPARED, c="({0} == {1})"),
     InstrRow(op="ne", dtypes=_COMPARED, c="({0} != {1})"),
     InstrRow(op="lt", dtypes=_COMPARED, c="({0} < {1})"),

@@ -59,9 +59,10 @@ class InstrRow:
     tried after all rows, and scalar code lane by lane last (`vector_ops.define_vector_op`).
 
     ``c``, an operator of GNU C or a builtin, is code that the compiler understands: take it where
-    one text means the instruction to GCC and to clang. ``asm`` is for the others. What takes
-    several instructions, or builtins that differ between the compilers, is no row but a template in
-    one of the target's headers (`Target.headers`).
+    one text means the instruction to GCC and to clang, also if it is several instructions in one
+    expression. ``asm`` is for one instruction whose builtins differ between the compilers. What
+    needs statements, or an operand twice, is no row but a template in one of the target's headers
+    (`Target.headers`).
 
     In the texts ``c`` and ``asm``, ``{v}`` is the vector type; ``{i}``, ``{u}``: signed, unsigned
     integers of its shape; ``{n}``: the vector type that GCC's x86 builtins take for it, which has
@@ -70,10 +71,11 @@ class InstrRow:
     ``{l}``: the lanes.
 
     ``asm`` is GCC's inline assembly: ``%0`` is the register of the result, ``%1``, ``%2`` … are
-    those of the operands, as the operation has them. The instruction must not read its destination;
-    one that does is a template in a header. x86 instructions are in AT&T syntax: the
+    those of the operands, as the operation has them. x86 instructions are in AT&T syntax: the
     destination is last, and the sources are in the reverse of Intel's order, so that
-    ``vsubpd %2, %1, %0`` computes ``%0 = %1 - %2``. AArch64's have the destination first.
+    ``vsubpd %2, %1, %0`` computes ``%0 = %1 - %2``. AArch64's have the destination first. An
+    instruction whose destination is its first source, as all of SSE with two sources, is ``tied``:
+    ``pminub %2, %0`` computes ``%0 = min(%0, %2)``.
     """
 
     op: str
@@ -81,6 +83,7 @@ class InstrRow:
     bits: int | tuple[int, ...] = ()  # sizes of the vector; empty: any
     c: str = ""  # a C expression of the operands {0} …, each used at most once
     asm: str = ""  # or one instruction
+    tied: bool = False  # of asm: the first operand is in the register of the result, %0
     source: str = ""  # of a cast: dtypes of the operand
     # a CPU feature that not every CPU with the target has; the row is used only where
     # `Target.extras` has it, so the target's module must list it among those it looks for
