@@ -14,7 +14,7 @@ from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import contains, counted_range, walk
 from ..lazy_dataclass import replace
-from ..nodes import Bits, Const, Dim, Expr, If, Kernel, Local, Loop, Var
+from ..nodes import Bits, Const, Dim, Expr, If, Kernel, Local, Loop, Stmt, Var
 from .pass_list import PASS_LIST, run_pass
 from .vector.exact_bits import exact_up_to
 
@@ -39,9 +39,10 @@ def version_small_calls(
     order of folds, for small calls, and `optimised`. `optimised` itself if there is no such code,
     or if it would take too long to compile.
 
-    A call is small if the elements of the arrays in ``sizes`` and the integers in it add up to at
-    most `LARGEST_SMALL_CALL` (`_is_small`). ``libm``: as for `exact_up_to`. For sums
-    of the rows of a matrix, with ``sizes`` = {"x"}::
+    The statements at the beginning that are the same in both, such as loops that fill a dict, stand
+    in front of the branch, once. A call is small if the elements of the arrays in ``sizes`` and the
+    integers in it add up to at most `LARGEST_SMALL_CALL` (`_is_small`). ``libm``: as for
+    `exact_up_to`. For sums of the rows of a matrix, with ``sizes`` = {"x"}::
 
         def k(x: f64[:, ::1], out: mut(f64[::1])):
             disjoint(x, out)
@@ -64,17 +65,28 @@ def version_small_calls(
     fresh = FreshNames(replace(optimised, body=(*optimised.body, *ordered.body)))
     local_arrays = {n.name for n in walk(optimised) if isinstance(n, Local | Bits)}
     taken = bound_names(optimised) | local_arrays
-    names = {n: fresh.name(n) for n in sorted(bound_names(ordered) & taken)}
+    shared, rest = _split_common_prefix(ordered.body, optimised.body)
+    names = {n: fresh.name(n) for n in sorted(bound_names(*rest) & taken)}
     if not local_arrays.isdisjoint(names.values()):
         return optimised  # fresh names are not those of other scalars, but may be a local array's
-    small = rename_names(ordered, names).body
-    return replace(optimised, body=(If(_is_small(optimised, sizes), small, optimised.body),))
+    small = tuple(rename_names(s, names) for s in rest)
+    branch = If(_is_small(optimised, sizes), small, optimised.body[len(shared) :])
+    return replace(optimised, body=(*shared, branch))
+
+
+def _split_common_prefix(
+    a: tuple[Stmt, ...], b: tuple[Stmt, ...]
+) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
+    """The statements with which both `a` and `b` begin, and what follows them in `a`."""
+    pairs = enumerate(zip(a, b, strict=False))
+    shared = next((k for k, (x, y) in pairs if x != y), min(len(a), len(b)))
+    return a[:shared], a[shared:]
 
 
 def has_small_calls(kernel: Kernel, sizes: Collection[str]) -> bool:
     """Whether `kernel` is a result of `version_small_calls` with these `sizes`."""
     match kernel.body:
-        case (If(cond=cond),):
+        case (*_, If(cond=cond)):
             return cond == _is_small(kernel, sizes)
     return False
 

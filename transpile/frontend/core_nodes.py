@@ -12,6 +12,7 @@ position; code that fills in positions must use `fix_missing_locations`.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -278,8 +279,9 @@ class _AddedExpr(ast.expr):
 
 
 class ListPush(_AddedExpr):
-    """Appends an item to a list that is a buffer and a count; its value is the new count. In
-    Python: ``(buffer.insert(count, item), …, count + 1)[-1]``.
+    """Appends items to a list that is a buffer and a count; its value is the new count. All items
+    are evaluated before the first one is stored. In Python, of one item:
+    ``(buffer.insert(count, item), …, count + 1)[-1]``.
     """
 
     _fields = __match_args__ = ("buffers", "count", "items")
@@ -288,7 +290,7 @@ class ListPush(_AddedExpr):
     count: ast.Name
     """The number of items so far."""
     items: list[ast.expr]
-    """The value for each buffer."""
+    """The value for each buffer; of several items of the list, first those of the first one."""
 
 
 class ListPop(_AddedExpr):
@@ -326,6 +328,11 @@ _ADDED = ReplayIf, _AddedExpr
 """The node classes that core Python adds to those of ``ast``."""
 
 
+def _plus(e: ast.expr, k: int) -> ast.expr:
+    """``e + k``"""
+    return ast.BinOp(e, ast.Add(), ast.Constant(k)) if k else e
+
+
 class _PlainNodes(ast.NodeTransformer):
     """Replaces each added node by Python that means the same."""
 
@@ -337,11 +344,14 @@ class _PlainNodes(ast.NodeTransformer):
 
     def visit_ListPush(self, node: ListPush) -> ast.expr:
         self.generic_visit(node)
+        pushed = len(node.items) // len(node.buffers)
         parts: list[ast.expr] = [
-            ast.Call(ast.Attribute(buffer, "insert", ast.Load()), [node.count, item], [])
-            for buffer, item in zip(node.buffers, node.items, strict=True)
+            ast.Call(ast.Attribute(buffer, "insert", ast.Load()), [_plus(node.count, k), item], [])
+            for (k, buffer), item in zip(
+                itertools.product(range(pushed), node.buffers), node.items, strict=True
+            )
         ]
-        more = ast.BinOp(node.count, ast.Add(), ast.Constant(1))
+        more = _plus(node.count, pushed)
         last = ast.UnaryOp(ast.USub(), ast.Constant(1))
         plain = ast.Subscript(ast.Tuple([*parts, more], ast.Load()), last, ast.Load())
         return copy_location(plain, node)

@@ -6,8 +6,8 @@ in `IRBuilder.env`, and arguments become parameters of the kernel when they are 
 returns become branches that each store their result (`_lower_ending`).
 
 Some facts about a function are known only after a part of it was lowered: that a name holds
-complex numbers, or the type of the items of a list. Such a fact is raised as an exception
-(NeedsComplexSplit, NewBufferType, ...), is added to `Discoveries`, and lowering starts again
+complex numbers, or a wider type of the items of a list. Such a fact is raised as an exception
+(NeedsComplexSplit, WiderBufferType, ...), is added to `Discoveries`, and lowering starts again
 (`lower`).
 """
 from __future__ import annotations
@@ -59,7 +59,7 @@ from .assemble_plan import assemble_plan
 from .complex.complex_split import NeedsComplexSplit, lower_complex_number, split_complex_names
 from .lists.append_only_lists import NeedsAppendCounter, one_append_lists
 from .lists.coalesce_list_names import final_list_name, rename_list
-from .lists.dynamic_lists import NeedsTriedCapacity, NewBufferType, start_dynamic_lists
+from .lists.dynamic_lists import NeedsTriedCapacity, WiderBufferType, start_dynamic_lists
 from .lists.expand_dynamic_lists import expand_dynamic_lists, find_dynamic_lists
 from .lists.item_stores import NeedsItemFlags
 from .lists.list_builders import start_counter
@@ -202,12 +202,11 @@ def lower(
     while True:
         names = known.complex_names
         split_tree = split_complex_names(tree, names) if names else tree
+        ctx = _start_lowering(split_tree, types, scope, known, budget)
         try:
-            return _lower_to_plan(
-                _start_lowering(split_tree, types, scope, known, budget), recording=recording
-            )
-        except NewBufferType as new:
-            known = replace(known, buffer_types={**known.buffer_types, new.name: new.item_type})
+            return _lower_to_plan(ctx, recording=recording)
+        except WiderBufferType:
+            known = replace(known, buffer_types=ctx.dynamic.types)
         except NeedsTriedCapacity:
             known = replace(known, tried_capacity=True)
         except NeedsComplexSplit as new:
@@ -219,7 +218,7 @@ def lower(
         except UnknownListLength as unknown:
             tree, known = _with_dynamic_list(tree, known, unknown)
         except Refused as refused:
-            known = _with_float_guesses(known, refused)
+            known = _with_float_guesses(known, ctx.dynamic.types, refused)
 
 
 def _with_dynamic_list(
@@ -240,17 +239,20 @@ def _with_dynamic_list(
     return tree, replace(known, unbounded_lists=unbounded)
 
 
-def _with_float_guesses(known: Discoveries, refused: Refused) -> Discoveries:
+def _with_float_guesses(
+    known: Discoveries, buffer_types: Mapping[str, BufferType], refused: Refused
+) -> Discoveries:
     """`known` with floats as the items of dynamic lists of which ints were only a guess, since they
-    are read before anything is put into them. Raises `refused` where that does not help: it is
-    about no conflict of types (LOWER_JOIN), or nothing was guessed.
+    are read before anything is put into them; `buffer_types` are the types of the attempt that was
+    refused. Raises `refused` where that does not help: it is about no conflict of types
+    (LOWER_JOIN), or nothing was guessed.
     """
     int_guess = BufferType(sure=False)
-    guessed = [n for n, ty in known.buffer_types.items() if ty == int_guess]
+    guessed = [n for n, ty in buffer_types.items() if ty == int_guess]
     if refused.rejection.code != "LOWER_JOIN" or not guessed:
         raise refused
     floats = dict.fromkeys(guessed, BufferType("f64", sure=False))
-    return replace(known, buffer_types={**known.buffer_types, **floats})
+    return replace(known, buffer_types={**buffer_types, **floats})
 
 
 def _captured_names(tree: ast.FunctionDef, scope: Scope) -> set[str]:
@@ -297,7 +299,7 @@ def _start_lowering(
         param_names=tuple(types),
         lists=ListState(append_once=one_append_lists(tree) - known.counted_lists),
         fixed=FixedLists(view_slices=uncopied_slices(tree), flagged=known.flagged_lists),
-        dynamic=DynamicLists(widths, known.buffer_types, tried_capacity=known.tried_capacity),
+        dynamic=DynamicLists(widths, {**known.buffer_types}, tried_capacity=known.tried_capacity),
         complex_names=known.complex_names,
         budget=budget,
     )

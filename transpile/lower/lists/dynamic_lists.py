@@ -13,17 +13,20 @@ No capacity is known to be enough. The kernel stores True in the result slot ``s
 too small (`_lower_push`); `runtime.kernel_call.list_capacity.grow_capacity` multiplies it by 8, and
 the wrapper repeats the call.
 
-The type of the items is only known from the pushes. A push of another type raises NewBufferType,
-and the function is lowered again with a wider type: one dtype for NumPy scalars and Python numbers,
-with a second array of flags that tells which items are of the other type (`BufferType`).
+The type of the items is only known from the pushes: it is that of the first one, or Python ints
+where the list is read before. A later push of another type raises WiderBufferType, and the function
+is lowered again with a wider type: one dtype for NumPy scalars and Python numbers, with a second
+array of flags that tells which items are of the other type (`BufferType`).
 """
 from __future__ import annotations
 
 import ast
 
 from loopir.algebra.constant_folding import index_const
+from loopir.algebra.index_builder import index_add, index_less
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.dtypes import DTYPES
+from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
 
 from ...call_plan import ResultSlot
@@ -47,19 +50,16 @@ from ..state.value_ranges import integer_num
 from .item_types import encode_item, item_type_for, item_types
 
 __all__ = [
-    "NeedsTriedCapacity", "NewBufferType", "buffer_array", "lower_list_count",
+    "NeedsTriedCapacity", "WiderBufferType", "buffer_array", "lower_list_count",
     "note_buffer_item", "report_short_capacity", "returned_dynamic_list", "start_dynamic_lists",
 ]
 
 
-class NewBufferType(Exception):
-    """Raised where the item type of the buffer `name` becomes known, or has to be wider than it was
-    assumed to be; lowering starts again with the type `item_type`.
+class WiderBufferType(Exception):
+    """Raised where the item type of a buffer has to be wider than it was assumed to be. Code before
+    has stored or read items of the narrower type, so lowering starts again, with the type that
+    `DynamicLists.types` has now.
     """
-
-    def __init__(self, name: str, item_type: BufferType) -> None:
-        super().__init__(name)
-        self.name, self.item_type = name, item_type
 
 
 class NeedsTriedCapacity(Exception):
@@ -97,12 +97,10 @@ def report_short_capacity(ctx: Lowering, enough: Expr, node: ast.AST) -> None:
 
 
 def buffer_array(ctx: Lowering, name: str, count: Num) -> ArrayRef:
-    """The buffer `name` of a dynamic list as an array of `count` items. Raises NewBufferType, with
-    a guess, where its item type is not known so far.
+    """The buffer `name` of a dynamic list as an array of `count` items. Where its item type is not
+    known so far, ints are guessed.
     """
-    item_type = ctx.dynamic.types.get(name)
-    if item_type is None:
-        raise NewBufferType(name, BufferType(sure=False))
+    item_type = ctx.dynamic.types.setdefault(name, BufferType(sure=False))
     array = _allocate_buffer(ctx, name, item_type.dtype)
     flags = _allocate_buffer(ctx, f"{name}_py", "bool") if item_type.mixed else None
     shape = (integer_num(ctx.b, count.ir, LENGTH),)
@@ -128,20 +126,24 @@ def _allocate_buffer(ctx: Lowering, name: str, dtype: str) -> str:
 
 def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> None:
     """Notes that `value` becomes an item of the buffer `name` of a dynamic list. Nothing happens if
-    it has the item type that the buffer was assumed to have from the start of this attempt to lower
-    the function. Else the assumption was wrong, and lowering starts again with a better one::
+    it has the item type that the buffer is assumed to have. If that is unknown, it is known now.
+    Else the assumption was wrong, and lowering starts again with a better one::
 
-        v.append(1)         the first attempt assumes nothing   →   NewBufferType: Python ints
-        v.append(x[i])      x: float64, Python ints assumed     →   NewBufferType: both, with flags
+        v.append(1)         nothing is assumed                  →   Python ints
+        v.append(x[i])      x: float64, Python ints assumed     →   WiderBufferType: both and flags
         v.append(z)         z: complex                          →   Refused: no type has them all
+
+    A type stays known where the statement is lowered again (`trial`), as for a loop whose variables
+    turn out to have other types: it can only be too wide then.
     """
     item_type = ctx.dynamic.types.get(name)
     types, known_types = item_types(value), item_type.types if item_type else frozenset()
     needed = None if types is None else item_type_for(types | known_types)
     if needed is None:
         refuse("LOWER_JOIN", "the items of a list have several types", node)
-    if needed != item_type:
-        raise NewBufferType(name, needed)
+    ctx.dynamic.types[name] = needed
+    if item_type is not None and needed != replace(item_type, sure=True):
+        raise WiderBufferType(name)
 
 
 def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) -> bool:
@@ -163,13 +165,14 @@ def lower_list_count(ctx: Lowering, name: str, value: ast.expr, stmt: ast.stmt) 
 
 
 def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> None:
-    """``target = push``: stores an item in each buffer of the list, behind the last one, and adds 1
-    to the count `target`. Called for each ``ListPush`` node; the module's docstring has the code.
+    """``target = push``: stores the items of each buffer of the list behind its last one, and adds
+    their number to the count `target`. Called for each ``ListPush`` node; the module's docstring
+    has the code for one item.
 
-    If the capacity is exhausted, nothing is stored, the result slot ``short`` is set, and a check
-    fails: the wrapper repeats the call with more (`list_capacity.grow_capacity`), or replays it.
-    The kernel may run on after a failed check, so the count does not grow then: it never exceeds
-    the capacity, and later stores stay in the buffer.
+    If the capacity is not enough for all items, nothing is stored, the result slot ``short`` is
+    set, and a check fails: the wrapper repeats the call with more (`list_capacity.grow_capacity`),
+    or replays it. The kernel may run on after a failed check, so the count does not grow then: it
+    never exceeds the capacity, and later stores stay in the buffer.
 
     A list of tuples has one buffer for each item of a tuple. An item whose type is Python's int or
     float, by the data, also stores a flag (`encode_item`).
@@ -177,26 +180,29 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
     b = ctx.b
     names = [buffer.id for buffer in push.buffers]
     items = [bind_scalar(ctx, _lower_list_item(ctx, e), "item") for e in push.items]
-    for name, item in zip(names, items, strict=True):
+    pushed, odd = divmod(len(items), len(names))
+    assert not odd
+    for name, item in zip(names * pushed, items, strict=True):
         note_buffer_item(ctx, name, item, stmt)
     count = b.env[target]
     assert isinstance(count, Num)
     assert ctx.dynamic.overflow_slot is not None
     arrays = [buffer_array(ctx, name, count) for name in names]
-    has_room = Call("lt", (count.ir, Dim(arrays[0].name, 0)), "bool")
-    fits = b.bind(has_room, "fits")
+    last = index_add(count.ir, pushed - 1)
+    fits = b.bind(index_less(last, Dim(arrays[0].name, 0)), "fits")
     stores: list[Stmt] = []
-    for name, array, item in zip(names, arrays, items, strict=True):
+    for k, (name, item) in enumerate(zip(names * pushed, items, strict=True)):
+        array, place = arrays[k % len(names)], (index_add(count.ir, k // len(names)),)
         value, flag, checks = encode_item(item, ctx.dynamic.types[name])
         for check in checks:
             require(b, check, "GUARD_INT_RANGE", stmt)
-        stores.append(Store(array.name, (count.ir,), value, span=span_of(stmt)))
+        stores.append(Store(array.name, place, value, span=span_of(stmt)))
         if array.flags is not None:
-            stores.append(Store(array.flags, (count.ir,), flag, span=span_of(stmt)))
+            stores.append(Store(array.flags, place, flag, span=span_of(stmt)))
     report = Store(ctx.dynamic.overflow_slot, (), TRUE)
     b.emit(If(fits, tuple(stores), (report,), span=span_of(stmt)))
     require(b, fits, "GUARD_BOUNDS", stmt)
-    increment = Call("select", (fits, index_const(1), index_const(0)), "i64")
+    increment = Call("select", (fits, index_const(pushed), index_const(0)), "i64")
     new_count = b.bind(Call("add", (count.ir, increment), "i64"), "count")
     b.env[target] = integer_num(b, new_count, LENGTH)
 

@@ -271,14 +271,17 @@ class _ListExpander(ast.NodeTransformer):
 
     def _push_items(self, name: str, items: Sequence[ast.expr], at: ast.stmt) -> list[ast.stmt]:
         """``name += [items…]``. A later item that reads the list reads it as it was before: then
-        all items are evaluated before the first one is pushed.
+        all items are evaluated before the first one is pushed. They are pushed together, unless one
+        is a tuple that is no display.
         """
         lines: list[ast.stmt] = []
         if any(name in names_used(item) for item in items[1:]):
             items = [
                 self._evaluated_item(item, f"{k}_", lines) for k, item in enumerate(items)
             ]
-        return [*lines, *(self._push_item(name, item, at) for item in items)]
+        if self.lists[name] and not all(isinstance(item, ast.Tuple) for item in items):
+            return [*lines, *(self._push(name, [item], at) for item in items)]
+        return [*lines, self._push(name, items, at)] if items else lines
 
     def _evaluated_item(self, item: ast.expr, stem: str, lines: list[ast.stmt]) -> ast.expr:
         """An item of a list, with temporary variables in place of a number, or of those in a tuple.
@@ -290,21 +293,25 @@ class _ListExpander(ast.NodeTransformer):
         ]
         return copy_location(ast.Tuple(numbers, ast.Load()), item)
 
-    def _push_item(self, name: str, item: ast.expr, at: ast.AST) -> ast.stmt:
-        """``name.append(item)``"""
+    def _push(self, name: str, items: Sequence[ast.expr], at: ast.AST) -> ast.stmt:
+        """``name.append(item)`` for each of `items`, which are displays if they are tuples."""
         width = self.lists[name]
-        values = item.elts if width and isinstance(item, ast.Tuple) else [item]
+        values = [
+            self.visit(v)
+            for item in items
+            for v in (item.elts if width and isinstance(item, ast.Tuple) else [item])
+        ]
         names = [ast.Name(n, ast.Load()) for n in buffer_names(name, width)]
-        push = ListPush(names, self._count_name(name, at), [self.visit(v) for v in values])
-        return self._set_count(name, copy_location(push, item), at)
+        push = ListPush(names, self._count_name(name, at), values)
+        return self._set_count(name, copy_location(push, items[0]), at)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
         """``v = [a, b]``, ``x = v.pop()``, ``x, y = v[i]``, ``v[i] = v[j]`` and ``v[i] = (a, b)``.
         """
         name = _assigned_name(node) or ""
         if name in self.lists and isinstance(node.value, ast.List):
-            items = [self._push_item(name, e, node) for e in node.value.elts]
-            return [self._set_count(name, ast.Constant(0), node), *items]
+            empty = self._set_count(name, ast.Constant(0), node)
+            return [empty, *self._push_items(name, node.value.elts, node)]
         match node.targets, node.value, list_method_call(node.value):
             case [ast.Name() | ast.Tuple() as target], ast.Call(args=[], keywords=[]), (
                 of, "pop"
@@ -395,7 +402,7 @@ class _ListExpander(ast.NodeTransformer):
         name = found[0]
         match found[1], node.value.args:
             case "append", [item]:
-                return self._push_item(name, item, node)
+                return self._push(name, [item], node)
             case "extend", [ast.List(elts=items)]:
                 return self._push_items(name, items, node)
             case "clear", []:

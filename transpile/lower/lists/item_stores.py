@@ -58,9 +58,9 @@ def require_item(ctx: Lowering, array: ArrayRef, value: Scalar, node: ast.AST) -
     """Checks that `value` can be stored in `array`, if that holds the items of a list. The kind of
     the list selects the function that decides.
 
-    Raises NewBufferType, NeedsItemFlags or NeedsMixedList (of a list argument) where lowering must
-    start again with a wider item type, UnknownListLength where an append-only list must become a
-    dynamic one, Refused where no array can hold the items.
+    Raises WiderBufferType, NeedsItemFlags or NeedsMixedList (of a list argument) where lowering
+    must start again with a wider item type, UnknownListLength where an append-only list must become
+    a dynamic one, Refused where no array can hold the items.
     """
     buffer = next((n for n, a in ctx.dynamic.arrays.items() if a == array.name), None)
     if buffer is not None and array.kinds:

@@ -117,7 +117,8 @@ class DynamicLists:
     """Lists that are read while they grow or shrink.
 
     ``widths``: the lists, each with the number of items of its tuples (0: its items are numbers).
-    ``types``: the item type of each buffer; a list of tuples has a buffer for each of their items.
+    ``types``: the item type of each buffer as far as it is known; a list of tuples has a buffer for
+    each of their items.
     ``tried_capacity``: the capacity of some array that is no list's is a guess, too, with which the
     kernel is tried, and called again with a larger one if it was too small.
     ``overflow_slot``: the result slot that reports a capacity that was too small; None: not needed.
@@ -125,7 +126,7 @@ class DynamicLists:
     """
 
     widths: Mapping[str, int]
-    types: Mapping[str, BufferType]
+    types: dict[str, BufferType]
     tried_capacity: bool = False
     overflow_slot: str | None = None
     arrays: dict[str, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import pytest
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_printer import parse
 from loopir.ir_verifier import verify
-from loopir.nodes import If
+from loopir.nodes import If, Loop
 from loopir.passes.pass_list import optimise
 from loopir.passes.vector.exact_bits import exact_up_to
 from loopir.passes.version_small_calls import (
@@ -40,6 +40,32 @@ def test_the_small_copy_has_the_order_of_the_source() -> None:
     assert has_small_calls(versioned, SIZES)
     assert not has_small_calls(versioned, {"x"})
     assert not has_small_calls(fast, SIZES)
+
+
+def test_what_both_versions_begin_with_stands_once() -> None:
+    """A loop of ints before the fold, and a name that is bound in it and read after the branch."""
+    fused = parse("""
+def k(k: i64[::1], x: f64[::1], out: mut(f64[()])):
+    for i in loop(0, k.shape[0], n=0):
+        n = step(k[i] - n)
+    for j in loop(0, x.shape[0], s=0.0):
+        s = step(s + x[j])
+    out[()] = s + f64(n)
+""")
+    versioned = version_small_calls(fused, optimise(fused), {"k", "x"})
+    verify(versioned, "vector")
+    loop, branch = versioned.body
+    assert isinstance(loop, Loop)
+    assert isinstance(branch, If)
+    assert has_small_calls(versioned, {"k", "x"})
+    for length in (0, 3, 9, 40):
+        x, ints = np.random.default_rng(length).random(length), np.arange(length)
+        found, expected = np.zeros(()), np.zeros(())
+        run_kernel(versioned, {"k": ints, "x": x, "out": found})
+        run_kernel(fused, {"k": ints, "x": x, "out": expected})
+        if 2 * length <= LARGEST_SMALL_CALL:
+            assert found == expected
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lowered import PY_INT, VECTOR, lowered
 from written import written
 
 from transpile import fuse
+from transpile.lower import lower_function
 
 STATEMENTS = (
     "s = u[-1] - u.pop()", "s = len(u) * u.pop()", "s = u.pop() - u[-1]", "s += u.pop()",
@@ -195,3 +197,74 @@ def test_lists_made_of_an_iterable_get_longer_and_shorter(
         for x in ([3.0, 1.0, 2.0, 5.0, 4.0, 0.0, 7.0], [9.0] * 5):
             assert repr(g(kind(x))) == repr(f(kind(x))), (kind, x)
     assert g.stats.compiled == 4
+
+
+ATTEMPTS = (
+    ("each list gets its type at its first append", 1, """
+        def f(x, n):
+            a = []
+            b = []
+            while len(a) < n:
+                a.append(x[len(b)])
+                b.append(len(a))
+                if b[-1] > 3:
+                    b.pop()
+            return a, b
+    """),
+    ("ints are the guess for a list that is read before", 1, """
+        def f(x, n):
+            a = []
+            for i in range(n):
+                if a and a[-1] == i:
+                    a.pop()
+                a.append(i)
+            return a
+    """),
+    ("the guess was wrong", 2, """
+        def f(x, n):
+            a = []
+            for i in range(n):
+                if a and a[-1] == i:
+                    a.pop()
+                a.append(x[i])
+            return a
+    """),
+    ("a later append has a wider type", 2, """
+        def f(x, n):
+            a = [1]
+            while len(a) < n:
+                a.append(0.5)
+                a[0] = a[-1]
+            return a
+    """),
+)
+
+
+@pytest.mark.parametrize(("attempts", "source"), [row[1:] for row in ATTEMPTS],
+                         ids=[row[0] for row in ATTEMPTS])
+def test_how_often_a_function_is_lowered(
+    attempts: int, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = 0
+    lower_to_plan = lower_function._lower_to_plan
+
+    def count(*args: Any, **options: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        return lower_to_plan(*args, **options)
+
+    monkeypatch.setattr(lower_function, "_lower_to_plan", count)
+    lowered(source, x=VECTOR, n=PY_INT)
+    assert counted == attempts
+
+
+def test_the_items_of_a_display_are_pushed_together() -> None:
+    """One test of the capacity for all of them, and the same items as if they came one by one."""
+    ir = lowered("""
+        def f(n):
+            a = [-1, -1, -1, -1]
+            while len(a) < n:
+                a += [len(a), a[-1]]
+            return a
+    """, n=PY_INT)
+    assert ir.count("check(fits") == 2
