@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLEX", "ELEMENTS", "PARTS", "ArgType", "ArrayType", "Constant", "Function", "GeneratorType",
     "ListType", "ObjectType", "Opaque", "RecordType", "ScalarType", "WrappedFunction",
-    "is_packed", "is_weak", "with_mixed_list",
+    "is_packed", "is_weak", "sequence_text", "with_mixed_list",
 ]
 
 PARTS = {"c64": "f32", "c128": "f64"}
@@ -142,10 +142,16 @@ class ListType:
         if self.is_packed:
             name = self.kinds[0].__name__
             return name if self.memory is None else f"{name}[{self.memory.dtype}]"
-        text = str(self.item)
-        for kind in reversed(self.kinds):
-            text = f"{kind.__name__}[{text}{', ...' if kind is tuple else ''}]"
-        return text
+        return sequence_text(str(self.item), self.kinds)
+
+
+def sequence_text(item: str, kinds: Sequence[type]) -> str:
+    """The text of the type of a sequence, of `kinds` from the outermost one, whose items have the
+    type `item`: ``list[tuple[int, ...]]``.
+    """
+    for kind in reversed(kinds):
+        item = f"{kind.__name__}[{item}{', ...' if kind is tuple else ''}]"
+    return item
 
 
 def with_mixed_list(types: Mapping[str, ArgType], name: str) -> dict[str, ArgType]:

@@ -27,7 +27,14 @@ from targets.abi.sequence_conversion import SHARING
 
 from ...result_spec import ResultSpec
 from ...types.typed_values import TRUE, ComplexPair, Num, bool_op
-from ...types.value_types import ArrayType, ListType, RecordType, ScalarType, is_packed
+from ...types.value_types import (
+    ArrayType,
+    ListType,
+    RecordType,
+    ScalarType,
+    is_packed,
+    sequence_text,
+)
 
 __all__ = [
     "Absent", "ArrayRef", "AxisStride", "FinishedList", "ListRef", "LoopCarried", "LoopFrame",
@@ -219,8 +226,9 @@ class LoopFrame:
 
 
 def type_texts(value: object) -> Iterator[str]:
-    """The types that `value` may have, spelled as in signatures: ``float``, ``f64[:, :]``. A name
-    that has no value on any path, None and tuples have none.
+    """The types that `value` may have, spelled as in signatures: ``float``, ``f64[:, :]``; of a
+    list with items of two types ``list[int | float]``. A name that has no value on any path, None
+    and tuples have none.
     """
     match value:
         case Num(strong=strong, weak=weak):
@@ -230,6 +238,10 @@ def type_texts(value: object) -> Iterator[str]:
                 yield str(ScalarType(weak, weak=True))
         case ComplexPair(strong=strong):
             yield strong or "complex"
+        case ArrayRef(flags=str(), kinds=kinds) if kinds:
+            python_type = ScalarType(value.python_dtype or value.dtype, weak=True)
+            items = {str(python_type), str(ScalarType(value.dtype, value.weak))}
+            yield sequence_text(" | ".join(sorted(items, reverse=True)), kinds)
         case ArrayRef(dtype=dtype, kinds=kinds, weak=weak, unit=unit) if kinds:
             memory = ArrayType(dtype, 1, unit) if kinds[0] in SHARING else None
             yield str(ListType(ScalarType(value.python_dtype or dtype, weak), kinds, memory=memory))

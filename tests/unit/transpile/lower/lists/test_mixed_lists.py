@@ -143,3 +143,30 @@ def test_rows_of_a_table_get_floats(function: Callable[..., Any]) -> None:
     assert repr(fused(deepcopy(table), 0.5)) == repr(function(deepcopy(table), 0.5))
     assert "BUILD_FAILED" not in fused.stats.replays
     assert fused.stats.compiled == (function is made_rows)
+
+
+def _grid(n: int, x: list[float]) -> list[list[float]]:
+    g: list[list[float]] = [[0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            g[i][j] = g[i][j] + x[i]
+    return g
+
+
+def _front(x: np.ndarray, k: int) -> list[float]:
+    v = [0.0] * len(x)
+    for i in range(k):
+        v[i] = x[i]
+    return v
+
+
+@pytest.mark.parametrize(("function", "args", "spelled"), [
+    (_grid, (2, [1.0, 2.0]), "g list[list[int | float]]"),
+    (_front, (np.ones(3), 2), "v list[float | f64]"),
+])
+def test_the_report_names_both_types(
+    function: Any, args: tuple[Any, ...], spelled: str
+) -> None:
+    fused = fuse(function)
+    assert fused(*args) == function(*args)
+    assert spelled in str(fused.report())
