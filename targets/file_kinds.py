@@ -1,8 +1,9 @@
 """File kinds: whether there is a file or a folder at a path, or OSError where that is unknown.
 
-`os.path.isfile` and `os.path.isdir` return False also where the system lacks memory or descriptors.
-A decision that is made from the answer, such as that there is no C compiler, may be remembered. So
-the functions here raise OSError then.
+`os.path.isfile`, `os.path.isdir` and `os.path.realpath` pass over every OSError: where the system
+lacks memory or descriptors, and where a signal handler raises a TimeoutError. A decision that is
+made from the answer, such as that there is no C compiler, may be remembered. So the functions here
+raise OSError then.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import os
 from collections.abc import Callable
 from stat import S_ISDIR, S_ISREG
 
-__all__ = ["is_file", "is_folder"]
+__all__ = ["is_file", "is_folder", "real_path"]
 
 
 def is_file(path: str) -> bool:
@@ -23,6 +24,16 @@ def is_file(path: str) -> bool:
 def is_folder(path: str) -> bool:
     """Whether there is a folder at `path`, links followed. Raises OSError as `is_file` does."""
     return _is_kind(path, S_ISDIR)
+
+
+def real_path(path: str) -> str:
+    """The path with its links followed, as far as that is possible. Raises OSError as `is_file`
+    does.
+    """
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return os.path.realpath(path)
 
 
 def _is_kind(path: str, is_expected: Callable[[int], bool]) -> bool:

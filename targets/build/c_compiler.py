@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from loopir.lazy_dataclass import record
 
-from ..file_kinds import is_file
+from ..file_kinds import is_file, real_path
 from .build_errors import (
     BuildError,
     NoCompiler,
@@ -147,7 +147,7 @@ def _find_program(name: str, path: str) -> str | None:
 
 def _file_identity(program: str) -> str:
     """Path, size and modification time of a program, links resolved."""
-    real = os.path.realpath(program)
+    real = real_path(program)
     stat = os.stat(real)
     return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
 

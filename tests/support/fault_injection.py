@@ -226,11 +226,15 @@ def is_of_call(frame: Any) -> bool:
 
 
 class Injection:
-    """A profile function that raises at one step, and can record all of them."""
+    """A profile function that raises at one step, and can record all of them.
+
+    ``has_raised``: whether it has raised; ``is_dropped``: in Python's own code for imports, which
+    passes over each OSError where it looks for bytecode.
+    """
 
     def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
         self.count, self._step, self.kind = 0, step, kind
-        self.has_raised = False
+        self.has_raised = self.is_dropped = False
         self.sites: list[str] | None = [] if record else None
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
@@ -255,6 +259,7 @@ class Injection:
             is_it = step == self.count
         if is_it:
             self._step, self.has_raised = 0, True
+            self.is_dropped = "importlib._bootstrap_external" in file
             raise KINDS[self.kind]()
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -328,7 +333,8 @@ def failing_call(
         return "" if type(error) is SIGNALS.get(injection.kind) else repr(error)
     except BaseException:
         return "a call: " + traceback.format_exc()
-    if injection.has_raised and injection.kind in SIGNALS and not UNRAISABLE:
+    is_lost = injection.has_raised and injection.kind in SIGNALS and not UNRAISABLE
+    if is_lost and not (injection.is_dropped and issubclass(SIGNALS[injection.kind], OSError)):
         return "a call: the exception of a signal is lost"
     return "" if same(got, expected) else "a call: a wrong answer"
 

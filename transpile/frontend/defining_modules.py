@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from targets.file_kinds import real_path
+
 __all__ = [
     "OUR_PACKAGES", "is_builtin", "is_defined_in", "is_installed", "is_native",
     "is_numpy_function", "is_numpy_random", "is_numpys", "is_of_math", "is_python_class",
@@ -106,7 +108,7 @@ def is_statement_class(value: type) -> bool:
 
 def is_installed(path: Path) -> bool:
     """Whether a file belongs to the standard library or to an installed package."""
-    resolved = path.resolve()
+    resolved = Path(real_path(str(path)))
     return any(resolved.is_relative_to(folder) for folder in _folders(tuple(sys.path)))
 
 
@@ -114,5 +116,6 @@ def is_installed(path: Path) -> bool:
 def _folders(search_path: tuple[str, ...]) -> frozenset[Path]:
     """Where the standard library and installed packages are."""
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {Path(sysconfig.get_path(kind)).resolve() for kind in kinds}
-    return frozenset(folders | {Path(p).resolve() for p in search_path if "-packages" in p})
+    paths = [sysconfig.get_path(kind) for kind in kinds]
+    paths += [p for p in search_path if "-packages" in p]
+    return frozenset(Path(real_path(p)) for p in paths)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import os
 import textwrap
 import tokenize
 import types
@@ -20,6 +19,7 @@ from typing import Any
 
 from loopir.lazy_dataclass import record, replace
 from loopir.nodes import Span
+from targets.file_kinds import is_file
 
 from ..diagnostics import Refused, Rejection
 from .ast_walk import copy_tree
@@ -160,11 +160,14 @@ def _text_of(fn: types.FunctionType) -> list[str]:
     """
     path = fn.__code__.co_filename
     lines = linecache.getlines(path, fn.__globals__)
-    if not lines and os.path.isfile(path):
-        with suppress(PermissionError), open(path, "rb") as file:  # linecache drops the error
-            file.read()
-        lines = linecache.getlines(path, fn.__globals__)
-    return lines
+    if lines:
+        return lines
+    with suppress(PermissionError):
+        if is_file(path):
+            with open(path, "rb") as file:  # linecache drops the error
+                file.read()
+            return linecache.getlines(path, fn.__globals__)
+    return []
 
 
 def read_text(text: str, name: str, path: str) -> Source:
