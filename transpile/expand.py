@@ -34,6 +34,7 @@ from .containers.array_lists import (
     array_list_stack,
     array_list_start,
 )
+from .containers.linked_rows import infer_linked_rows, linked_row_read, linked_row_update
 from .containers.list_construction import list_extend, new_list, returned_list
 from .containers.list_elements import infer_list_items
 from .containers.list_methods import list_method, list_pop, list_search, list_sort
@@ -63,7 +64,7 @@ from .containers.tables.dict_methods import table_lookup, table_update
 from .containers.tables.dict_scalars import scalarize_dicts
 from .containers.tables.hash_tables import table_creation
 from .containers.tables.multimaps import multimap_read, multimap_update
-from .containers.tables.table_inference import infer_tables
+from .containers.tables.table_inference import infer_tables, shared_names
 from .containers.tables.table_iteration import table_iteration, unnamed_table
 from .containers.tables.table_kinds import TABLE_TYPES, TABLES
 from .containers.zipped_rows import columns_of_rows, loop_over_columns
@@ -254,6 +255,8 @@ def _infer_containers(tree: ast.FunctionDef, summary: TreeSummary, cx: Context, 
     has_lists = summary.has(ast.List, ast.ListComp) or "append" in summary.methods
     if has_lists:
         infer_ragged_lists(tree, cx)
+    if summary.has(ast.ListComp) and "append" in summary.methods:
+        infer_linked_rows(tree, sorted(cx.facts.local_names - shared_names(tree)), cx)
     if has_lists or summary.called & {"list", "sorted"} or cx.facts.tuple_lists:
         infer_list_items(tree, cx, lambda visitor: expand_only([visitor], tree, env))
 
@@ -349,6 +352,8 @@ MACROS: tuple[Macro, ...] = (
     array_list_append,          # u.append(x)
     array_list_stack,           # np.array(u)
     array_list_length,          # len(u)
+    linked_row_update,          # g[i].append(v), for v in g[i]
+    linked_row_read,            # len(g[i]), sum(g[i])
     ragged_list_append,         # w.append([v for v in x])
     ragged_list_read,           # w[-1], len(w)
     list_argument,              # np.mean(w)

@@ -40,8 +40,9 @@ from .type_probe import Types, probe_types
 
 __all__ = [
     "FLAGS", "INT", "INT_TYPES", "SCALAR", "UNIT_LENGTH", "UNKNOWN", "UNKNOWN_ORDER", "ArrayList",
-    "Fact", "Kind", "Shape", "HashTable", "broadcast_rank", "join_scalar_facts", "join_facts",
-    "Environment", "Facts", "fact_of_types", "is_new_axis", "probe_fact", "samples_of",
+    "Fact", "Kind", "Shape", "HashTable", "LinkedRows", "broadcast_rank", "join_scalar_facts",
+    "join_facts", "Environment", "Facts", "fact_of_types", "is_new_axis", "probe_fact",
+    "samples_of",
 ]
 
 _NO_TYPES: Types = frozenset()
@@ -204,6 +205,21 @@ class ArrayList:
 Kind: TypeAlias = Literal["dict", "set", "Counter", "defaultdict"]
 
 
+class LinkedRows(NamedTuple):
+    """Growing lists as one flat list: the names of the list of all ``items``, in the order in which
+    they were appended, and of the lists of their links; see `containers.linked_rows`.
+
+        g = [[], []]; g[1].append(7); g[0].append(8); g[1].append(9)
+        items [7, 8, 9], next_item [2, -1, -1], first_item [1, 0], last_item [1, 2], counts [1, 2]
+    """
+
+    items: str
+    next_item: str  # for each item, the index of the next item of the same row, or -1
+    first_item: str  # for each row, the index of its first item, or -1
+    last_item: str  # for each row, the index of its last item, or -1
+    counts: str = ""  # for each row, its number of items; "" where no length of a row is used
+
+
 class HashTable(NamedTuple):
     """A dict or set as flat lists: a hash table with open addressing. The fields have the names of
     the lists, "" for a list that it does not need. Entry i of ``keys``, ``values`` and
@@ -239,6 +255,11 @@ class HashTable(NamedTuple):
     """Of a multimap: for each item, the index of the next item of the same key, or -1."""
     value_width: int = 0
     """The number of items of each value, which is a tuple; 0: values are no tuples."""
+
+    @property
+    def linked(self) -> LinkedRows:
+        """The lists of a multimap."""
+        return LinkedRows(self.values, self.next_item, self.first_item, self.last_item)
 
 
 def _owner_of_path(e: ast.expr) -> Owner | None:
@@ -355,6 +376,8 @@ class Facts:
         self.ragged_lists: dict[str, tuple[str, str]] = {}
         # those of them whose creation was already rewritten to flat lists
         self.rewritten_ragged_lists: set[str] = set()
+        # lists of growing rows: one list of all items, linked by row
+        self.linked_rows: dict[str, LinkedRows] = {}
         # hash tables: dicts and sets whose keys are data
         self.tables: dict[str, HashTable] = {}
         # of `tuple_lists`, the dtype of an array made of the list

@@ -9,8 +9,8 @@ from typing import Any, TypeGuard, TypeVar
 __all__ = [
     "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes", "comprehension_results",
     "contains_walrus", "copy_tree", "display_leaves", "fields_with_children", "is_name", "is_none",
-    "is_suspending", "replace_node", "same_tree", "subscript_items", "tree_key", "walk_nodes",
-    "walk_statements",
+    "is_suspending", "replace_node", "same_tree", "subscript_items", "tree_key", "truth_operands",
+    "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -113,6 +113,17 @@ def comprehension_results(n: ast.AST) -> list[ast.AST]:
     V of ``{K: V for …}``.
     """
     return [n.key, n.value] if isinstance(n, ast.DictComp) else [getattr(n, "elt", n)]
+
+
+def truth_operands(test: ast.expr) -> Iterator[ast.expr]:
+    """The operands of `test` of which only the truth value is used: those of ``and`` and ``or``, or
+    `test` itself.
+    """
+    if isinstance(test, ast.BoolOp):
+        for e in test.values:
+            yield from truth_operands(e)
+    else:
+        yield test
 
 
 def display_leaves(e: ast.expr) -> Iterator[ast.expr]:

@@ -214,3 +214,28 @@ def traced_back(X, k):
     for t in range(len(X) - 1, -1, -1):
         places.insert(0, int(X[t, places[0]]))
     return places
+
+
+@on_lists(n=lambda n, rng: (n,))
+def distances_in_a_graph(n):
+    """Breadth-first search in a graph of n + 3 nodes, whose adjacency lists have weights, too."""
+    nodes = n + 3
+    near = [[] for _ in range(nodes)]
+    for u in range(nodes):
+        for v in (u * u % nodes, (3 * u + 1) % nodes):
+            near[u].append((v, u % 5 + 1))
+            near[v].append((u, v % 3 + 1))
+    steps = [-1] * nodes
+    steps[0] = 0
+    queue = [0]
+    at = 0
+    weight = 0
+    while at < len(queue):
+        u = queue[at]
+        at += 1
+        for v, w in near[u]:
+            if steps[v] < 0:
+                steps[v] = steps[u] + 1
+                queue.append(v)
+                weight += w
+    return steps, weight

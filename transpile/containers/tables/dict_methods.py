@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ...analysis.tuple_types import is_repeatable, items_of_tuple
 from ...analysis.type_facts import HashTable
 from ...frontend.ast_names import mentions_none_of
-from ...frontend.ast_walk import replace_node, tree_key, walk_nodes
+from ...frontend.ast_walk import replace_node, tree_key, truth_operands, walk_nodes
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
@@ -31,7 +31,7 @@ from .hash_tables import (
     set_default,
     value_at,
 )
-from .table_kinds import has_method, is_dict, truth_tests
+from .table_kinds import has_method, is_dict
 
 __all__ = [
     "add_rule", "clear_rule", "discard_rule", "pop_rule", "remove_rule", "setdefault_rule",
@@ -94,7 +94,7 @@ def table_lookup(node: ast.AST, cx: Context) -> ast.expr | None:
 
 def _is_truth_test(test: ast.expr, cx: Context) -> bool:
     """Whether `test` uses the truth value of a table."""
-    return any(isinstance(e, ast.Name) and e.id in cx.facts.tables for e in truth_tests(test))
+    return any(isinstance(e, ast.Name) and e.id in cx.facts.tables for e in truth_operands(test))
 
 
 def _truth(test: ast.expr, cx: Context) -> ast.expr:

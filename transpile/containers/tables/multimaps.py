@@ -16,6 +16,7 @@ from ...frontend.core_nodes import is_whole_table
 from ...frontend.macros.firing_conditions import has_tables
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
+from ..linked_rows import follow_links, link_item
 from .hash_tables import find_key, key_is_present, put_key
 
 __all__ = ["multimap_update", "multimap_read", "multimap_lists"]
@@ -117,19 +118,7 @@ def _append_item(
         lines += _insert_missing(table, lookup.at, put_key(table, lookup, None, cx), cx)
     else:
         lines += cx.code("if not (THERE): raise KeyError", THERE=key_is_present(table, lookup, cx))
-    return [*lines, *cx.code(
-        """
-        ITEMS.append(E)
-        AFTER.append(-1)
-        if LAST[AT] < 0:
-            FIRST[AT] = len(ITEMS) - 1
-        else:
-            AFTER[LAST[AT]] = len(ITEMS) - 1
-        LAST[AT] = len(ITEMS) - 1
-        """,
-        ITEMS=table.values, AFTER=table.next_item, FIRST=table.first_item, LAST=table.last_item,
-        AT=lookup.at, E=item,
-    )]
+    return [*lines, *link_item(table.linked, lookup.at, item, cx)]
 
 
 def _insert_missing(
@@ -177,20 +166,7 @@ def _replace_list(
 def _list_of_items(table: HashTable, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
     """Statements that bind `name` to a list of the items of a key, from position `first`."""
     text = "NAME = []\nEACH"
-    return cx.code(text, NAME=name, EACH=_append_items(table, name, first, cx))
-
-
-def _append_items(table: HashTable, name: str, first: ast.expr, cx: Context) -> list[ast.stmt]:
-    """A loop that follows the links from position `first` and appends the items to `name`."""
-    return cx.internal_code(
-        """
-        J = PLACE
-        while J >= 0:
-            NAME.append(ITEMS[J])
-            J = AFTER[J]
-        """,
-        NAME=name, J=cx.fresh("j"), PLACE=first, ITEMS=table.values, AFTER=table.next_item,
-    )
+    return cx.code(text, NAME=name, EACH=follow_links(table.linked, name, first, cx))
 
 
 def _loop_over_lists(
@@ -272,7 +248,8 @@ def multimap_lists(table: HashTable, cx: Context) -> ast.expr:
     items grouped by key, and the end offsets, are made before the statement.
     """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
-    loop = _append_items(table, items, cx.expr("FIRST[I]", FIRST=table.first_item, I=i), cx)
+    first = cx.expr("FIRST[I]", FIRST=table.first_item, I=i)
+    loop = follow_links(table.linked, items, first, cx)
     cx.before(*cx.internal_code(
         """
         NAME = []

@@ -45,7 +45,7 @@ from .table_kinds import (
 
 __all__ = [
     "Visitor", "merge_key_defaults", "key_widths", "has_list_values",
-    "infer_tables", "new_table",
+    "infer_tables", "new_table", "shared_names",
 ]
 
 Visitor: TypeAlias = Callable[[ast.AST, Context], None]
@@ -247,7 +247,7 @@ def infer_tables(tree: ast.FunctionDef, cx: Context, visit: Callable[[Visitor], 
     """
     candidates = {*local_tables(tree, cx)}
     tables: dict[str, _Uses] = {}
-    for name in sorted(candidates - _excluded_names(tree)) if candidates else ():
+    for name in sorted(candidates - shared_names(tree)) if candidates else ():
         if (uses := _uses_of(name, tree, cx)) is not None:
             tables[name] = uses
     if not tables:
@@ -353,7 +353,7 @@ def _uses_in_known_order(
     return {n for n, use in use_of.items() if use in ordered} - growing
 
 
-def _excluded_names(tree: ast.FunctionDef) -> set[str]:
+def shared_names(tree: ast.FunctionDef) -> set[str]:
     """Names that cannot be tables: parameters, names that may be read before they are bound, names
     of other scopes, targets of comprehensions, and all names in a ``try``.
     """

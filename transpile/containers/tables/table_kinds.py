@@ -15,13 +15,18 @@ from typing import TypeVar
 from ...analysis.tuple_types import tuple_width
 from ...analysis.type_facts import Kind
 from ...frontend.ast_names import name_bindings, values_bound_to
-from ...frontend.ast_walk import comprehension_results, display_leaves, walk_nodes
+from ...frontend.ast_walk import (
+    comprehension_results,
+    display_leaves,
+    truth_operands,
+    walk_nodes,
+)
 from ...frontend.macros.macro_context import Context
 from ..method_table import DICT_METHODS, METHODS, SET_METHODS, TableUse
 
 __all__ = [
     "TABLES", "TABLE_TYPES", "value_tuple_width", "table_kind", "local_tables",
-    "grown_while_iterated", "has_method", "is_dict", "truth_tests",
+    "grown_while_iterated", "has_method", "is_dict",
     "table_uses",
 ]
 
@@ -200,7 +205,7 @@ def table_uses(n: ast.AST, kind: Kind, cx: Context) -> Iterator[tuple[ast.expr, 
         case ast.If(test=table) | ast.While(test=table) | ast.IfExp(test=table) | ast.UnaryOp(
             op=ast.Not(), operand=table
         ):
-            yield from ((e, "count") for e in truth_tests(table))
+            yield from ((e, "count") for e in truth_operands(table))
 
 
 def has_method(kind: Kind, method: str, count: int) -> bool:
@@ -213,17 +218,6 @@ def has_method(kind: Kind, method: str, count: int) -> bool:
 def is_dict(name: str, cx: Context) -> bool:
     """Whether `name` stands for a table that is not a set."""
     return name in cx.facts.tables and cx.facts.tables[name].kind != "set"
-
-
-def truth_tests(test: ast.expr) -> Iterator[ast.expr]:
-    """The operands of `test` of which only the truth value is used: those of ``and`` and ``or``, or
-    `test` itself.
-    """
-    if isinstance(test, ast.BoolOp):
-        for e in test.values:
-            yield from truth_tests(e)
-    else:
-        yield test
 
 
 def _table_of_view(e: ast.expr, *views: str) -> ast.expr:

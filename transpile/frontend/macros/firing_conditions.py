@@ -19,7 +19,8 @@ __all__ = [
     "assigns_array", "assigns_array_in_loop", "assigns_item_of_call", "assigns_known_tuple",
     "assigns_no_scalar", "assigns_slice", "augments_no_scalar", "has_array_lists",
     "has_attribute_argument", "has_class_aliases", "has_dtype_argument",
-    "has_known_tuple_argument", "has_number_tables", "has_ragged_lists", "has_new_table_argument",
+    "has_known_tuple_argument", "has_linked_rows", "has_number_tables", "has_ragged_lists",
+    "has_new_table_argument",
     "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
     "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
     "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_select_several",
@@ -41,6 +42,11 @@ def has_array_lists(_: ast.AST, cx: Context) -> object:
 def has_ragged_lists(_: ast.AST, cx: Context) -> object:
     """Whether the function has lists of lists that are stored as flat lists with offsets."""
     return cx.facts.ragged_lists
+
+
+def has_linked_rows(_: ast.AST, cx: Context) -> object:
+    """Whether the function has lists of growing rows, which are one linked list of items."""
+    return cx.facts.linked_rows
 
 
 def has_tuple_lists(_: ast.AST, cx: Context) -> object:
