@@ -910,6 +910,21 @@ FORMS: dict[str, str] = {
         np.linalg.norm(A, axis=(1, 2))
         np.linalg.norm(k, 1)
     """,
+    "vector_norm": """
+        np.linalg.vector_norm(x)
+        np.linalg.vector_norm(X)
+        np.linalg.vector_norm(X, axis=1)
+        np.linalg.vector_norm(X, axis=(0, 1))
+        np.linalg.vector_norm(A, axis=(0, -1))
+        np.linalg.vector_norm(X, keepdims=True)
+        np.linalg.vector_norm(X, axis=0, keepdims=True)
+        np.linalg.vector_norm(x - y, ord=1)
+        np.linalg.vector_norm(X, ord=0, axis=-1)
+        np.linalg.vector_norm(X, ord=np.inf)
+        np.linalg.vector_norm(X, ord=-np.inf, axis=0)
+        np.linalg.vector_norm(X > 1, axis=0)
+        np.linalg.vector_norm(k, ord=1)
+    """,
     "cov": """
         np.cov(x, y)
         np.cov(X)

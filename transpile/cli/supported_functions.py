@@ -14,7 +14,7 @@ from loopir.op_table import OPS
 from ..expand import MACROS
 from ..numpy.function_row import Row
 from ..numpy.function_table import FUNCTIONS, REDUCE_ARGUMENTS, signatures
-from ..numpy.functions.call_identities import IDENTITIES
+from ..numpy.functions.identity_table import IDENTITIES
 from ..random_numbers import METHODS, state_templates
 from ..random_numbers.ziggurat import ZIGGURAT_TABLES
 

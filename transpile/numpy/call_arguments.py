@@ -24,7 +24,7 @@ from loopir.lazy_dataclass import record
 from ..frontend.ast_walk import is_none
 from ..frontend.core_nodes import copy_location
 from ..frontend.macros.macro_context import Context
-from .function_table import is_array_method, named_function
+from .function_table import function_row, is_array_method, named_function
 
 __all__ = [
     "BoundArguments", "bind_arguments", "constant_flag", "numpy_function_name",
@@ -194,8 +194,8 @@ def numpy_function_name(func: ast.expr, cx: Context) -> str:
         if isinstance(ufunc, np.ufunc) and cx.is_numpy(func.value, ufunc.__name__):
             return f"{ufunc.__name__}.{func.attr}"
     callee = cx.resolve(func)
-    if callee is np.linalg.norm:
-        return "linalg.norm"
+    if (row := function_row(callee)) is not None and row.callee.startswith("linalg."):
+        return row.callee
     name = getattr(callee, "__name__", "")
     return name if isinstance(name, str) and cx.is_numpy(func, name) else ""
 

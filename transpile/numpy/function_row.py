@@ -106,7 +106,7 @@ class Row(NamedTuple):
         scatter: `gather_scatter`; whether it is ``at`` of a ufunc that becomes a loop.
         loops, pair: `function_loops`; statements that compute one result, or a tuple of two.
     A row without any of these, as ``Row("nancumsum")``, holds the facts only. A macro that names
-    the function (``@fires_on(..., calls=...)``) expands its calls: `call_identities.IDENTITIES`
+    the function (``@fires_on(..., calls=...)``) expands its calls: `identity_table.IDENTITIES`
     (``nansum``, ``cov``), `matrix_products` (``dot``, ``matmul``), `einsum` (``einsum``,
     ``tensordot``) and others of `expand.MACROS`; or a view rule does (`expand.VIEW_RULES`). The
     macro that expands ``np.sum`` also expands the method of the same name, ``.sum``.

@@ -189,6 +189,7 @@ _FUNCTION_ROWS = (
     Row("kron", arrays=2, loops=_grid("a b", "kron_rule")),
     Row("lexsort", typed=False, library="NumPy"),
     Row("linalg.norm", rank="fold", arrays=1, lists=True, warns=True),
+    Row("linalg.vector_norm", rank="fold", arrays=1, lists=True),
     Row("linspace", rank="one", sized=True, fill="numpy"),
     Row("logspace", sized=True, fill="numpy"),
     Row("matmul"),

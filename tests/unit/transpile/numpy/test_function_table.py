@@ -26,7 +26,7 @@ from transpile.numpy.function_table import (
     function_row,
     named_function,
 )
-from transpile.numpy.functions.call_identities import IDENTITIES
+from transpile.numpy.functions.identity_table import IDENTITIES
 
 FAMILIES = ("formula", "movement", "view", "loops", "pair")
 RENAMED = {  # the compiler's names of parameters that come first and have other names in NumPy

@@ -62,6 +62,8 @@ CALLS = """
     np.linalg.norm(x, axis=A)
     np.linalg.norm(x, 1, axis=A)
     np.linalg.norm(x, np.inf, axis=A)
+    np.linalg.vector_norm(x, axis=A)
+    np.linalg.vector_norm(x, axis=A, keepdims=True, ord=1)
     np.rot90(x, 1, (0, A))
 """
 AXES = ("-3", "-2", "-1", "0", "1", "2", "None", "True", "1.0", "(0,)", "(0, 1)", "()", "a")
