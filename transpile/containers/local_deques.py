@@ -5,8 +5,9 @@
         u = q.popleft()       →        _first += 1; u = q[_first - 1]
         q.append(u + 1)                q.append(u + 1)
 
-Items that were taken stay in the list, so it grows by all that are ever appended. Where Python
-raises IndexError for an empty deque, a test raises it first: compiled code replays the call there.
+Items that were taken stay in the list, so it grows by all that are ever appended; a ``rotate`` to
+the right puts items in their places, if there are enough. Where Python raises IndexError for an
+empty deque, a test raises it first: compiled code replays the call there.
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from ..analysis.tuple_types import appended_by, tuple_width
 from ..frontend.ast_names import declared_outer, fresh_name, names_used
 from ..frontend.ast_walk import child_nodes, copy_tree, replace_node, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
@@ -30,6 +32,25 @@ _NOT_EXACTLY_ONCE = (
 )
 """Expressions that may evaluate an operand not at all, or several times: a ``popleft`` in one
 cannot be moved before the statement."""
+
+_ROTATE = """
+SHIFT = +COUNT
+if SHIFT > 9223372036854775807: raise OverflowError("Python int too large to convert to C ssize_t")
+SHIFT = SHIFT % max(len(Q) - FIRST, 1)
+if SHIFT > 0:
+    if FIRST < SHIFT or SHIFT > len(Q) - FIRST - SHIFT:
+        for STEP in range(len(Q) - FIRST - SHIFT):
+            FIRST = FIRST + 1
+            ITEM = Q[FIRST - 1]
+            Q.append(ITEM)
+    else:
+        for STEP in range(SHIFT):
+            FIRST = FIRST - 1
+            Q[FIRST] = Q[-1]
+            Q.pop()
+"""
+"""``q.rotate(COUNT)``, as `_Queue._rotate` explains it. ``rotate`` itself takes no bool of
+NumPy, which has no unary plus, no float, which ``range`` refuses, and no larger ``uint64``."""
 
 
 def deques_as_lists(
@@ -50,7 +71,7 @@ def deques_as_lists(
     used, new = names_used(tree), tree
     for name in sorted(made.keys() - parameters - declared_outer(tree)):
         copy = copy_tree(new)
-        queue = _Queue(copy, name, fresh_name("_first", used), resolve)
+        queue = _Queue(copy, name, fresh_name("_first", used), resolve, used)
         copy.body = [s for line in copy.body for s in _as_list(queue.visit(line))]
         if not queue.unhandled:
             used.add(queue.first)
@@ -80,15 +101,31 @@ def _items_of_deque(
 class _Queue(ast.NodeTransformer):
     """Rewrites the uses of the deque `name` in the function `tree`. ``first``: the name for the
     index of its first item. ``unhandled``: the occurrences of `name` that no method has rewritten
-    so far; if one is left, the deque has a use that a list cannot serve.
+    so far; if one is left, the deque has a use that a list cannot serve. ``used``: all names of the
+    function; those that are made up are added.
     """
 
     def __init__(
         self, tree: ast.FunctionDef, name: str, first: str,
-        resolve: Callable[[ast.expr], object | None],
+        resolve: Callable[[ast.expr], object | None], used: set[str],
     ) -> None:
-        self.name, self.first, self.resolve = name, first, resolve
+        self.name, self.first, self.resolve, self.used = name, first, resolve, used
         self.unhandled = {n for n in walk_nodes(tree) if isinstance(n, ast.Name) and n.id == name}
+        self.width = self._width_of_items(tree)
+
+    def _width_of_items(self, tree: ast.FunctionDef) -> int:
+        """The number of items of the tuples in the deque; 0 where it has no tuples, or where their
+        displays differ, in which case the list is not compiled.
+        """
+        items: list[ast.expr] = []
+        for n in walk_nodes(tree):
+            match n:
+                case ast.Assign(targets=[ast.Name(id=self.name)], value=value):
+                    made = _items_of_deque(value, self.resolve)
+                    items += made.elts if made is not None else []
+            items += [e for name, added in appended_by(n) if name == self.name for e in added]
+        widths = set(map(tuple_width, items))
+        return widths.pop() if len(widths) == 1 else 0
 
     def _is(self, e: ast.AST) -> bool:
         """Whether `e` is an occurrence of the deque's name in the source, which counts as rewritten
@@ -112,7 +149,7 @@ class _Queue(ast.NodeTransformer):
         return self._simple(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
-        """``q.append(v)``, ``q.clear()``; or as all simple statements."""
+        """``q.append(v)``, ``q.clear()``, ``q.rotate(n)``; or as all simple statements."""
         match node.value:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name() as receiver, attr="append" | "clear" as method)
@@ -125,7 +162,53 @@ class _Queue(ast.NodeTransformer):
             ):
                 lines = self._simple(node)  # the item itself is not read
                 return lines[:-1] if isinstance(lines, list) else lines
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name() as receiver, attr="rotate"),
+                args=[] | [_] as args, keywords=[],
+            ) if not any(isinstance(a, ast.Starred) for a in args) and self._is(receiver):
+                count = self.visit(args[0]) if args else ast.Constant(1)
+                return self._rotate(count, node)
         return self._simple(node)
+
+    def _rotate(self, count: ast.expr, at: ast.stmt) -> list[ast.stmt]:
+        """``q.rotate(count)``: items are moved one by one, in the direction that is shorter. Those
+        that go to the left end take the places of items that were taken, if there are enough; else
+        the others go to the right end, which makes such places::
+
+            q.rotate(n)
+            →
+            _shift = +n
+            if _shift > 9223372036854775807: raise OverflowError(…)
+            _shift = _shift % max(len(q) - _first, 1)
+            if _shift > 0:
+                if _first < _shift or _shift > len(q) - _first - _shift:
+                    for _step in range(len(q) - _first - _shift):
+                        _first = _first + 1
+                        _item = q[_first - 1]
+                        q.append(_item)
+                else:
+                    for _step in range(_shift):
+                        _first = _first - 1
+                        q[_first] = q[-1]
+                        q.pop()
+
+        A tuple is unpacked to ``_item``, ``_item_1``, …, of which a display is appended: lists of
+        tuples take no others (`tuple_types.appended_by`).
+        """
+        parts = ", ".join(self._fresh("_item") for _ in range(max(self.width, 1)))
+        item = f"({parts},)" if self.width else parts
+        names = {
+            "Q": self.name, "FIRST": self.first, "SHIFT": self._fresh("_shift"),
+            "STEP": self._fresh("_step"),
+        }
+        text = _ROTATE.replace("ITEM", item)
+        return statements_from(text, at, {**names, "COUNT": count}, internal=True)
+
+    def _fresh(self, stem: str) -> str:
+        """A name that the function does not use yet."""
+        name = fresh_name(stem, self.used)
+        self.used.add(name)
+        return name
 
     def _simple(self, node: ast.stmt) -> ast.AST | list[ast.stmt]:
         """A statement with one ``popleft()`` or ``pop()`` that is evaluated exactly once. Before it

@@ -88,6 +88,7 @@ _ROWS = (
         use="remove", statement="remove_rule", table_statement="remove_rule"),
     Method("clear", ("list", "deque", "dict", "set"), resizes=True, local=True, arguments=(0,),
         use="clear", table_statement="clear_rule"),
+    Method("rotate", ("deque",)),
     Method("reverse", _LISTS, local=True, statement="reverse_rule"),
     Method("sort", ("list",), local=True),
     Method("copy", ("list", "deque", "dict", "set"), mutates=False, local=True),

@@ -1,6 +1,7 @@
 """Programs on lists that are sorted, and lists from whose middle items are taken."""
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -112,3 +113,22 @@ def smoothed_by_medians(X):
         for j in range(1, X.shape[1] - 1):
             out[i, j] = np.median(X[i - 1 : i + 2, j - 1 : j + 2])
     return out, np.median(X), np.median(X[0])
+
+
+@program(
+    sizes=(0, 1, 2, 9, 65),
+    small=lambda n, rng: (n, rng.integers(-3, 4, n)),
+    far=lambda n, rng: (n, rng.integers(-99, 99, n)),
+)
+def circle(n, steps):
+    queue = deque()
+    for i in range(n):
+        queue.append(i)
+    order = []
+    for step in steps:
+        queue.rotate(step)
+        order.append(queue.popleft())
+        queue.rotate()
+        if step % 2:
+            queue.append(-step)
+    return order, len(queue)

@@ -66,6 +66,36 @@ COMPILED = {
             break
     return s, len(q)
 """,
+    "rotated": """
+    q = deque()
+    q.rotate(3)
+    s = 0
+    for i in range(g.shape[0]):
+        for j in range(g.shape[1]):
+            if g[i, j]:
+                q.append(i * 8 + j)
+            q.rotate(j * 5 - i * 7)
+            if q and q[0] % 3 == 0:
+                s = s * 3 % 1009 + q.popleft()
+            q.rotate()
+            q.rotate(-2)
+            if len(q) > 3 and q[-1] % 5 == 0:
+                s += q.pop()
+            q.rotate(len(q) // 2)
+    return s, len(q)
+""",
+    "pairs rotated": """
+    q = deque([(0, 0.5), (1, 1.5), (2, 2.5)])
+    s = 0.0
+    for i in range(g.size):
+        q.rotate(i * 7 % 11 - 5)
+        a, b = q.popleft()
+        s = s * 0.5 + a * b
+        q.append((i, b + g[i % 9, i % 8]))
+        if i % 3:
+            q.append((-i, b * 0.5))
+    return s
+""",
     "tested": """
     q = deque([3])
     n = 0
@@ -94,7 +124,10 @@ OTHER = {
     "twice": "q = deque([1, 2])\n    return q.popleft() - q.popleft() * 10",
     "in a function": "q = deque([1, 2])\n    h = lambda: q.popleft()\n    return h() + h()",
     "of an array": "q = deque(g[0])\n    return q.popleft()",
-    "rotated": "q = deque([1, 2, 3])\n    q.rotate(1)\n    return q.popleft()",
+    "rotated by an item": "q = deque([1, 2, 3])\n    q.rotate(q.popleft())\n    return q[0]",
+    "rotated by a float": "q = deque()\n    q.rotate(1.5)\n    return len(q)",
+    "rotated by a bool": "q = deque([1, 2])\n    q.rotate(g[0, 0])\n    return q[0]",
+    "rotated in a value": "q = deque([1, 2])\n    return q.rotate(1)",
 }
 
 
