@@ -300,6 +300,7 @@ _ROWS = (
     Op(name="remainder", sig="aa:a", run=op_semantics.math_function(math.remainder), c="__builtin_remainder{f}({0}, {1})", spellings=("math.remainder",), kinds="f", excluded=("f16",), raises=("invalid",), masked_operands=(0, 1), exact=True, weight=2),
     Op(name="fmod", sig="aa:a", run=np.fmod, c="__builtin_fmod{f}({0}, {1})", spellings=("numpy.fmod", "math.fmod"), kinds="f", raises=("invalid",), masked_operands=(0, 1), exact=True, weight=2),
     Op(name="copysign", sig="aa:a", run=np.copysign, c="__builtin_copysign{f}({0}, {1})", spellings=("numpy.copysign", "math.copysign"), kinds="f", exact=True, weight=2),
+    Op(name="nextafter", sig="aa:a", run=np.nextafter, c="__builtin_nextafter{f}({0}, {1})", spellings=("numpy.nextafter", "math.nextafter"), kinds="f", excluded=("f16",), raises=("over", "under"), masked_operands=(0, 1), exact=True, weight=6),
     Op(name="sign", sig="a:a", run=np.sign, c="tp_signum_{d}({0})", spellings=("numpy.sign",), exact=True),
     Op(name="erf", sig="a:a", run=op_semantics.math_function(math.erf), c="__builtin_erf{f}({0})", spellings=("math.erf", "transpile.ops.erf"), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),
     Op(name="erfc", sig="a:a", run=op_semantics.math_function(math.erfc), c="__builtin_erfc{f}({0})", spellings=("math.erfc",), kinds="f", raises=("under",), safe=0.0, ulps=2.5, weight=10),

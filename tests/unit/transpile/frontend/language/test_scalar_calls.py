@@ -49,7 +49,7 @@ EXPRESSIONS = (
     "ops.fma(V, y[0], V)", "ops.fma(V, 2.0, 1)", "ops.clamp(V, 0, 2)", "ops.clamp(V, y[0], 0.5)",
     *(f"{f}(V, y[{k}])" for k in (0, 1) for f in (
         "np.arctan2", "np.hypot", "np.fmod", "np.copysign", "math.atan2", "math.hypot",
-        "math.fmod", "math.remainder", "math.copysign",
+        "math.fmod", "math.remainder", "math.nextafter", "math.copysign",
     )),
 )
 KINDS = {
