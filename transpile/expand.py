@@ -107,6 +107,7 @@ from .frontend.language.match_statement import match_statement
 from .frontend.language.scalar_calls import (
     assert_statement,
     in_constants,
+    number_method,
     scalar_call,
     scalar_identity,
 )
@@ -382,6 +383,7 @@ MACROS: tuple[Macro, ...] = (
     list_search,                # s in a, a.count(s), a.index(s)
     scalar_call,                # pow(x, y), divmod(i, j), math.gcd(i, j)
     scalar_formula,             # np.round(s, 2), s.clip(0, 1)
+    number_method,              # n.bit_length(), n.bit_count(), n.conjugate()
     gamma_call,                 # math.lgamma(x), math.gamma(x)
     scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
     allocation_form,            # np.ndarray(n), np.zeros(n, float, "C")

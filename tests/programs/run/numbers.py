@@ -164,3 +164,20 @@ def cut_to_ints(x, y):
         a[i] = np.int64(x[i]) + np.intp(2.9)
         b[i] = np.int16(y[i] * 100.0) + np.int8(x[i])
     return a, b, np.int32(len(x) * 0.4), np.uint8(2.5)
+
+
+@on_numbers(
+    ints=lambda n, rng: ([int(v) for v in rng.integers(-2**62, 2**62, n + 1)], n, n % 2 > 0)
+)
+def methods_of_numbers(xs, n, c):
+    s, t = [0] * 3, 0.0
+    for k in range(-n, n):
+        s[0] += (k * k).bit_length() * 3 - k.bit_count() if k > 2 else k.bit_length()
+        t += (k * 0.5).conjugate() - k.conjugate()
+    for v in xs:
+        s[1] += v.bit_length() if v > 0 else (v + 1).bit_count()
+        s[2] = max(s[2], (v >> n).bit_count())
+    while n.bit_length() > 3:
+        n //= 3
+    v = -0.0 if c else n
+    return s, t, n, v.conjugate(), c.conjugate(), (-1 << 40).bit_length(), (255).bit_count()

@@ -1,4 +1,4 @@
-"""Scalar functions (``pow``, ``math.gcd``, ``operator``, ``np.iinfo``), ``in`` and ``assert``.
+"""Scalar functions (``pow``, ``math.gcd``, ``operator``), methods of numbers, ``in``, ``assert``.
 
 Each is written out with the operators of core Python. Where the result would not fit in 64 bits or
 Python would raise, a replay guard leaves the call to Python.
@@ -23,7 +23,10 @@ from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
 from .type_tests import residual_statements, static_value
 
-__all__ = ["assert_statement", "scalar_call", "in_constants", "is_real", "scalar_identity"]
+__all__ = [
+    "assert_statement", "scalar_call", "in_constants", "is_real", "number_method",
+    "scalar_identity",
+]
 
 _MAX_ISQRT = 1 << 52
 """For smaller ints, ``math.isqrt`` is the float root rounded down."""
@@ -127,6 +130,55 @@ def scalar_call(node: ast.AST, cx: Context) -> ast.expr | None:
         original = cx.code("NAME = E", NAME=name, E=ast.Call(node.func, list(arguments), []))
         checks = [cx.expr(test, **parts)] if test else []
         return guarded(checks, original[0], rewritten, cx)
+
+    return cx.bound_name(name, lines)
+
+
+_SPREAD = "".join(f"NAME = NAME | NAME >> {k}\n" for k in (1, 2, 4, 8, 16, 32))
+"""Sets all bits below the highest one that is set in NAME, which is not negative."""
+
+_COUNT = (
+    f"NAME = NAME - (NAME >> 1 & {0x5555555555555555})\n"
+    f"NAME = (NAME & {0x3333333333333333}) + (NAME >> 2 & {0x3333333333333333})\n"
+    f"NAME = NAME + (NAME >> 4) & {0x0f0f0f0f0f0f0f0f}\n"
+    "NAME = NAME + (NAME >> 8)\nNAME = NAME + (NAME >> 16)\nNAME = NAME + (NAME >> 32) & 127"
+)
+"""Counts the bits that are set in NAME, which is not negative: the counts of neighbouring fields of
+1, 2, 4 … bits are added. No sum overflows. It is no loop, so that one around it can be vectorised.
+"""
+
+_INT_METHODS = {"bit_count": _COUNT, "bit_length": _SPREAD + _COUNT}
+"""Methods of an int, as a template that turns its absolute value NAME into the result."""
+
+
+@fires_on(ast.Call, calls=[".conjugate", *(f".{name}" for name in _INT_METHODS)])
+def number_method(node: ast.AST, cx: Context) -> ast.expr | None:
+    """Methods of Python's ints and floats are written out; a number is its own conjugate.
+
+        t = float(s).conjugate()
+        j = n.bit_count()
+    →
+        t = +float(s)
+        _n = n if n >= 0 else -n
+        …
+        j = _n
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(attr=method, value=x), args=[], keywords=[]):
+            pass
+        case _:
+            return None
+    if method == "conjugate":
+        is_number = _is_python_scalar(x, cx) and is_real(x, cx)
+        return cx.expr("+A", A=x) if is_number else None  # of a bool it is an int, as its conjugate
+    if method not in _INT_METHODS or not cx.fact(x).is_int:
+        return None
+    name = cx.fresh("n")
+
+    def lines() -> list[ast.stmt]:
+        size = "NAME = A if A >= 0 else -A\n"
+        a = bind_unless_repeatable(x, "t", cx)
+        return cx.code(size + _INT_METHODS[method], NAME=name, A=a)
 
     return cx.bound_name(name, lines)
 
