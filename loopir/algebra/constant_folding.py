@@ -1,7 +1,8 @@
 """Constant folding, neutral elements, lossless casts, constant trip counts.
 
-All of this follows from the constants and dtypes of an expression alone. The rewrite rules
-(`rewrite_rules`), the index arithmetic (`index_builder`) and the passes use it.
+All of this follows from an expression alone: its constants, dtypes and form. The rewrite rules
+(`rewrite_rules`), the index arithmetic (`index_builder`) and the passes use it. What would raise a
+floating-point flag is not folded (`fold_constants`).
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def is_constant(e: Expr, value: float) -> bool:
 
 
 def literal(value: float, dtype: str) -> Const:
-    """`value` as a constant of `dtype`; integers wrap."""
+    """`value` as a constant of `dtype`. Unsigned integers wrap; a signed one must fit."""
     match DTYPES[dtype].kind:
         case "f":
             return Const(float(value), dtype)
@@ -51,7 +52,9 @@ def neutral_element(op: str, dtype: str) -> Const | None:
 
 
 def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:
-    """The value of a call on constants; None where an operand is not constant or a flag is raised.
+    """The value of a call on constants. None where an operand is not constant, or where evaluating
+    it raises a floating-point flag: the compiled call has to raise it, as Python or NumPy warns of
+    it at each call.
     """
     if not _constant_operands(args):
         return None
@@ -97,7 +100,7 @@ def match_aligned_down(e: Expr) -> tuple[Expr, int] | None:
 
 
 def max_trips_of_remainder(r: Interval) -> int | None:
-    """An upper bound of the trip count, if it is a constant; 15 for ``[n - (n & 15), n)``, the loop
+    """A constant upper bound of the trip count, or None; 15 for ``[n - (n & 15), n)``, the loop
     over the remainder of `n` modulo 16. Other bounds: `max_trips_of_strip`, `constant_max_trips`.
     """
     aligned = match_aligned_down(r.lo)

@@ -1,9 +1,9 @@
 """No-signed-zeros analysis: names whose zero may have either sign, since nothing observes it.
 
 The sign of a zero is observed where a value is stored or computed with. Comparisons and ``abs`` do
-not observe it. Minima, maxima and selects forward it to the name to which their result is assigned;
-so a name is left out if its value can arrive, from name to name, where the sign is observed. Float
-minima and maxima of the other names are vectorised without a rule for ties of 0.0 and -0.0.
+not observe it. Minima, maxima and selects forward it to the name to which their result is assigned,
+from which it may be forwarded again. The analysis finds the names whose zeros' signs arrive nowhere
+where they are observed: their float minima and maxima need no rule for ties of 0.0 and -0.0.
 """
 from __future__ import annotations
 

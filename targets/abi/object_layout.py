@@ -44,7 +44,8 @@ def layout_matches() -> bool:
     `entry.c` declares them (`_NDARRAY` and the other formats repeat that), for instance an array of
     shape (3, 4) has the numbers 3 and 4 there.
 
-    Else calls take the portable path, which asks Python for each field. So a version of Python or
+    False also for another Python than CPython, without a GIL, and where `ctypes` is missing. Then
+    calls take the portable path, which asks Python for each field. So a version of Python or
     NumPy with another layout makes calls slower, and never wrong. `trampoline` asks once a process.
     """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()

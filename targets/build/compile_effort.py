@@ -15,8 +15,8 @@ n-body, arrays swapped     285,000  5.0    3.0              1.75             0.6
 ======================  ==========  =====  ===============  ===============  =====
 
 The passes of Loop IR have done most of the work before: these kernels take up to 1.05 times as
-long at -O1, and up to 1.2 times as long at -Og (`python -m tests.bench.compile_budget` has the
-compile times).
+long at -O1, and up to 1.2 times as long at -Og with the flags that `EFFORTS` adds to it
+(`python -m tests.bench.compile_budget` has the compile times).
 """
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ AVX_ROWS = (  # AVX-512 has them, too, on all its registers
     InstrRow(op="cast", source="f32", dtypes="f16", bits=128, asm="vcvtps2ph $4, %1, %0"),
 )
 
-# What AVX2 has in another form than AVX-512; `InstrRow` explains the columns. The rows are tried
-# after AVX_ROWS, and before GNU_ROWS and COMPARISON_ROWS: for another instruction for an operation
-# that these two have (such as ``add``), add a row here; for one of AVX_ROWS, change the row there.
+# What AVX2 has in another form than AVX-512; `InstrRow` explains the columns. No two rows of a
+# target cover the same operands: for another instruction than that of a row of GNU_ROWS or
+# COMPARISON_ROWS, leave that row out of `rows`; for one of AVX_ROWS, change the row there.
 # Immediates of vround: the rounding mode (0 to nearest, 1 down, 2 up, 3 to zero) + 8, no inexact
 # flag; of cmp: 17 and 18 are quiet < and <=, that is, without a flag for a NaN.
 _ROWS = (

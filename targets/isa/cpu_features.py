@@ -7,7 +7,9 @@ from functools import cache
 
 __all__ = ["features", "machine"]
 
-_ALIASES = {"abm": "lzcnt"}  # Linux says abm, GCC lzcnt
+_ALIASES = {"abm": "lzcnt"}
+"""Features that Linux and GCC name differently: Linux's name, and that of GCC's option (``-mlzcnt``),
+which `Target.cpu` and `features` use."""
 
 
 @cache
@@ -19,8 +21,8 @@ def machine() -> str:
 
 @cache
 def features() -> frozenset[str]:
-    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``) except for
-    those in `_ALIASES`: the baseline, which each CPU of the architecture has, and those that Linux
+    """The CPU's instruction sets, by Linux's names (``avx2``, ``avx512f``, ``asimd``), those in
+    `_ALIASES` by GCC's: the baseline, which each CPU of the architecture has, and those that Linux
     reports. On another system it is the baseline alone.
     """
     baseline = {"x86_64": {"sse2"}, "aarch64": {"asimd"}}.get(machine(), set())

@@ -16,9 +16,8 @@ _SUFFIX = dict(
     f16="h", f32="s", f64="d", i8="b", u8="b", i16="h", u16="h", i32="s", u32="s", i64="d", u64="d"
 )
 
-# The instructions of NEON; `InstrRow` explains the columns. They are tried before GNU_ROWS and
-# COMPARISON_ROWS, so for another instruction for an operation that one of these has (such as
-# ``add``), add a row here.
+# The instructions of NEON; `InstrRow` explains the columns. No two rows of a target cover the same
+# operands: for another instruction than that of a row of GNU_ROWS, leave that row out of `rows`.
 _ROWS = (
     InstrRow(op="sqrt", dtypes="f32", bits=_SIZES, asm="fsqrt %0.{l}{s}, %1.{l}{s}"),
     InstrRow(op="floor", dtypes="f32", bits=_SIZES, asm="frintm %0.{l}{s}, %1.{l}{s}"),

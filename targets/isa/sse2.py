@@ -27,8 +27,8 @@ SUFFIX = dict(
 
 _COMPARED = "i8 i16 i32 u8 u16 u32"
 
-# The instructions of SSE2; `InstrRow` explains the columns. They are tried before GNU_ROWS, so for
-# another instruction for an operation that one of these has (such as ``add``), add a row here.
+# The instructions of SSE2; `InstrRow` explains the columns. No two rows of a target cover the same
+# operands: for another instruction than that of a row of GNU_ROWS, leave that row out of `rows`.
 _ROWS = (
     InstrRow(op="sqrt", dtypes=FLOATS, bits=128, asm="sqrt{s} %1, %0"),
     InstrRow(op="min", dtypes="i16", bits=128, asm="pmins{s} %2, %0", tied=True),

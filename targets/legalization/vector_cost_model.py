@@ -1,8 +1,8 @@
 """Cost model of vector loops: interleave count, jamming, alignment, streaming, paired accesses.
 
 LLVM decides the same in its loop vectoriser's cost model (interleave count, interleaved groups).
-`legalize` takes the number of registers in a group from `registers_per_group`; the C printer asks
-the other functions how to emit a legal loop. Costs are in additions.
+`legalize` and the C printer ask it how to make and emit a legal loop: `legalize`, for instance,
+takes the number of registers in a group from `registers_per_group`. Costs are in additions.
 """
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ def is_streaming_store(
 
     All of this must hold: the target has such an instruction (`Target.stream`); the lanes are
     adjacent and fill a register; and the kernel does not read the array (``read``: the arrays that
-    it reads), since the loads would miss the caches. Which arrays are large, the C code tests at
-    run time (`c_vector_loops._VectorLoop._streamed`).
+    it reads), since the loads would miss the caches. Whether the loop is long enough, the C code
+    tests at run time (`c_vector_loops._VectorLoop._streamed`).
     """
     is_contiguous = v.bits == target.bits and arrays[store.array].unit == store.axis
     return bool(target.stream) and is_contiguous and store.array not in read

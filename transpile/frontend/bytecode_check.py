@@ -1,8 +1,9 @@
 """Bytecode check: whether a ``def`` in a file is what a function object was compiled from.
 
 The file may have changed since the function was defined. The ``def`` is compiled again in an
-equivalent context (closure, class, future imports), and the instructions are compared, without
-those that depend on the rest of the module.
+equivalent context (closure, class, future imports), and the code objects are compared: each
+instruction, where it jumps to, and which instructions are in which ``try``. Instructions whose
+occurrence depends on the rest of the module are left out (`_NEUTRAL`).
 """
 from __future__ import annotations
 import __future__
@@ -10,6 +11,7 @@ import __future__
 import ast
 import dis
 import types
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
@@ -137,7 +139,11 @@ def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _same(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two code objects have the same instructions with equal arguments."""
+    """Whether two code objects have the same instructions, with equal arguments and targets of
+    jumps, and the same handlers of exceptions, `_NEUTRAL` instructions left out.
+    """
+    if _handlers(a) != _handlers(b):
+        return False
     x, y = _instructions(a), _instructions(b)
     return len(x) == len(y) and all(
         name_a == name_b and _same_value(value_a, value_b)
@@ -146,13 +152,36 @@ def _same(a: types.CodeType, b: types.CodeType) -> bool:
 
 
 def _instructions(code: types.CodeType) -> list[tuple[str, object]]:
-    """The name and the argument of each instruction; jumps without their targets."""
-    out: list[tuple[str, object]] = []
-    for i in dis.get_instructions(code):
-        if i.opname not in _NEUTRAL:
-            jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
-            out.append((_SYNONYMS.get(i.opname, i.opname), None if jump else i.argval))
-    return out
+    """The name and the argument of each compared instruction; of a jump, its target as a place
+    among them.
+    """
+    compared = [i for i in dis.get_instructions(code) if i.opname not in _NEUTRAL]
+    offsets = [i.offset for i in compared]
+    jumps = {*dis.hasjrel, *dis.hasjabs}
+    return [
+        (_SYNONYMS.get(i.opname, i.opname),
+         bisect_left(offsets, i.argval) if i.opcode in jumps else i.argval)
+        for i in compared
+    ]
+
+
+def _handlers(code: types.CodeType) -> list[tuple[int, ...]]:
+    """The handlers of exceptions, from Python 3.11 on, where no instruction begins a ``try``: the
+    first and the last compared instruction of each range, its handler, and what is on the stack
+    there. Ranges that meet are one.
+    """
+    offsets = [i.offset for i in dis.get_instructions(code) if i.opname not in _NEUTRAL]
+    ranges: list[tuple[int, ...]] = []
+    for entry in getattr(dis.Bytecode(code), "exception_entries", ()):
+        start, end, target = (
+            bisect_left(offsets, at) for at in (entry.start, entry.end, entry.target)
+        )
+        handler = target, entry.depth, entry.lasti
+        if ranges and ranges[-1][1:] == (start, *handler):
+            start = ranges.pop()[0]
+        if start < end:
+            ranges.append((start, end, *handler))
+    return ranges
 
 
 def _same_value(a: object, b: object) -> bool:

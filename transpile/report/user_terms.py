@@ -2,10 +2,10 @@
 
 Lowering and macros work on core Python, in which a dict has become several lists, a helper's
 locals have other names, and an argument may have been replaced by its value. `UserTerms` translates
-what a message cites (the parts in backquotes) back, by these rules in order: a citation whose names
-are all the user's is kept; a name that inlining gave has the name that it stands for; a name that
-is made from a variable of the user (``x_1``, ``x_items``) becomes that variable; any other citation
-becomes the text of the source at its place. A rejection that has no place is not translated.
+what a message cites (the parts in backquotes) back: a citation whose names are all the user's is
+kept; a name that inlining gave has the name that it stands for; a name that is made from a variable
+of the user (``x_1``, ``x_items``) becomes that variable; any other citation becomes the text of the
+source at its place, if the rejection has one. `UserTerms._citation` has the cases in their order.
 
 Lines are not changed here. Inlined code has the place of the call (`callee_body._move_to_call`), so
 a rejection of an inlined loop shows that line; a refusal by lowering names the helper's line in its

@@ -41,6 +41,10 @@ __all__ = [
 _INITIAL_SLOTS = 8
 """The number of slots of an empty table, a power of two."""
 
+_SLOTS_PER_KEY = 2
+"""The least number of slots for each key: at most a half of the slots is filled, so that a search
+ends at an empty one (`find_key`)."""
+
 
 class KeyLookup(NamedTuple):
     """The result of a lookup, by the names to which its statements bind it."""
@@ -223,7 +227,7 @@ def _append_key(
     table: HashTable, lookup: KeyLookup, value: ast.expr | None, cx: Context
 ) -> list[ast.stmt]:
     """Statements that append a missing key to all lists, fill its slot, and double the number of
-    slots, hashing all keys anew, once more than half of them are filled.
+    slots, hashing all keys anew, once there are fewer than `_SLOTS_PER_KEY` for each key.
     """
     text = "SLOTS[SLOT] = len(KEYS)"
     lines = cx.code(text, SLOTS=table.slots, SLOT=lookup.slot, KEYS=table.keys[0])
@@ -252,8 +256,8 @@ def _append_key(
         SLOT=slot, SPREAD=spread, N=n, SLOTS=table.slots, I=index,
     )]
     return lines + cx.internal_code(
-        """
-        if 2 * len(KEYS) > len(SLOTS):
+        f"""
+        if {_SLOTS_PER_KEY} * len(KEYS) > len(SLOTS):
             N = 2 * len(SLOTS)
             SLOTS.clear()
             for I in range(N):
