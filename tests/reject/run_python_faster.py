@@ -12,5 +12,5 @@ def contains(xs, v):
     return False
 
 numbers = list(range(100_000))
-for _ in range(20):
+for _ in range(100):
     contains(numbers, 0)

@@ -25,7 +25,7 @@ def contains(xs, v):
     return False
 
 numbers = list(range(100_000))
-for _ in range(20):
+for _ in range(100):
     contains(numbers, 0)
 """,
         good="""\
