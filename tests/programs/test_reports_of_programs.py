@@ -224,11 +224,11 @@ def breadth_first(start, ends, n):
     return distance
 
 
-def rotated(x):
+def filled_from_the_left(x):
     queue = deque([0.0])
     for v in x:
         queue.append(v)
-        queue.rotate(1)
+        queue.appendleft(v)
     return queue.popleft()
 
 
@@ -275,7 +275,8 @@ def test_the_cause_is_the_call_and_not_the_list() -> None:
     for function, cause, args in (
         (dijkstra, "`heapq.heappush` is not a function that can be compiled",
          (*GRAPH, np.ones(20), 10)),
-        (rotated, "`deque` makes an object, which is not compiled here", (np.ones(20),)),
+        (filled_from_the_left, "`deque` makes an object, which is not compiled here",
+         (np.ones(20),)),
     ):
         report = fuse(function, on_reject="silent").report(*args)
         messages = {r.message for r in report.rejections}
