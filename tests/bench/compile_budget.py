@@ -48,7 +48,9 @@ EXCEPTIONS = {
     "smoothed_by_medians": "three medians, each by a selection of its own",
     "nearest_centres": _MANY, "told_apart": _MANY, "listed": _MANY, "slopes": _MANY,
     "along_an_axis": _MANY, "rows_pivoted": _MANY, "records_in_records": _MANY,
-    "around": _DEEP, "five_axes": _DEEP, "windows": _DEEP, "stacks": _DEEP, "by_rows": _DEEP,
+    "one_after_the_other": "five updates by masks, each with counts, copies and checks",
+    "neighbours_that_there_are": _DEEP, "around": _DEEP, "five_axes": _DEEP, "windows": _DEEP,
+    "stacks": _DEEP, "by_rows": _DEEP,
 }
 """Functions that take longer, or nearly so, and why."""
 
