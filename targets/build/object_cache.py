@@ -348,15 +348,15 @@ def _note_unwritable(folder: str, reason: str) -> None:
     if folder not in _noted:
         _noted.add(folder)
         _log.warning(
-            "the cache %s cannot be used (%s); objects are kept for this process only", folder,
-            reason,
+            "transpile: the cache %s cannot be used (%s); objects are kept for this process only",
+            folder, reason,
         )
 
 
 @functools.cache
 def _note_unusable(path: str, reason: str) -> None:
     """Warn, once for each file, that it is not used."""
-    _log.warning("the cached file %s is not used: %s", path, reason)
+    _log.warning("transpile: the cached file %s is not used: %s", path, reason)
 
 
 def _write_atomically(body: bytes, folder: int, name: str) -> None:

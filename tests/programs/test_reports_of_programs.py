@@ -224,6 +224,11 @@ def breadth_first(start, ends, n):
     return distance
 
 
+def counted_arrivals(rng, x):
+    for i in range(len(x)):
+        x[i] = rng.poisson(3.0)
+
+
 def filled_from_the_left(x):
     queue = deque([0.0])
     for v in x:
@@ -275,6 +280,8 @@ def test_the_cause_is_the_call_and_not_the_list() -> None:
     for function, cause, args in (
         (dijkstra, "`heapq.heappush` is not a function that can be compiled",
          (*GRAPH, np.ones(20), 10)),
+        (counted_arrivals, "the method `poisson` is not compiled here",
+         (np.random.default_rng(1), np.ones(20))),
         (filled_from_the_left, "`deque` makes an object, which is not compiled here",
          (np.ones(20),)),
     ):

@@ -225,10 +225,10 @@ def replace_object_reads(
     that is not possible, raises Refused for a read after a store (`read_after_store`). The
     second result maps each of them to its local name, for `store_at_exits`.
 
-    The third result does the same for code that is inlined later, for calls in comprehensions
-    (`inline_uncovered`). By then no further name can be bound at the start, so all members of the
-    objects that such code may use (`_passed_on`) get one now. None if there are no such objects,
-    and for a function that sets attributes.
+    The third result does the same for code that is inlined later, for calls in comprehensions and
+    in updates of elements (`inline_uncovered`). By then no further name can be bound at the start,
+    so all members of the objects that such code may use (`_passed_on`) get one now. None if there
+    are no such objects, and for a function that sets attributes.
     """
     parameters = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
     types = {n: env.type(ast.Name(n, ast.Load())) for n in parameters}
@@ -260,11 +260,17 @@ def replace_object_reads(
 
 
 def _passed_on(tree: ast.FunctionDef, objects: Mapping[str, ObjectType], env: Env) -> set[str]:
-    """Those of ``objects`` that the functions called in comprehensions, which are inlined later,
-    may use: the objects that occur in a comprehension; all objects, if one calls a local function.
+    """Those of ``objects`` that functions which are inlined later may use. These are called in
+    comprehensions, and in updates such as ``x[i] += f(x)``, which the inliner leaves alone where it
+    does not know what f changes (`inliner._inline_in_augmented`). The objects that occur in one of
+    both; all objects, if one calls a local function.
     """
-    comprehensions = (n for n in ast.walk(tree) if isinstance(n, COMPREHENSIONS))
-    nodes = [n for c in comprehensions for n in ast.walk(c)]
+    later = (
+        n for n in ast.walk(tree)
+        if isinstance(n, COMPREHENSIONS)
+        or (isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Subscript))
+    )
+    nodes = [n for part in later for n in ast.walk(part)]
     called = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     if any(env.resolve(f) is None for f in called):
         return {*objects}

@@ -18,9 +18,14 @@ from typing import Any, NamedTuple
 from loopir.lazy_dataclass import record
 
 from ...analysis.access_paths import access_path_type
-from ...codes.lowering_codes import HELP_FOR_ARGUMENTS, HELP_WITHOUT_STARS
+from ...codes.lowering_codes import (
+    HELP_FOR_ARGUMENTS,
+    HELP_WITHOUT_OPTIONS,
+    HELP_WITHOUT_STARS,
+)
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
+from ...random_numbers import is_draw_function
 from ...types.value_types import ArgType, ObjectType
 from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
@@ -203,6 +208,9 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
     """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
+    if callee.function is not None and is_draw_function(callee.function):
+        message = f"`{callee.name}` is not compiled with these arguments"
+        return refuse("LOWER_CALL", message, call, help=HELP_WITHOUT_OPTIONS)
     message = f"`{callee.name}` does not take these arguments"
     return refuse("LOWER_CALL", message, call, help=HELP_FOR_ARGUMENTS)
 

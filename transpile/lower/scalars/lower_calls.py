@@ -39,7 +39,7 @@ from ...frontend.name_resolution import as_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
-from ...types.value_types import ELEMENTS
+from ...types.value_types import ELEMENTS, GeneratorType
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -209,6 +209,9 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
     if function is None and isinstance(node.func, ast.Attribute):
         if (conjugate := lower_conjugate_method(ctx, node)) is not None:
             return conjugate
+        owner = node.func.value
+        if isinstance(owner, ast.Name) and isinstance(ctx.types.get(owner.id), GeneratorType):
+            _refuse_without_rule(ctx, node, None)  # draws that are compiled are inlined by now
         refuse_missing_method(ctx, node.func)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         _refuse_for_arguments(ctx, node, function)

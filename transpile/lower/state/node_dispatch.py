@@ -50,6 +50,10 @@ def _refuse_array_operation(array: ArrayRef, node: ast.BinOp | ast.UnaryOp) -> N
     is_complex_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and (
         ELEMENTS[array.dtype].kind == "c"
     )
+    if array.rank == 0:
+        message = f"`{source_text(node)}` of an array without axes is not compiled here"
+        help = f"pass a number in its place: `{array.name}[()]`"
+        refuse("LOWER_UNSUPPORTED", message, node, help=help)
     refuse(
         "LOWER_UNSUPPORTED", f"`{source_text(node)}` of whole arrays is not compiled here", node,
         help="write the exponent as a number: by it NumPy selects among several functions"

@@ -128,7 +128,7 @@ def test_one_warning_for_a_folder_that_cannot_be_trusted(
     assert read_cached("d" * 64, ".call") is None
     assert answers(build_object(SOURCE))
     assert [r.getMessage() for r in caplog.records] == [
-        f"the cache {cache} cannot be used (others can write to {cache}); "
+        f"transpile: the cache {cache} cannot be used (others can write to {cache}); "
         "objects are kept for this process only"
     ]
 

@@ -5,10 +5,12 @@ import dataclasses
 import types
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from transpile import fuse
 
@@ -410,3 +412,68 @@ def test_a_read_after_a_store_that_stays(function, cls) -> None:
         assert got == expected
         assert [(m.t, m.n) for m in ours] == [(m.t, m.n) for m in (one, two, three)]
         assert fused.report(*ours[1:], np.array(items)).regions  # only the loop is compiled
+
+
+class Grid:
+    """Methods, a property and a static method, called in updates of elements."""
+
+    def __init__(self) -> None:
+        self.rate, self.k, self.name = 0.1, 3, "model"
+        self.u = np.arange(12.0).reshape(3, 4)
+
+    def scaled(self, v):
+        return v * self.rate
+
+    def neighbours(self, i, j):
+        return self.u[i, j] * 2 + self.k
+
+    def adding(self, v):
+        self.u[0, 0] += v
+        return v
+
+    @property
+    def half(self):
+        return self.rate / 2
+
+    @staticmethod
+    def tripled(v):
+        return v * 3
+
+
+def _scaled_and_more(model, v):
+    return model.scaled(v) + model.k
+
+
+def _step(model, x):
+    for i in range(3):
+        for j in range(4):
+            model.u[i, j] += model.neighbours(i, j)
+
+
+@pytest.mark.parametrize("update", [
+    "x[i] += model.scaled(x[i])", "x[i] -= 2 * model.scaled(x[i])", "x[i] *= model.half",
+    "x[i] += outside(model, x[i])", "x[i] += model.tripled(x[i])", "x[i] += model.adding(x[i])",
+    "model.u[0, i % 4] += model.adding(x[i])", "model.u[0, i % 4] += model.scaled(x[i])",
+])
+@pytest.mark.parametrize("is_alias", [False, True])
+def test_methods_in_updates_of_elements(update: str, is_alias: bool, tmp_path: Path) -> None:
+    text = f"def f(model, x):\n    for i in range(len(x)):\n        {update}\n"
+    f = written(tmp_path, text).f
+    f.__globals__["outside"] = _scaled_and_more
+    fused, results = fuse(f, on_reject="silent"), []
+    for function in (f, fused):
+        model = Grid()
+        x = model.u[0] if is_alias else np.arange(7.0)
+        function(model, x)
+        results.append((x, model.u))
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert is_alias or fused.stats.compiled == 1
+
+
+def test_a_step_of_a_grid() -> None:
+    fused, grids = fuse(_step), (Grid(), Grid())
+    for function, model in zip((_step, fused), grids, strict=True):
+        function(model, None)
+    np.testing.assert_array_equal(grids[1].u, grids[0].u)
+    assert fused.stats.compiled == 1
