@@ -162,8 +162,10 @@ def _once(
 
 @fires_on(ast.AugAssign, target=(ast.Name, ast.Subscript))
 def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``+=`` of a scalar becomes an assignment, its subscripts evaluated once; an array is left
-    alone, as it is changed in place.
+    """``+=`` of a scalar becomes an assignment, its subscripts evaluated once. An array is changed
+    in place, and so left alone; but the value comes first if it is a call of a function that may be
+    inlined, since what Python reads before that is a view of the same memory
+    (``x[1:] += f(x)`` becomes ``_value = f(x)`` and ``x[1:] += _value``).
 
         s += e
         a[i + 1] *= e
@@ -182,6 +184,13 @@ def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
             if cx.fact(ast.Name(name, ast.Load())).rank != 0:
                 return None
             before: list[ast.stmt] = []
+        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=ast.Call() as value) if (
+            cx.fact(value).rank is None and _is_view(target, cx)
+            and not names_used(target) & bound_names(value)
+        ):
+            result = ast.Name(cx.fresh("value"), ast.Load())
+            update = copy_location(ast.AugAssign(target, op, result), node)
+            return [*cx.code("NAME = E", NAME=result, E=value), update]
         case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
             # a walrus in the value would bind the name after Python has read the target
             rebinds = names_used(target) & bound_names(value)
@@ -195,6 +204,22 @@ def augmented_assignment(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     assert isinstance(line.value, ast.BinOp)
     line.value.op = op
     return [*before, line]
+
+
+def _is_view(target: ast.Subscript, cx: Context) -> bool:
+    """Whether `target` is a view of an array, by slices and ints that no call can change: no list,
+    and no index array, whose items would be copied before the call.
+    """
+    indices = subscript_items(target)
+    array = target.value
+    kinds = cx.fact(array).kinds  # empty for a list
+    if not isinstance(array, ast.Name) or not cx.fact(array).rank or not kinds:
+        return False
+    slices = [index for index in indices if isinstance(index, ast.Slice)]
+    bounds = (b for s in slices for b in (s.lower, s.upper, s.step) if b is not None)
+    ints = (index for index in indices if not isinstance(index, ast.Slice))
+    are_ints = all(_is_arithmetic(index) and cx.fact(index).is_integer for index in ints)
+    return bool(slices) and are_ints and all(map(_is_arithmetic, bounds))
 
 
 def _with_stable_subscripts(
