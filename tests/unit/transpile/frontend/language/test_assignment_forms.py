@@ -1,4 +1,4 @@
-"""``x[1:] += f(x)``: the function is inlined, and runs before the view is changed, as in Python."""
+"""Updates of slices, ``x[1:] += f(x)``: f is inlined, and runs before the view is changed."""
 from __future__ import annotations
 
 from typing import Any
