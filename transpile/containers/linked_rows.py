@@ -4,7 +4,7 @@ The items of all rows are in one list, in the order in which they were appended;
 position of the next item of its row, and each row the positions of its first and last items
 (`type_facts.LinkedRows`). `infer_linked_rows` runs once for a function, before macros fire, and
 records the names whose every occurrence this layout supports. `tables.multimaps` links the lists
-that are values of a dict in the same way, by `link_item` and `follow_links`.
+that are values of a dict in the same way, by `link_item`, `follow_links` and `lists_of_rows`.
 
 Rows that are appended whole, and are not changed after that, are in `ragged_lists`; rows whose
 items are assigned in `rectangular_lists`.
@@ -23,15 +23,16 @@ from ..frontend.macros.firing_conditions import has_linked_rows
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import EXPRESSIONS, fires_on
 
-__all__ = ["follow_links", "infer_linked_rows", "link_item", "linked_row_read", "linked_row_update"]
+__all__ = [
+    "follow_links", "infer_linked_rows", "link_item", "linked_row_read", "linked_row_update",
+    "lists_of_rows",
+]
 
 _READING = ("len", "max", "min", "sorted", "sum")
 """Builtins that take a row, and keep nothing of it."""
 
 
-def infer_linked_rows(
-    tree: ast.FunctionDef, candidates: Sequence[str], cx: Context
-) -> None:
+def infer_linked_rows(tree: ast.FunctionDef, candidates: Sequence[str], cx: Context) -> None:
     """Records in ``cx.facts.linked_rows`` those of `candidates` that are lists of rows which begin
     empty and grow. `transpile.expand` calls it before macros fire.
 
@@ -41,8 +42,8 @@ def infer_linked_rows(
     Every occurrence of a name must be one that `_uses` lists; all items must be numbers, or tuples
     of one length.
     """
+    nodes = [*walk_nodes(*tree.body)]
     for name in candidates:
-        nodes = [*walk_nodes(*tree.body)]
         understood = {use for n in nodes for use in _uses(n, name, cx)}
         widths = {tuple_width(item) for n in nodes for item in _appended(n, name)}
         occurrences = (n for n in nodes if is_name(n, name))
@@ -294,7 +295,7 @@ def linked_row_read(node: ast.AST, cx: Context) -> ast.expr | None:
     rows_of = cx.facts.linked_rows
     match node:
         case ast.Name(id=name) if name in rows_of and cx.result_uses():
-            return _returned_rows(rows_of[name], cx)
+            return lists_of_rows(rows_of[name], cx)
         case ast.Call(args=[ast.Name(id=name)]) if name in rows_of and cx.builtin(node) == "len":
             return cx.expr("len(FIRST)", FIRST=rows_of[name].first_item)
         case ast.Call(args=[ast.Subscript(ast.Name(id=name), index)]) if (
@@ -336,9 +337,9 @@ def _row_test(test: ast.expr, cx: Context) -> ast.expr:
     return test
 
 
-def _returned_rows(rows: LinkedRows, cx: Context) -> ast.expr:
-    """The expression of the list of all rows, for a return: the items by row, and the end offsets,
-    are made before the statement.
+def lists_of_rows(rows: LinkedRows, cx: Context) -> ast.expr:
+    """The expression of the list of all rows, or of the lists of all keys of a dict in their order,
+    for a return: the items by row, and the end offsets, are made before the statement.
     """
     items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
     first = cx.expr("FIRST[I]", FIRST=rows.first_item, I=i)

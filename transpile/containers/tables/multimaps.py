@@ -19,7 +19,7 @@ from ...frontend.macros.macro_index import fires_on
 from ..linked_rows import follow_links, link_item
 from .hash_tables import find_key, key_is_present, put_key
 
-__all__ = ["multimap_update", "multimap_read", "multimap_lists"]
+__all__ = ["multimap_update", "multimap_read"]
 
 
 @fires_on(ast.Expr, value=ast.Call, when=has_tables)
@@ -241,23 +241,3 @@ def _items_of_key(
     first = cx.expr(text, FIRST=table.first_item, AT=lookup.at, THERE=present)
     cx.before(*lines, *_list_of_items(table, name, first, cx))
     return cx.expr("NAME", NAME=name)
-
-
-def multimap_lists(table: HashTable, cx: Context) -> ast.expr:
-    """The expression of the lists of all keys, in their order, for a table that is returned: the
-    items grouped by key, and the end offsets, are made before the statement.
-    """
-    items, ends, i = cx.fresh("items"), cx.fresh("ends"), cx.fresh("i")
-    first = cx.expr("FIRST[I]", FIRST=table.first_item, I=i)
-    loop = follow_links(table.linked, items, first, cx)
-    cx.before(*cx.internal_code(
-        """
-        NAME = []
-        ENDS = [0]
-        for I in range(len(KEYS)):
-            EACH
-            ENDS.append(len(NAME))
-        """,
-        NAME=items, ENDS=ends, I=i, KEYS=table.keys[0], EACH=loop,
-    ))
-    return cx.expr("_core.lists_of(ITEMS, ENDS)", ITEMS=items, ENDS=ends)

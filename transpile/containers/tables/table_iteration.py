@@ -15,7 +15,7 @@ from ...frontend.core_nodes import copy_location, is_whole_table, mark_whole_tab
 from ...frontend.macros.firing_conditions import has_new_table_argument, has_tables, is_returned
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
-from .multimaps import multimap_lists
+from ..linked_rows import lists_of_rows
 from .table_inference import new_table
 from .table_kinds import table_kind
 
@@ -136,7 +136,7 @@ def _keys_or_result(table: HashTable, node: ast.Name, cx: Context) -> ast.expr |
 
 def _result_object(table: HashTable, kind: Kind, cx: Context) -> ast.expr:
     """The call of ``_core`` that makes an object of `kind` of the table's lists, for a return."""
-    values = multimap_lists(table, cx) if table.first_item else table.values
+    values = lists_of_rows(table.linked, cx) if table.first_item else table.values
     name = "multimap_of" if table.first_item and kind == "defaultdict" else _RETURNED[kind]
     text = f"_core.{name}(KEYS)" if kind == "set" else f"_core.{name}(KEYS, VALUES)"
     if name == "defaultdict_of":
