@@ -3,8 +3,13 @@
     for i in loop(0, n): select(i > 0, x[i - 1], 0.0)       i > 0 is True from iteration 1 on
 
 `partition_loops` splits a loop at these bounds, so that the interior has no tests. Both sides of a
-comparison are affine forms; where a test reads a variable of an inner loop, its extreme value over
-that loop counts, so that the result holds for the whole iteration.
+comparison are affine forms. Where a test reads a variable of an inner loop or a counter, its
+extreme value counts, so that the result holds for the whole iteration:
+
+    for i in loop(0, n, k=0): if k < m: …; k = step(…k or k + 1…)       k < m is True before i = m
+
+A bound is computed from the symbols of both sides. No test is taken where that, or a side of the
+comparison, may leave the 64 bits of an index for certain values of these (`_fits`).
 """
 from __future__ import annotations
 
@@ -14,16 +19,28 @@ from ...dtypes import INDEX
 from ...ir_names import bound_names, multiply_bound_names, names_read
 from ...ir_traversal import counted_range, range_bounds, walk, walk_statements
 from ...lazy_dataclass import record
-from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Loop, Node
+from ...nodes import Assign, Call, Check, Const, Expr, If, Interval, Kernel, Loop, Node
 from ...op_table import NEGATED_COMPARISON
-from .affine import Affine, affine_form, constant_form, extreme_form, nonnegative_margins
+from .affine import (
+    Affine,
+    affine_form,
+    constant_form,
+    extreme_form,
+    nonnegative_margins,
+    variable_form,
+)
 from .implied_conditions import implied_terms
+from .intervals import Bounds, dtype_bounds, is_within
+from .name_intervals import largest_step, name_intervals
 
 __all__ = ["PositionTest", "position_tests"]
 
 _ONE = constant_form(1)
 
-_MAX_BOUND = 1 << 61
+_POSITION: Bounds = (-(1 << 61), 1 << 61)
+"""The values that are assumed of loop variables: lowering lets no larger range in, and no array is
+as long.
+"""
 
 
 @record(frozen=True, slots=True)
@@ -37,29 +54,34 @@ class PositionTest:
     exact: bool = True  # outside of the interior it has the opposite result
 
 
-def position_tests(loop: Loop) -> list[PositionTest]:
+def position_tests(loop: Loop, kernel: Kernel) -> list[PositionTest]:
     """The comparisons in `loop` of its variable with an invariant, each with the iterations in
-    which it has one result, the interior; and that result.
+    which it has one result, the interior; and that result. ``kernel``: where `loop` is, or was
+    before other loops in it were split; what its guards and names say of symbols is used.
 
         i > 0         PositionTest(i > 0, then=True, bound=1, low=True): True from iteration 1 on
         i < n - 1     PositionTest(i < n - 1, then=True, bound=n - 1, low=False): True before it
         i == k        PositionTest(i == k, then=False, bound=k, low=None): False in all but one
+        c < m         PositionTest(c < m, then=True, bound=m, low=False, exact=False): `c` starts
+                      at 0, and an iteration adds 0 or 1 to it
 
     Of a branch, the interior is where the larger side runs (`_TestFinder._candidates`). Both sides
     of a comparison must be affine. `partition_loops` uses this. Empty unless the loop is counted.
     """
-    return _TestFinder(loop).tests() if counted_range(loop) is not None else []
+    return _TestFinder(loop, kernel).tests() if counted_range(loop) is not None else []
 
 
 class _TestFinder:
     """Finds the tests in a `loop`, and for each the outcome that selects the larger branch.
 
     ``_inner``: ranges of the inner loops; ``_values``: values of names that are assigned once;
-    ``_forms``: affine forms of names, None for those that vary otherwise.
+    ``_counters``: the first and the greatest value that a counter may have in an iteration, as
+    forms in the loop variable; ``_forms``: affine forms of names, None for those that vary
+    otherwise.
     """
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, loop: Loop, kernel: Kernel) -> None:
+        self._loop, self._kernel = loop, kernel
         inner = [n for n in walk_statements(loop) if isinstance(n, Loop)][1:]
         inner_variables = [n.var for n in inner]
         counted = (
@@ -70,6 +92,8 @@ class _TestFinder:
         rebound = multiply_bound_names(loop)
         self._values = {name: e for name, e in values.items() if name not in rebound}
         self._forms: dict[str, Affine | None] = dict.fromkeys(bound_names(loop))
+        self._counters: dict[str, tuple[Affine, Affine]] = {}
+        self._counters = self._counter_ranges()
         for name, value in self._values.items():
             self._forms[name] = self._form(value)
 
@@ -102,7 +126,42 @@ class _TestFinder:
     def _is_invariant(self, form: Affine) -> bool:
         """Whether `form` is loop-invariant and small enough that adding to it does not overflow."""
         names = (name for symbol, _ in form.symbols for name in names_read(symbol))
-        return abs(form.constant) < _MAX_BOUND and all(name not in self._forms for name in names)
+        return all(name not in self._forms for name in names)
+
+    def _fits(self, form: Affine) -> bool:
+        """Whether `form` is within 64 bits for all values that its symbols may have. If it may not
+        be, it wraps around, which a comparison of exact integers does not.
+
+            n - 1    n a length                                 True
+            10 - m   m an element of an array of i64            False: m may be -2**63
+            m        the same                                   True: nothing is computed
+        """
+        if form.constant == 0 and [*form.terms.values()] == [1]:
+            return True
+        return is_within(form.bounds(self._atom_bounds), dtype_bounds(INDEX))
+
+    def _atom_bounds(self, atom: Expr | str) -> Bounds:
+        """The interval of a symbol, a loop variable or a counter."""
+        if isinstance(atom, Expr):
+            return name_intervals(self._kernel).of(atom)
+        if atom not in self._counters:
+            return _POSITION
+        initial, greatest = (form.bounds(self._atom_bounds) for form in self._counters[atom])
+        return initial[0], min(greatest[1], dtype_bounds(INDEX)[1])
+
+    def _counter_ranges(self) -> dict[str, tuple[Affine, Affine]]:
+        """The counters of the loop: accumulators to which an iteration adds 0 or 1
+        (`largest_step`). In iteration i, the (i - lo)th, such a counter is at least its initial
+        value, and at most i - lo greater.
+        """
+        start = self._form(range_bounds(self._loop.range)[0])
+        found = dict[str, tuple[Affine, Affine]]()
+        for a in self._loop.accs:
+            initial = self._form(a.init)
+            if initial is None or start is None or largest_step(a, self._loop.body) != 1:
+                continue
+            found[a.name] = initial, initial - start + variable_form(self._loop.var)
+        return found
 
     def _candidates(self, n: Node) -> Iterator[tuple[Call, bool]]:
         """The comparisons in the condition of `n`, each with the result that is wanted in the
@@ -150,14 +209,14 @@ class _TestFinder:
         """The affine form of `e` in the loop variable, the inner variables and invariants; None
         without one.
         """
-        return affine_form(e, (self._loop.var, *self._inner), self._forms)
+        return affine_form(e, (self._loop.var, *self._inner, *self._counters), self._forms)
 
     def _test(self, call: Call, then: bool) -> PositionTest | None:
         """The test that the comparison `call` is, whose wanted result is `then`; None unless both
         sides are affine and its result changes at most once.
         """
         a, b = (self._form(e) for e in call.args)
-        if a is None or b is None:
+        if a is None or b is None or not self._fits(a) or not self._fits(b):
             return None
         if call.op in ("eq", "ne"):
             return self._equality_test(call, a - b)
@@ -168,14 +227,17 @@ class _TestFinder:
         """The test that `margin`, which has the loop variable with coefficient 1 or -1, is >= 0;
         else None.
         """
-        coefficient = margin.coefficient(self._loop.var)
-        least = self._least(margin.without((self._loop.var,)))
+        exact = margin.variables == {self._loop.var}
+        least_count = extreme_form(margin, self._counters.items(), False)
+        if least_count is None:
+            return None
+        coefficient = least_count.coefficient(self._loop.var)
+        least = self._least(least_count.without((self._loop.var,)))
         if abs(coefficient) != 1 or least is None:
             return None
-        exact = margin.variables == {self._loop.var}
-        return PositionTest(
-            call, then, least * -1 if coefficient > 0 else least + _ONE, coefficient > 0, exact
-        )
+        bound = least * -1 if coefficient > 0 else least + _ONE
+        test = PositionTest(call, then, bound, coefficient > 0, exact)
+        return test if self._fits(bound) else None
 
     def _least(self, form: Affine) -> Affine | None:
         """The minimum of `form` over the inner loops; None where it is not affine."""

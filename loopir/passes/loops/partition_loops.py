@@ -72,6 +72,7 @@ class _Partitioner:
 
     def __init__(self, kernel: Kernel) -> None:
         self._fresh = FreshNames(kernel)
+        self._kernel = kernel
 
     def all(self, n: Any, *, exact: bool = False) -> Any:
         """`n` with its loops split, outer ones first.
@@ -96,7 +97,7 @@ class _Partitioner:
         """The loops that replace `n`; one loop if no test is left, `n` itself if the copies would
         be too large. ``exact``: as for `all`.
         """
-        tests = [t for t in position_tests(n) if t.exact or not exact]
+        tests = [t for t in position_tests(n, self._kernel) if t.exact or not exact]
         constant_tests = {t.call: t.then for t in tests if _is_constant_in(t, n)}
         splitting_tests = [t for t in tests if t.call not in constant_tests]
         if not splitting_tests:

@@ -70,15 +70,19 @@ def _may_be_short(loop: Loop, kernel: Kernel) -> bool:
     """Whether `keep_fold_order` makes a copy of `loop` for few terms: it would be vectorised, which
     reorders a fold of floats; it may have few terms; and its length is not bounded already.
 
-    There is no copy of a loop with appends; nor of one that loads from a temporary array of bools:
-    the copy is scalar, and because of its loads `pack_bools` would not store the array as bits.
+    There is no copy of a loop that appends to a list; nor of one that loads from a temporary array
+    of bools: the copy is scalar, and because of its loads `pack_bools` would not store the array as
+    bits.
     """
     counted = counted_range(loop)
     if counted is None or is_short_fold(loop):
         return False
     stored = {p.name for p in kernel.params if p.owned and p.dtype == "bool"}
     nodes = walk(loop)
-    if any(isinstance(n, Append) or (isinstance(n, Load) and n.array in stored) for n in nodes):
+    if any(
+        (isinstance(n, Append) and not n.only) or (isinstance(n, Load) and n.array in stored)
+        for n in nodes
+    ):
         return False
     if is_constant(_has_few_terms(counted), False):
         return False

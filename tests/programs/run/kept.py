@@ -27,7 +27,7 @@ def kept(x):
     return out, at[:k], k
 
 
-@program(sizes=MANY, f64=lambda n, rng: (real(n, rng), np.full(n + 3, 7, F32)))
+@program(sizes=MANY, ulps=64, f64=lambda n, rng: (real(n, rng), np.full(n + 3, 7, F32)))
 def kept_with_their_places(x, w):
     at = np.zeros(len(x), np.int32)
     k, total = 0, 0.0
