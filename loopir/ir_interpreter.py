@@ -355,7 +355,7 @@ class _Interpreter:
         come after it in the loop are left out; those before it are still run.
         """
         if s.accs:
-            for i in self.appending(s, indices):
+            for i in self.with_totals(s, indices):
                 self.names[s.var] = i
                 yield
             return
@@ -387,27 +387,25 @@ class _Interpreter:
         self.shuffle.shuffle(iterations)
         return iterations
 
-    def appending(
+    def with_totals(
         self, s: ir.Loop | ir.VecLoop | ir.PredLoop, iterations: list[Any]
     ) -> Iterator[Any]:
-        """The iterations of a parallel loop that appends, in random order. Each runs with an empty
-        array in place of the one to which it appends; in the end, what these hold is appended to
-        that array, in the order of the iterations. Raises IndexError beyond its capacity.
+        """The iterations of a parallel loop with running totals: first all in order, to know the
+        totals with which each begins; then again in random order, on the memory as it was before.
         """
-        appends = [n for n in walk(s) if isinstance(n, ir.Append)]
-        name, [count] = appends[0].array, [a.name for a in s.accs]
-        whole, parts = self.arrays[name], dict[int, Any]()
-        start, most = int(self.names[count]), len(appends) * (self.group or 1)
+        written = {n.array for n in walk(s) if isinstance(n, ir.Append | ir.Store)}
+        before = {name: self.arrays[name].copy() for name in written}
+        starts: list[dict[str, Any]] = []
+        for i in iterations:
+            starts.append({a.name: self.names[a.name] for a in s.accs})
+            yield i
+        totals = {a.name: self.names[a.name] for a in s.accs}
+        for name, array in before.items():
+            self.arrays[name][...] = array
         for k in self.in_any_order([*range(len(iterations))]):
-            self.names[count] = np.int64(0)
-            self.arrays[name] = np.empty(most, whole.dtype)
+            self.names.update(starts[k])
             yield iterations[k]
-            parts[k] = self.arrays[name][: self.names[count]]
-        appended = np.concatenate([whole[:start], *(parts[k] for k in sorted(parts))])
-        self.arrays[name], self.names[count] = whole, np.int64(len(appended))
-        if len(appended) > len(whole):
-            raise IndexError(f"{name}: has room for {len(whole)}, not {len(appended)}")
-        whole[: len(appended)] = appended
+        self.names.update(totals)
 
     def scan(self, s: ir.Scan) -> None:
         """Execute a scan one element at a time."""
@@ -432,7 +430,7 @@ class _Interpreter:
         self.names.update({n: np.full(group, self.names[n]) for n in vector_accs})
         bases: Iterable[int] = range(lo, hi, group)
         if s.parallel:
-            bases = self.appending(s, [*bases]) if s.accs else self.in_any_order([*bases])
+            bases = self.with_totals(s, [*bases]) if s.accs else self.in_any_order([*bases])
         for base in bases:
             for first in range(0, min(group, hi - base), width):
                 lanes = np.arange(min(width, hi - base - first))

@@ -202,9 +202,9 @@ class Loop(Spanned):
     ``parallel``: the iterations may run in any order and at the same time
     (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With an
     ``until`` all iterations up to the first one that makes it true run, and later ones may. Such a
-    loop has no accumulators, with one exception: the count of a loop that appends. Each part of
-    that stores behind the elements of the parts before it, which are counted first
-    (`analysis.counted_appends`).
+    loop has no accumulators, with one exception: running totals, such as the count of a loop that
+    appends. Each part of that begins with the total of the parts before it, which is computed first
+    (`analysis.running_totals`).
     ``undoes``: if a check stops the kernel in this parallel loop (or VecLoop), the elements of
     parameters that the loop has stored to get their old values back (`analysis.undoable_stores`).
     """

@@ -57,9 +57,9 @@ from ..nodes import (
 )
 from ..statement_blocks import evaluated_by
 from .array_reductions import added_arrays, adds_floats
-from .counted_appends import append_obstacle
 from .dependence import Alias, alias_table, dependences
 from .integers.affine import Affine, constant_form, variable_form
+from .running_totals import totals_obstacle
 
 __all__ = ["Splittable", "arrays_reduced_by", "parallel_loops", "parallel_obstacle"]
 
@@ -80,7 +80,8 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
 
         each iteration                       the answer
         y[i] = x[i] + 1.0                    None
-        if x[i] > 0.0: append(w, k, x[i])    None, as a part can be counted (`append_obstacle`)
+        if x[i] > 0.0: append(w, k, x[i])    None, as a part can be counted (`totals_obstacle`)
+        t = prefix("add", s, x[i]); y[i] = t None for integers: so can what a part adds to `s`
         if x[i] < 0.0: break                 it may end before its last iteration
         s = step(s + x[i])                   `s` is carried from iteration to iteration
         x[i + 1] = x[i]                      iterations may touch the same element of `x`
@@ -91,17 +92,21 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     parts that it makes; the verifier, of each loop that is marked; and the MLIR target.
     """
     statements = [n for part in loop.body for n in walk_statements(part)]
-    if any(isinstance(s, Append) for s in statements):
-        return append_obstacle(loop, kernel)
     is_search = getattr(loop, "until", None) is not None
     if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"
-    if loop.accs:
+    has_totals = any(isinstance(s, Append | Prefix) for s in statements)
+    if loop.accs and not has_totals:
         return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+    if has_totals and (reason := totals_obstacle(loop, kernel)) is not None:
+        return reason
     for s in statements:
         if isinstance(s, Bits):  # a bool takes one bit: to write one is to write its neighbours
             return f"several iterations write into one byte of `{s.array}`"
-    return _memory_conflicts(loop, kernel_header(kernel)).obstacle
+    conflicts = _memory_conflicts(loop, kernel_header(kernel))
+    if has_totals and conflicts.reduced:
+        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+    return conflicts.obstacle
 
 
 def arrays_reduced_by(loop: Splittable, kernel: Kernel) -> frozenset[str]:

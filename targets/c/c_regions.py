@@ -17,9 +17,9 @@
 
 The pool calls `tp_loop.run` for each chunk (`run_chunks` in thread_pool.c), or, where threads do
 not pay, for the whole range (`run_serially`). It is tp_part_0; or, where a chunk has more to do
-(to sum into a table of its own, to save what it overwrites, to count what it appends), the
-function tp_run_0, which calls tp_part_0. A kernel without pool or with little work runs the whole
-range itself.
+(to sum into a table of its own, to save what it overwrites, to find the totals with which it
+begins), the function tp_run_0, which calls tp_part_0. A kernel without pool or with little work
+runs the whole range itself.
 
 `tp_rate_0` is how many nanoseconds a unit takes: an estimate at first, then measured in calls. So a
 call that does little takes one comparison longer than without threads.
@@ -31,30 +31,39 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from loopir import nodes as ir
 from loopir.analysis.parallelism import Splittable, arrays_reduced_by
-from loopir.analysis.undoable_stores import stores_to_undo, undo_obstacle
+from loopir.analysis.running_totals import arrays_to_differ, totals
+from loopir.analysis.undoable_stores import undo_obstacle
 from loopir.analysis.work_estimate import InnerWork, Work, advance, work_of
 from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_names import bound_names
-from loopir.ir_traversal import contains, is_innermost, range_bounds, walk
+from loopir.ir_traversal import advanced_accums, contains, is_innermost, range_bounds, walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import STATUS
 
 from ..region_costs import FIRST_RATE
-from .c_expressions import element, expr
+from .c_expressions import expr
 from .c_scope import Scope
 from .c_text import c_type, indented, strip_parens
 from .interrupt_polls import declarations
-from .parallel.region_appends import (
-    APPENDED,
-    BLOCKS_OF_CHUNK,
-    COUNTER,
-    block_iterations,
-    count_of,
-    run_with_places,
-    started_at,
-    variants,
-)
 from .parallel.region_tables import LONGEST_TABLE, with_own_tables
+from .parallel.region_totals import (
+    BLOCKS_OF_CHUNK,
+    CARRIED,
+    TOTALS,
+    block_iterations,
+    join_function,
+    only_storing,
+    own_totals,
+    run_with_totals,
+    started_at,
+)
+from .parallel.region_undo import (
+    copy_function,
+    run_with_undo,
+    saved_bytes,
+    step_of,
+    undo_lines,
+)
 
 __all__ = ["can_emit_region", "emit_region"]
 
@@ -73,8 +82,8 @@ _PER_ELEMENT = 8
 _FIRST, _LAST = "#first", "#last"
 """The IR names of the ends of a part. No other name contains a ``#``."""
 
-_COUNT = "#count"
-"""The IR name of the number of elements that there are before a part appends its own."""
+_TOTAL = "#total{}"
+"""The IR names of the totals with which a part begins, by their numbers."""
 
 _WHOLE = "tp_whole"
 """The C name of the trip count of the whole loop, which its part captures."""
@@ -89,10 +98,6 @@ _HIT = "tp_hit"
 _SAVED_AT_ONCE = 1 << 16
 """The most bytes that a chunk saves before it overwrites them (`_longest`): so many stay in a
 core's cache, and `malloc` takes them from memory that the process already has."""
-
-_SAVED_BEFORE_RUN = 1 << 13
-"""About how many bytes a chunk saves at a time, before it runs the iterations that overwrite them
-(`_save_block`): so many stay in the first-level cache."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -121,8 +126,8 @@ def _undoes(n: Splittable) -> bool:
     return isinstance(n, ir.Loop | ir.VecLoop) and n.undoes
 
 
-def _appends(n: Splittable) -> bool:
-    """Whether the parallel loop `n` appends: any other has no accumulators."""
+def _has_totals(n: Splittable) -> bool:
+    """Whether the parallel loop `n` has running totals: any other has no accumulators."""
     return bool(n.accs)
 
 
@@ -142,12 +147,12 @@ def emit_region(
     part, captured = _definitions(number, n, scope, block)
     s.functions.append(part)
 
-    # the number of elements so far, where the loop appends; the loop's end gives the new number
-    appended = ""
-    if _appends(n):
-        before = strip_parens(expr(count_of(n).init, s))
-        appended = s.bind(count_of(n).name)
-        yield f"int64_t {appended} = {before};"
+    # the totals so far; the loop's end gives the new ones
+    before = [strip_parens(expr(a.init, s)) for a in n.accs]
+    kinds = [DTYPES[a.init.dtype].c for a in n.accs]
+    names = [s.bind(a.name) for a in n.accs]
+    for kind, total, value in zip(kinds, names, before, strict=True):
+        yield f"{kind} {total} = {value};"
 
     # the range and its work
     lo, hi, units, c = (s.fresh(x) for x in ("first", "last", "units", "captured"))
@@ -165,19 +170,22 @@ def emit_region(
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
 
     # the struct with what the loop captures; if the run here is no call, only the pool needs it
-    is_inline = s.in_loop and part.count("\n") <= _SHORT and {_HIT, COUNTER}.isdisjoint(captured)
-    known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi, APPENDED: f"&{APPENDED}"}
+    is_inline = s.in_loop and part.count("\n") <= _SHORT and {_HIT, CARRIED}.isdisjoint(captured)
+    known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi, TOTALS: f"&{TOTALS}"}
     values = ", ".join(known.get(name, name) for name in captured)
     capture = [f"struct tp_captured_{number} {c} = {{{values}}};"] if captured else []
     given = f"arrays, scalars, {f'&{c}' if captured else 0}"
     if _HIT in captured:
         yield f"int64_t {_HIT}[1] = {{INT64_MAX}};"
-    if appended:
-        yield f"int64_t {COUNTER}[1] = {{{appended}}};"
-        yield f"tp_appends {APPENDED};"
-        given_all = f"tp_count_{number}, {lo}, {hi}, {grain}, {appended}"
-        opened = f"tp_open_appends(&{APPENDED}, {given_all})"
-        is_worth = f"{is_worth} && {opened}"
+    if names:
+        values = ", ".join(f"(int64_t){total}" for total in names)
+        yield f"int64_t {CARRIED}[{len(names)}] = {{{values}}};"
+        yield f"tp_totals {TOTALS};"
+        functions = f"tp_totals_{number}, tp_join_{number}"
+        opened = f"{functions}, {lo}, {hi}, {grain}, {CARRIED}, {len(names)}"
+        assert s.kernel is not None
+        differ = (f" && {s.names[a]} != {s.names[b]}" for a, b in arrays_to_differ(n, s.kernel))
+        is_worth += f"{''.join(differ)} && tp_open_totals(&{TOTALS}, {opened})"
     yield from () if is_inline else capture
 
     # the run by the pool
@@ -186,11 +194,11 @@ def emit_region(
     run = f"tp_run_loop(&tp_loop_{number}, {given}, {lo}, {hi}, {grain}, {units})"
     rest = " & ~TP_FOUND" if _HIT in captured else ""
     if _undoes(n):
-        yield from _undo_lines(number, n, c, run, given, (lo, hi), s)
+        yield from undo_lines(number, n, _grain(n), c, run, given, (lo, hi), s)
     else:
         yield f"status |= {run}{rest};"
-    if appended:
-        yield f"tp_close_appends(&{APPENDED});"
+    if names:
+        yield f"tp_close_totals(&{TOTALS});"
 
     # the run here
     yield "} else {"
@@ -200,8 +208,8 @@ def emit_region(
         yield f"status |= tp_part_{number}({given}, {lo}, {hi}){rest};"
     yield "}"
     yield f"if (status & {STATUS['replay']}) return status;"
-    if appended:
-        yield f"{appended} = {COUNTER}[0];"
+    for k, (kind, total) in enumerate(zip(kinds, names, strict=True)):
+        yield f"{total} = ({kind}){CARRIED}[{k}];"
     yield "}"
 
 
@@ -218,7 +226,7 @@ def _loop_record(
     stops_at += ["TP_FOUND"] * (_HIT in captured) + ["TP_NO_ROOM"] * _undoes(n)
     fields = (
         run, f"&tp_rate_{number}", _longest(n, s), " | ".join(stops_at), int(is_uneven),
-        int(_HIT in captured or _undoes(n) or _appends(n)), s.threads, int(_appends(n)),
+        int(_HIT in captured or _undoes(n) or _has_totals(n)), s.threads, int(_has_totals(n)),
     )
     return f"static const tp_loop tp_loop_{number} = {{{', '.join(map(str, fields))}}};"
 
@@ -230,13 +238,13 @@ def _grain(n: Splittable) -> int:
       even of bytes, so that threads seldom store to the same line: at most to the one at the
       border of two chunks, where the array does not begin at a line;
     - of a scalar loop one step;
-    - of a loop that appends a block, whose elements are counted at once.
+    - of a loop with running totals a block, whose totals are computed at once.
     """
     if isinstance(n.range, ir.RangeDesc):
         return n.range.step
     assert isinstance(n, ir.Loop) or isinstance(n.width, int)
     iterations = 1 if isinstance(n, ir.Loop) else max(n.group or int(n.width), 64)
-    return block_iterations(iterations) if _appends(n) else iterations
+    return block_iterations(iterations) if _has_totals(n) else iterations
 
 
 def _grain_with(n: Splittable, tables: Sequence[_Table]) -> str:
@@ -287,7 +295,7 @@ def _definitions(
     (`_undoes`; then tp_copy saves and restores the elements that it stores).
     """
     lines, copying, inner = _part_lines(n, s, block)
-    more = _other_parts(number, n, s, block) if _appends(n) else {}
+    more = _other_parts(number, n, s, block) if _has_totals(n) else {}
     body = "\n".join([*lines, *(x for part in more.values() for x in part)])
 
     # the names that it takes from the kernel's parameters, and from the struct
@@ -304,7 +312,7 @@ def _definitions(
     if _HIT in used:
         captured[_HIT] = "int64_t *"
     if more:
-        captured[COUNTER] = "int64_t *"
+        captured[CARRIED] = "int64_t *"
     heads = [*parameters]
     if captured:
         heads.append(f"const struct tp_captured_{number} *const tp_given = captured;")
@@ -315,7 +323,7 @@ def _definitions(
     if does_more:
         captured |= dict.fromkeys(_ENDS, "int64_t ")
     if more:
-        captured[APPENDED] = "tp_appends *"
+        captured[TOTALS] = "tp_totals *"
     fields = [f"{kind}{c};" for c, kind in captured.items()]
     fields += ["int32_t tp_lock;"] if tables else []
     fields += ["tp_undo tp_undo;"] if copying else []
@@ -339,9 +347,10 @@ def _definitions(
             f"static __attribute__((noinline)) void tp_copy_{number}({given}, char *tp_block, "
             "int tp_back)", "{", *heads, *copying, "}",
         ]
-    for name, other in more.items():
-        text += [f"static __attribute__((noinline)) int64_t {name}({given})", "{", *heads]
-        text += [*other, "}"]
+    for head, other in more.items():
+        text += [f"static __attribute__((noinline)) {head.format(given)}", "{", *heads, *other, "}"]
+    if more:
+        text += join_function(number, n)
     if does_more:
         whole = _whole_range(number)
         lengths = [t for name, t in s.parameters.items() if _is_length(name, tables, s)]
@@ -349,8 +358,8 @@ def _definitions(
             f"static int64_t tp_run_{number}(const tp_array *arrays, const tp_scalar *scalars, "
             "void *captured, int64_t first, int64_t last)", "{",
             *(with_own_tables(tables, number, captured, lengths, whole) if tables else
-              run_with_places(number, n, _grain(n), whole) if more else
-              _run_with_undo(number, n, s)),
+              run_with_totals(number, n, _grain(n), whole) if more else
+              run_with_undo(number, n, _grain(n), whole, s)),
             "}",
         ]
     run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
@@ -361,11 +370,18 @@ def _definitions(
 def _other_parts(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
 ) -> dict[str, list[str]]:
-    """The bodies of the other functions of a chunk that appends, by their names (`variants`)."""
-    return {
-        f"{name}_{number}": [*head, *_part_lines(m, replace(s, counts_only=counts), block)[0], *end]
-        for name, m, counts, head, end in variants(n)
-    }
+    """The bodies of the other functions of a chunk with running totals, by the C before them, with
+    ``{}`` for the usual parameters: tp_totals, and tp_only if an append may store behind its last
+    element.
+    """
+    loop, results = own_totals(n)
+    lines, _, inner = _part_lines(loop, replace(s, counts_only=True, running={}), block)
+    lines += [f"tp_own[{k}] = (int64_t){expr(e, inner)};" for k, e in enumerate(results)]
+    found = {f"void tp_totals_{number}({{}}, int64_t *tp_own)": lines}
+    if (only := only_storing(n)) is not None:
+        lines = _part_lines(only, s, block)[0]
+        found[f"int64_t tp_only_{number}({{}})"] = ["int64_t status = 0;", *lines, "return status;"]
+    return found
 
 
 def _part_lines(
@@ -386,19 +402,25 @@ def _part_lines(
         else ir.RangeDesc(*ends, n.range.step)
     )
     loop = replace(n, range=rng, parallel=False)
-    if _appends(n):
-        inner.names[_COUNT] = "0" if s.counts_only else f"{COUNTER}[0]"
-        loop = started_at(loop, ir.Var(_COUNT, INDEX))
+    if _has_totals(n):
+        dtypes = [a.init.dtype for a in n.accs]
+        starts = [ir.Var(_TOTAL.format(k), dtype) for k, dtype in enumerate(dtypes)]
+        for k, x in enumerate(starts):
+            start = f"({DTYPES[x.dtype].c}){CARRIED}[{k}]"
+            inner.names[x.name] = "0" if s.counts_only else start
+        is_reduced = [s.counts_only and a.name not in advanced_accums(n) for a in n.accs]
+        inits = zip(totals(n), starts, is_reduced, strict=True)
+        loop = started_at(loop, [a.init if own else x for a, x, own in inits])
     if isinstance(loop, ir.Loop) and loop.until is not None:
         inner.search = loop
     if n in s.polls and not s.counts_only:  # the pool polls between chunks
         inner = replace(inner, polls={**s.polls, loop: s.polls[n]})
     copies = inner.inner()  # made before `block` binds the loop's variable in `inner`
     lines = [*block((loop,), inner)]
-    if _appends(n):
-        number = inner.names[count_of(n).name]
-        lines.append(f"return {number};" if s.counts_only else f"{COUNTER}[0] = {number};")
-    return lines, _copy_function(n, copies) if _undoes(n) else [], inner
+    if not s.counts_only:
+        after = (inner.names[a.name] for a in n.accs)
+        lines += [f"{CARRIED}[{k}] = (int64_t){total};" for k, total in enumerate(after)]
+    return lines, copy_function(n, copies) if _undoes(n) else [], inner
 
 
 def _is_length(name: str, tables: Collection[str], s: Scope) -> bool:
@@ -426,154 +448,16 @@ def _arrays_of(n: ir.Node) -> set[str]:
     return {x.array for x in walk(n) if isinstance(x, (ir.Load, ir.Store, ir.Append))}
 
 
-# -- loops that are put back where they stop: a chunk saves the elements that it is going to store
-#
-#    for i in parallel_undo_loop(lo, hi): check(...); out[i] = …      →      beside tp_part_0,
-#
-#    tp_copy_0(…, first, last, block, back)    copies out[first … last - 1] to a block, or back
-#
-# If a check fails, the kernel stops, and Python runs the call again. But Python may raise before it
-# reaches iterations that other threads have run meanwhile. So a chunk saves the elements that it is
-# going to store. When the region has stopped, the elements of all chunks behind the first one that
-# has not ended are put back. What the chunks before it have stored stays: Python writes the same
-# again, as after a run by one thread. So once all chunks before it have ended, a chunk saves
-# nothing more, and drops what it has saved (`parallel_undo.h`). Chunks are claimed in ascending
-# order, so that this is soon: with two threads a chunk saves about half of what it stores.
-
-
-def _step(n: Splittable) -> int:
-    """The step of the range of `n`."""
-    return n.range.step if isinstance(n.range, ir.RangeDesc) else 1
-
-
-def _saved_stores(n: Splittable, s: Scope) -> list[ir.Store]:
-    """The stores of `n` whose elements are saved, one for each element of an iteration; those of
-    the largest elements first, so that all copies are aligned.
-    """
-    assert s.kernel is not None
-    places = {(x.array, x.index): x for x in stores_to_undo(n, s.kernel)}
-    return sorted(places.values(), key=lambda x: -DTYPES[s.arrays[x.array].dtype].bytes)
-
-
-def _saved_bytes(n: Splittable, s: Scope) -> int:
-    """The number of bytes that are saved for one iteration."""
-    return sum(DTYPES[s.arrays[x.array].dtype].bytes for x in _saved_stores(n, s))
-
-
 def _longest(n: Splittable, s: Scope) -> int:
     """The most iterations of a chunk, so that it saves at most `_SAVED_AT_ONCE` bytes, or counts at
     most `BLOCKS_OF_CHUNK` blocks; 0: no limit.
     """
-    if _appends(n):
+    if _has_totals(n):
         return _grain(n) * BLOCKS_OF_CHUNK
-    if not _undoes(n) or not _saved_bytes(n, s):
+    if not _undoes(n) or not saved_bytes(n, s):
         return 0
     grain = _grain(n)
-    return max(_SAVED_AT_ONCE // _saved_bytes(n, s) * _step(n) // grain, 1) * grain
-
-
-def _copy_function(n: Splittable, s: Scope) -> list[str]:
-    """The body of `tp_copy` for the loop `n`, after the kernel's parameters. `s`: the scope of a
-    function for a part, with the loop's variable not yet bound. If an iteration stores an integer
-    m[i] and a float out[i]::
-
-        const int64_t tp_count = (tp_last - tp_first + 0) / 1;         iterations: 1 is their step
-        int64_t *const tp_kept_0 = (int64_t *)tp_block;                their elements of m, then …
-        double *const tp_kept_1 = (double *)(tp_kept_0 + tp_count);    … of out
-        if (tp_back)
-        for (int64_t i = tp_first, tp_k = 0; tp_k < tp_count; i += 1, tp_k++) {
-            m[i] = tp_kept_0[tp_k];
-            out[i] = tp_kept_1[tp_k];
-        }
-        else
-        for (int64_t i = tp_first, tp_k = 0; tp_k < tp_count; i += 1, tp_k++) {
-            tp_kept_0[tp_k] = m[i];
-            tp_kept_1[tp_k] = out[i];
-        }
-
-    `_definitions` prints it; `_copy_call` is a call of it.
-    """
-    inner, step = s.inner(), _step(n)
-    i = inner.bind(n.var)
-    lines = [f"const int64_t tp_count = (tp_last - tp_first + {step - 1}) / {step};"]
-    saved, before = list[tuple[str, str]](), "tp_block"
-    for k, x in enumerate(_saved_stores(n, s)):
-        kind = DTYPES[s.arrays[x.array].dtype].c
-        lines.append(f"{kind} *const tp_kept_{k} = ({kind} *){before};")
-        before = f"(tp_kept_{k} + tp_count)"
-        saved.append((f"tp_kept_{k}[tp_k]", element(x.array, x.index, inner)))
-    head = f"for (int64_t {i} = tp_first, tp_k = 0; tp_k < tp_count; {i} += {step}, tp_k++) {{"
-    lines += ["if (tp_back)", head, *(f"{place} = {kept};" for kept, place in saved), "}"]
-    lines += ["else", head, *(f"{kept} = {place};" for kept, place in saved), "}"]
-    return lines
-
-
-def _save_block(n: Splittable, s: Scope) -> int:
-    """How many iterations a chunk first saves the elements of, and then runs, at a time: whole
-    grains, and a multiple of 16 iterations, so that the copies of each array are aligned.
-    """
-    least = 16 * _grain(n)
-    return max(_SAVED_BEFORE_RUN // _saved_bytes(n, s) * _step(n) // least, 1) * least
-
-
-def _copy_call(number: int, n: Splittable, given: str, room: str, s: Scope) -> str:
-    """The start of the C call of `tp_copy` for the iterations from ``begin`` to ``end - 1`` (C
-    variables), whose copies are in `room`. The caller appends the last argument: 0 to save the
-    elements, 1 to put them back.
-    """
-    place = f"(char *)({room} + 1) + (begin - {room}->first) / {_step(n)} * {_saved_bytes(n, s)}"
-    return f"tp_copy_{number}({given}, begin, end, {place}, "
-
-
-def _run_with_undo(number: int, n: Splittable, s: Scope) -> Iterator[str]:
-    """The body of `tp_run` for a loop that may have to be put back. A chunk alternates between
-    saving the elements that a block of iterations is going to store, and running the block, which
-    then finds these elements in the cache. Once all chunks before it have ended, it saves nothing
-    more. Without memory for the copies the region stops, and one thread runs what is left of its
-    range (`_undo_lines`).
-    """
-    given, replay = "arrays, scalars, captured", STATUS["replay"]
-    bytes_ = f"((last - first) / {_step(n)} + 1) * {_saved_bytes(n, s)}"
-    yield f"struct tp_captured_{number} *const shared = captured;"
-    yield from _whole_range(number)
-    yield "tp_saved *room;"
-    yield "int64_t status = 0;"
-    yield f"if (!tp_begin_chunk(&shared->tp_undo, first, last, {bytes_}, &room))"
-    yield "    return TP_NO_ROOM;"
-    yield f"for (int64_t begin = first, end; begin < last && !(status & {replay}); begin = end) {{"
-    yield "const int must_save = tp_must_save(&shared->tp_undo, room);"
-    save = _save_block(n, s)
-    yield f"end = must_save && last - begin > {save} ? begin + {save} : last;"
-    yield f"if (must_save) {_copy_call(number, n, given, 'room', s)}0), room->saved = end;"
-    yield f"status |= tp_part_{number}({given}, begin, end);"
-    yield "}"
-    yield f"if (!(status & {replay})) tp_end_chunk(&shared->tp_undo, room, last);"
-    yield "return status;"
-
-
-def _undo_lines(
-    number: int, n: Splittable, captured: str, run: str, given: str, ends: tuple[str, str], s: Scope
-) -> Iterator[str]:
-    """The call `run` of the region in the body of the kernel, and what follows it:
-
-    - if the region was stopped, the elements that chunks have saved are put back;
-    - the memory of the copies is freed;
-    - if there was no memory for copies, this thread runs what is left of the range.
-    """
-    replay, undo = STATUS["replay"], f"{captured}.tp_undo"
-    yield f"{undo}.ended = {ends[0]};"
-    yield f"int64_t tp_result = {run};"
-    yield f"if (tp_result & ({replay} | TP_NO_ROOM))"
-    yield f"for (tp_saved *room = {undo}.begun; room; room = room->next)"
-    yield "for (int64_t begin = room->first, end; begin < room->saved; begin = end) {"
-    save = _save_block(n, s)
-    yield f"end = room->saved - begin > {save} ? begin + {save} : room->saved;"
-    yield f"{_copy_call(number, n, given, 'room', s)}1);"
-    yield "}"
-    yield f"tp_free_saved({undo}.begun), tp_free_saved({undo}.spare);"
-    yield f"if (tp_result & TP_NO_ROOM && !(tp_result & {replay}))"
-    yield f"    tp_result |= tp_part_{number}({given}, {undo}.ended, {ends[1]});"
-    yield "status |= tp_result & ~TP_NO_ROOM;"
+    return max(_SAVED_AT_ONCE // saved_bytes(n, s) * step_of(n) // grain, 1) * grain
 
 
 # -- the work of a loop, in additions

@@ -146,7 +146,7 @@ def translation_unit(text: str, target: Target) -> str:
         heads += read_header("parallel.h") + worth
         heads += read_header("parallel_search.h") if "tp_hit" in text else ""
         heads += read_header("parallel_undo.h") if "tp_undo" in text else ""
-        heads += read_header("parallel_appends.h") if "tp_appends" in text else ""
+        heads += read_header("parallel_totals.h") if "tp_totals" in text else ""
     return f"{heads}\n{definitions(text, target)}\n\n{text}"
 
 

@@ -47,8 +47,13 @@ loopir.__init__
 
 targets.file_kinds  targets.isa  targets.region_costs
 targets.legalization
-targets.c.headers  targets.c.parallel
+targets.c.headers
 targets.c  targets.mlir
+targets.c.parallel
+targets.c.c_regions
+targets.c.c_statements
+targets.c.emit_c
+targets.c.__init__
 targets.handwritten_kernels
 targets.kernel_selection
 targets.build

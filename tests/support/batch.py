@@ -119,7 +119,7 @@ def table(t: Target, pairs: Pairs = PAIRS) -> str:
     )
 
 
-_OWN_NAMES = r"\b(tp_body|tp_kernel|tp_(?:part|count|only|rate|run|loop|copy|captured)_\d+)\b"
+_OWN_NAMES = r"\b(tp_body|tp_kernel|tp_(?:part|totals|join|only|rate|run|loop|copy|captured)_\d+)\b"
 """What each kernel defines: with a number, several fit into one translation unit."""
 
 

@@ -37,7 +37,7 @@ LEFT = (
 
 THREAD_TESTS = (
     "programs/test_threads.py",
-    "programs/test_counted_appends.py",
+    "programs/test_running_totals.py",
     "programs/test_threads_in_trouble.py",
     "programs/test_undone_loops.py",
     "fuzz/test_random_threads.py",

@@ -22,6 +22,7 @@ from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
+    Append,
     Assign,
     Call,
     Expr,
@@ -171,7 +172,7 @@ def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
     """The loop of the source that `n` is a version of, and the arrays that it writes to; None if it
     writes to none.
     """
-    stored = frozenset(x.array for x in walk(n) if isinstance(x, Store))
+    stored = frozenset(x.array for x in walk(n) if isinstance(x, Append | Store))
     return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
 
 

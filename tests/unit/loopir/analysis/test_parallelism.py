@@ -46,6 +46,13 @@ INDEPENDENT = {
     "appends": "for i in pred(0, n, width=W, where=x[i:W] > 0.0, c=0):\n    append(y, c, x[i:W])",
     "appends of a branch": "for i in loop(0, n, c=0):\n    if x[i] > 0.0:\n"
     "        append(y, c, x[i])\n    else:\n        append(y, c, x[k[i]])",
+    "two appends": "for i in vec(0, n, width=W, c=0, d=0):\n"
+    "    append(y, c, where(x[i:W] > 0.0, x[i:W]))\n    append(u, d, x[i:W])",
+    "an integer scan": "for i in vec(0, n, width=W, group=8, s=0):\n"
+    "    s_1 = prefix(\"add\", s, k[i:W])\n    v[i:W] = s_1",
+    "a maximum so far, in place or not": "for i in vec(0, n, width=W, group=8, s=0):\n"
+    "    s_1 = prefix(\"max\", s, k[i:W])\n    l[i:W] = s_1",
+    "appends of the count": "for i in loop(0, n, c=0):\n    append(y, c, f64(c))",
     "appends that may overflow": "for i in loop(0, n, c=0):\n    check(k[i] < 9, \"over\")\n"
     "    append(y, c, x[i])",
     "a while": "for i in loop(0, n):\n    while loop(v < 9.0, v=x[i]):\n"
@@ -70,13 +77,25 @@ REFUSED = {
     "for i in loop(0, n, c=0, s=0.0):\n    append(y, c, x[i])\n    s = step(s + x[i])":
     "it appends to `y`",
     "for i in loop(0, n, c=0):\n    append(y, c, x[i])\n    c = step(c + 1)": "it appends to `y`",
-    "for i in loop(0, n, c=0):\n    append(y, c, f64(c))": "it reads how many elements `y` has",
+    "for i in loop(0, n, c=0):\n    if c < 9:\n        append(y, c, x[i])":
+    "it reads how many elements `y` has",
     "for i in loop(0, n, c=0):\n    append(y, c, y[i])": "it reads and appends to `y`",
     "for i in loop(0, n, c=0):\n    append(y, c, w[i])": "`y` and `w` may be the same array",
     "for i in loop(0, n, c=0):\n    for j in loop(0, m):\n        append(y, c, x[j])":
     "it appends to `y`",
     "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
-    "it appends to `y`",
+    "it may raise, and carries `c`",
+    "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"add\", s, x[i:W])\n"
+    "    y[i:W] = s_1": "`s` is carried",
+    "for i in vec(0, n, width=W, group=8, s=0, m=0):\n    s_1 = prefix(\"add\", s, k[i:W])\n"
+    "    m_1 = prefix(\"add\", m, s_1)\n    v[i:W] = m_1": "`m` is carried",
+    "for i in vec(0, n, width=W, group=8, s=0):\n    s_1 = prefix(\"add\", s, v[i:W])\n"
+    "    v[i:W] = s_1": "it reads and writes to `v`",
+    "for i in vec(0, n, width=W, group=8, s=0):\n    s_1 = prefix(\"add\", s, k[i:W])\n"
+    "    v[0:W] = s_1": "element of `v`",
+    "for i in vec(0, n, width=W, a=0, b=0, c=0, d=0, e=0):\n" + "".join(
+        f"    append({array}, {count}, x[i:W])\n"
+        for array, count in zip("yuopq", "abcde", strict=True)): "it appends to `o`",
     "for i in loop(0, n):\n    if x[i] > 0.0: break\n    y[i] = 1.0": "may end",
     "t = local(f64, 8)\nfor i in loop(0, n):\n    t[0] = x[i]\n    y[i] = t[0]": "element of `t`",
 }
@@ -92,7 +111,12 @@ def k(n: i64, k: i64[::1], h: mut(i64[::1]), g: mut(i64[::1])):
         h[i_1] = h[i_1] + h[0]
 """
 HEAD = """
-def k(n: i64, m: i64, x: f64[::1], w: f64[::1], k: i64[::1], y: mut(f64[::1]), z: mut(f64[:, ::1])):
+def k(
+    n: i64, m: i64, x: f64[::1], w: f64[::1], k: i64[::1], y: mut(f64[::1]), z: mut(f64[:, ::1]),
+    u: mut(f64[::1]), v: mut(i64[::1]), l: mut(i64[::1]), o: mut(f64[::1]), p: mut(f64[::1]),
+    q: mut(f64[::1]),
+):
+    disjoint_or_same(k, l)
     disjoint(x, y)
     disjoint_or_same(w, y)
     disjoint(x, z)
@@ -209,7 +233,8 @@ def test_no_false_proof_at_random(part: int) -> None:
         proved += 1
         results = []
         for parallel in (False, True, True, True):
-            arrays = {c: np.arange(600.0) for c in "xwy"} | {"z": np.zeros((9, 9))}
+            arrays = {c: np.arange(600.0) for c in "xwyuopq"} | {"z": np.zeros((9, 9))}
+            arrays |= {c: np.arange(9) for c in "vl"}
             changed = replace(kernel, body=(replace(loop, parallel=parallel),))
             run_kernel(changed, {"n": 9, "m": 8, "k": np.zeros(9, np.int64), **arrays})
             results.append(arrays["y"].tobytes())
