@@ -9,10 +9,12 @@ chunk that binds the payload.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from ...algebra.constant_folding import constant_trip_count, index_const, literal
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up
@@ -308,18 +310,26 @@ class _ArgSearch:
                 s = step(s_1); least_1 = step(min(least_1, least_2))
                 start = step(select(least_2 < least_1, block, start))
 
-        An accumulator that is no extremum, such as s, goes on through both loops. `start` is the
-        end of the range if no term is better than the initial value.
+        Another accumulator, such as s, goes on through both loops; but a reduction whose terms may
+        be grouped (`_identity`) starts anew in each block, so that threads may share the blocks.
+        `start` is the end of the range if no term is better than the initial value.
         """
         block = Var(fresh.name("block"), INDEX)
         # the other accumulators, in both loops
         renaming = fresh.names(self.loop)
         inner = rename_names(self.loop, renaming)
-        outer = [replace(a, step=Var(renaming[a.name], a.init.dtype)) for a in self.loop.accs]
-        accs = [
-            replace(a, init=old.current)
-            for a, old in zip(inner.accs, self.loop.accs, strict=True)
-        ]
+        outer, accs = list[Accum](), list[Accum]()
+        for a, inside in zip(self.loop.accs, inner.accs, strict=True):
+            of_block, fold = inside.current, reduction_of(a, self.loop)
+            is_checked = bool(overflow_checks_of(a, self.loop))
+            identity = None if fold is None or is_checked else _identity(fold)
+            if fold is None or identity is None:
+                accs.append(replace(inside, init=a.current))
+                outer.append(replace(a, step=of_block))
+            else:
+                accs.append(replace(inside, init=identity))
+                step = Call(fold.op, (a.current, of_block), fold.dtype)
+                outer.append(replace(a, step=step))
         for p in self.extrema:
             # the inner loop: least_2, the best term of the block
             best = Var(best_names[p.acc.name], p.value.dtype)
@@ -397,6 +407,17 @@ class _ArgSearch:
         loop = Loop(self.loop.var, chunk_range, body, tuple(steps), until)
         renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}
         return rename_names(loop, renaming)
+
+
+def _identity(fold: Reduction) -> Expr | None:
+    """The value with which parts of the reduction `fold` may start, so that their results combine
+    to the same bits; None where there is none: of sums of floats, whose order matters.
+    """
+    if DTYPES[fold.dtype].kind != "f":
+        return fold.start
+    if fold.is_inexact or fold.restarts or not fold.acc_first:
+        return None
+    return literal(-inf if fold.op in ("max", "maximum") else inf, fold.dtype)
 
 
 def _block_end(start: Expr, size: int, end: Expr) -> Expr:

@@ -338,7 +338,7 @@ def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Ex
     not used (`PathState.used_where` is false), `Op.masked_operands` are replaced by `Op.safe`, with
     which `op` raises nothing. They are left as they are if
 
-    - the value is used everywhere, or `op` raises no flag;
+    - the value is used everywhere, or `op` raises no flag, as integers divided by a constant;
     - `op` is plain arithmetic (`Op.masked_in_expressions`): a select for each operand would cost
       more than the rare replay. After such a replay a second kernel is compiled, a recording one
       (`float_errors.recording_helps`), in which they are replaced.
@@ -349,6 +349,8 @@ def apply_op(b: IRBuilder, op: str, *args: Expr, dtype: str | None = None) -> Ex
     if b.path.used_where is not None and row.raises and masks:
         operand_dtype = args[-1].dtype
         is_float = DTYPES[operand_dtype].kind == "f"
+        if not is_float and isinstance(args[-1], Const) and args[-1].value not in (0, -1):
+            return Call(op, args, dtype or operand_dtype)
         safe = Const(row.safe if is_float else int(row.safe), operand_dtype)
         # An integer operation raises by its divisor alone, the last operand.
         masked = row.masked_operands if is_float else row.masked_operands[-1:]

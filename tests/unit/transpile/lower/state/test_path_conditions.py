@@ -111,3 +111,25 @@ def test_short_arrays_are_no_exception(
             args = np.arange(float(n)) - 1.5, k
             assert_same(outcome(fused, args), outcome(function, args), (n, k))
     assert not fused.stats.replays
+
+
+def collatz(out):
+    for i in range(len(out)):
+        m, steps = i + 1, 0
+        while m != 1:
+            m = m // 2 if m % 2 == 0 else 3 * m + 1
+            steps += 1
+        out[i] = steps
+
+
+def test_a_constant_divisor_is_not_replaced_where_its_quotient_is_not_used() -> None:
+    """A divisor that varies keeps the loop from running in lanes."""
+    fused = fuse(collatz)
+    wanted, got = np.zeros(200, np.int64), np.zeros(200, np.int64)
+    collatz(wanted)
+    fused(got)
+    assert (got == wanted).all()
+    assert fused.stats.compiled == 1
+    text = fused.emit("loopir", got)
+    assert "// broadcast(2, W)" in text
+    assert "for i in parallel_undo_vec(" in text
