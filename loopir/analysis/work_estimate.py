@@ -13,8 +13,9 @@ from math import ceil, prod
 
 from ..ir_names import bound_names, names_read
 from ..ir_traversal import contains, range_bounds, walk
-from ..lazy_dataclass import record
+from ..lazy_dataclass import record, replace
 from ..nodes import (
+    Append,
     Call,
     Expr,
     If,
@@ -23,6 +24,7 @@ from ..nodes import (
     LoopLike,
     Node,
     PredLoop,
+    Prefix,
     RangeDesc,
     Stmt,
     Store,
@@ -71,7 +73,8 @@ def work_of(n: Splittable) -> Work:
     known: at run time by the C code of the parallel loop (`c_regions`), for a report by
     `elements_worth`. `total_additions` takes a guess in place of them.
     """
-    return _work(n.body, bound_names(n) | {n.var})
+    work = _work(n.body, bound_names(n) | {n.var})
+    return replace(work, constant=work.constant + _cost_of_predicate(n))
 
 
 def advance(n: Splittable) -> int:
@@ -158,7 +161,7 @@ def _work(body: Iterable[Stmt], local: frozenset[str]) -> Work:
                 inner += sides.inner
             case While() | Loop() | VecLoop() | PredLoop():
                 inside = _work(part.body, local)
-                steps = sum(_cost(a.step) for a in part.accs)
+                steps = sum(_cost(a.step) for a in part.accs) + _cost_of_predicate(part)
                 if isinstance(part, While):
                     steps += _cost(part.cond)
                 whole = Work(inside.constant + steps, inside.inner)
@@ -168,9 +171,20 @@ def _work(body: Iterable[Stmt], local: frozenset[str]) -> Work:
     return Work(constant, tuple(inner))
 
 
+_SCAN = 6
+"""The cost of a scan of a register, or of an append of its selected lanes: shuffles and additions.
+"""
+
+
 def _cost(n: Node) -> float:
     """The cost of what `n` computes once, in additions; a load or store counts one."""
-    return weight_of_calls(n) + sum(isinstance(x, (Load, Store)) for x in walk(n))
+    accesses = sum(isinstance(x, (Load, Store)) for x in walk(n))
+    return weight_of_calls(n) + accesses + _SCAN * isinstance(n, (Append, Prefix))
+
+
+def _cost_of_predicate(n: LoopLike) -> float:
+    """The cost of the predicate that an iteration of `n` computes, if it has one."""
+    return _cost(n.pred) if isinstance(n, PredLoop) else 0.0
 
 
 def weight_of_calls(n: Node) -> float:
