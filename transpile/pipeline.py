@@ -324,7 +324,11 @@ def _emit(s: Compilation) -> Compilation:
 def _build(s: Compilation) -> Compilation:
     target = _target(s)
     if target not in runnable_targets():
-        raise BuildError(f"this machine does not run code for {target.name}")
+        names = ", ".join(t.name for t in runnable_targets())
+        raise BuildError(
+            f"this machine does not run code for {target.name}",
+            help=f"for calls on this machine choose a target that it runs: auto, {names}",
+        )
     build_in_background()
     path = build_kernel(s.c_text, target, cache=s.options.cache, contract=s.options.fma)
     return replace(s, path=path)

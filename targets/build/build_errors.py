@@ -29,14 +29,18 @@ class NoCompiler(Exception):
 class BuildError(Exception):
     """The C compiler or the loader failed. The message has the first lines of what the compiler
     said, ``output`` the first `c_compiler.OUTPUT_BYTES` of it (empty if it did not fail itself).
+    ``help``: what the user can do about it, None if that is what the code's page says.
 
     ``is_fault``: it is about the state of the system (memory, disk, processes), and may be gone
     when it is tried again.
     """
 
-    def __init__(self, message: str, output: str = "", *, is_fault: bool = False) -> None:
+    def __init__(
+        self, message: str, output: str = "", *, is_fault: bool = False, help: str | None = None
+    ) -> None:
         super().__init__(message)
         self.output = output
+        self.help = help
         self.is_fault = is_fault
 
 

@@ -55,7 +55,8 @@ twice(np.ones(8))
         code="BUILD_FAILED",
         title="the C compiler failed",
         why="The report contains the compiler's own message. Usual causes are an unknown flag "
-            "in $TRANSPILE_CFLAGS, a full disk, or a killed process.",
+            "in $TRANSPILE_CFLAGS, a full disk, or a killed process; or the call is compiled for "
+            "a target that this machine does not run, which the report then says.",
         help="look at the compiler's message, at $CC and at $TRANSPILE_CFLAGS",
         bad="# with TRANSPILE_CFLAGS=--no-such-flag\n" + _TWICE,
         good=_TWICE,

@@ -124,7 +124,9 @@ def rejection_of(error: Exception) -> Rejection:
             return Rejection(NO_COMPILER, str(error), help=error.help)
         case BuildError():
             message, _, output = str(error).partition("\n")
-            return Rejection("BUILD_FAILED", message.rstrip(":"), note=output or None)
+            return Rejection(
+                "BUILD_FAILED", message.rstrip(":"), note=output or None, help=error.help
+            )
         case RecursionError():
             message = "the function is nested too deeply, or has expressions of too many terms"
             return Rejection("LOWER_UNSUPPORTED", message, help="write it as several statements")

@@ -193,6 +193,18 @@ def test_target(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--target z80: no such target (known: scalar" in err
 
 
+def test_calls_for_a_target_that_does_not_run_here(
+    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TRANSPILE_FALLBACK", raising=False)
+    other = "neon" if machine() == "x86_64" else "sse2"
+    out = run(capsys, file, "--target", other, "--run")[1]
+    assert f"this machine does not run code for {other}" in out
+    assert "help: for calls on this machine choose a target that it runs: auto, " in out
+    assert "scalar" in out
+    assert "compiler's message" not in out
+
+
 def test_assembly_is_the_targets_own(
     file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
