@@ -23,7 +23,7 @@ from loopir.nodes import Kernel, PredLoop, VecLoop
 from loopir.passes import pass_list
 from loopir.passes.pass_list import Pass, run_pass
 from targets.abi.load_kernel import LoadedKernel, build_in_background, load_kernel
-from targets.build.build_kernel import BuildError, build_kernel
+from targets.build.build_kernel import build_kernel, wrong_target
 from targets.isa.target_registry import Target, runnable_targets
 from targets.kernel_selection import KernelMatch, emit_translation_unit, match_kernel
 
@@ -324,11 +324,7 @@ def _emit(s: Compilation) -> Compilation:
 def _build(s: Compilation) -> Compilation:
     target = _target(s)
     if target not in runnable_targets():
-        names = ", ".join(t.name for t in runnable_targets())
-        raise BuildError(
-            f"this machine does not run code for {target.name}",
-            help=f"for calls on this machine choose a target that it runs: auto, {names}",
-        )
+        raise wrong_target(target.name, [t.name for t in runnable_targets()])
     build_in_background()
     path = build_kernel(s.c_text, target, cache=s.options.cache, contract=s.options.fma)
     return replace(s, path=path)

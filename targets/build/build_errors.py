@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BuildError", "NoCompiler", "failures", "is_from_signal_handler", "is_system_fault",
-    "suppress_failures", "tells_of_fault",
+    "suppress_failures", "tells_of_fault", "wrong_target",
 ]
 
 
@@ -42,6 +43,15 @@ class BuildError(Exception):
         self.output = output
         self.help = help
         self.is_fault = is_fault
+
+
+def wrong_target(name: str, runnable: Iterable[str]) -> BuildError:
+    """The error of a call for the target `name`; this machine runs code for the targets `runnable`.
+    """
+    return BuildError(
+        f"this machine does not run code for {name}",
+        help=f"for calls on this machine choose a target that it runs: auto, {', '.join(runnable)}",
+    )
 
 
 _E = TypeVar("_E", bound=BaseException)

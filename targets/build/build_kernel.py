@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from ..isa.cpu_features import features
+from .build_errors import wrong_target
 from .c_compiler import (
     BuildError,
     Compiler,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build_kernel",
     "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "find_object",
-    "user_flags",
+    "user_flags", "wrong_target",
 ]
 
 ABI = 1

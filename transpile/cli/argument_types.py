@@ -2,23 +2,33 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
+import re
 import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from loopir.lazy_dataclass import record
 
+from ..diagnostics import Refused, counted
+from ..frontend.source import read_source
+from ..runtime.specialization import SignatureResolver
 from ..types.aggregates import string_constants
-from ..types.typeof import type_of
-from ..types.value_types import ELEMENTS, ArgType, ListType, Opaque, ScalarType
+from ..types.typeof import parameter_names, type_of
+from ..types.value_types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    Opaque,
+    ScalarType,
+)
 from .parameter_uses import ParameterUses
-from .static import makes_record
+from .static import Unevaluated, makes_record
 from .static.annotation_types import (
     SCALARS,
     Uses,
@@ -27,13 +37,11 @@ from .static.annotation_types import (
     leaves_dtype_open,
     sample_of,
 )
+from .static.type_texts import is_unknown_object, parse_type, split_at_commas
 
-__all__ = ["ParameterTypes", "parse_type_spec", "infer_signature"]
+__all__ = ["ParameterTypes", "given_signature", "infer_signature", "parse_type_spec"]
 
-_BY_NAME: dict[str, ArgType] = {
-    kind.__name__: type_ for kind, type_ in SCALARS.items() if isinstance(kind, type)
-} | {"bytes": type_of(b""), "bytearray": type_of(bytearray())}
-"""The types of Python's that ``--types`` spells by their names."""
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @record(frozen=True, slots=True)
@@ -58,31 +66,72 @@ class ParameterTypes:
         return "; ".join(sentences) or None
 
 
-def parse_type_spec(text: str) -> tuple[str, list[ArgType]]:
-    """``"f(f64[:], f64[:, :], f64)"`` → the function's name and its types.
-
-    ``int``, ``float``, ``complex`` and ``bool`` are Python scalars, ``bytes`` and ``bytearray`` are
-    Python's; ``f64`` or ``float64`` alone is a NumPy scalar, ``f64[:, 1]`` an array with one
-    column, ``{x: f64, n: i32}[:]`` an array of records, ``list[float]`` a list. Raises ValueError.
+def parse_type_spec(text: str) -> tuple[str, list[str]]:
+    """``"f(f64[:], f64[:, :], f64)"`` → the function's name and the texts of its types, which
+    `given_signature` reads. Raises ValueError.
     """
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        call = None
-    match call:
-        case ast.Call(func=func, args=args, keywords=[]) if _dotted(func):
-            try:
-                return ast.unparse(func), [_parse_type(arg) for arg in args]
-            except ValueError as error:
-                raise ValueError(f"--types {text!r}: {error}") from None
+    match = re.fullmatch(r"\s*([^\W\d][\w.<>]*)\s*\((.*)\)\s*", text, re.DOTALL)
+    with suppress(ValueError):
+        if match:
+            return match[1], split_at_commas(match[2])
     raise ValueError(f"--types {text!r}: want the form 'name(f64[:], int)'")
 
 
-def _dotted(name: ast.expr) -> bool:
-    """Whether `name` is a name or a chain of attributes."""
-    while isinstance(name, ast.Attribute):
-        name = name.value
-    return isinstance(name, ast.Name)
+def given_signature(texts: Sequence[str], function: FunctionType) -> ParameterTypes:
+    """The types that ``--types`` gives the parameters of `function`, each as reports print it or as
+    an annotation, with or without its name: ``f64[:]``, ``mode: 'sum'`` (`parse_type`). ``int``,
+    ``float``, ``complex`` and ``bool`` are Python scalars; ``f64`` or ``float64`` alone is a NumPy
+    scalar, ``f64[:, 1]`` an array with one column.
+
+    A parameter that is not given has the type of its default. Raises ValueError.
+    """
+    names = parameter_names(function.__code__)
+    given = _by_parameter(texts, names, function.__qualname__)
+    defaults = _types_of_defaults(function)
+    if missing := [name for name in names if name not in given and name not in defaults]:
+        takes = _arity(names, len(names) - len(defaults))
+        said = f"{function.__qualname__} takes {takes}, {len(texts)} given"
+        raise ValueError(f"--types: {said} (no type of {', '.join(missing)})")
+    annotated = _annotations_of(function)
+    types: dict[str, ArgType] = {}
+    objects = []
+    for name in names:
+        text = given.get(name)
+        if text is None:
+            types[name] = defaults[name]
+            continue
+        try:
+            types[name] = parse_type(text, function.__globals__, partial(annotated, name))
+        except ValueError as error:
+            raise ValueError(f"--types: {function.__qualname__}: {error}") from None
+        if is_unknown_object(types[name], text, function.__globals__):
+            objects.append(name)
+    return ParameterTypes(types, objects=tuple(objects))
+
+
+def _by_parameter(texts: Sequence[str], names: Sequence[str], function: str) -> dict[str, str]:
+    """The texts of ``--types`` by parameter: ``x: f64[:]`` is that of ``x``, one without a name
+    that of the parameter at its place. Raises ValueError.
+    """
+    given: dict[str, str] = {}
+    if len(texts) > len(names):
+        takes = _arity(names, len(names))
+        raise ValueError(f"--types: {function} takes {takes}, {len(texts)} given")
+    for place, text in enumerate(texts):
+        match = re.fullmatch(r"([^\W\d]\w*)\s*:\s*(.+)", text, re.DOTALL)
+        name = match[1] if match else names[place]
+        if name not in names:
+            known = ", ".join(names)
+            raise ValueError(f"--types: {function} has no parameter {name} (it has {known})")
+        if name in given:
+            raise ValueError(f"--types: {function} is given two types of {name}")
+        given[name] = match[2] if match else text
+    return given
+
+
+def _arity(names: Sequence[str], least: int) -> str:
+    """How many arguments a function takes: ``1 to 4 arguments``."""
+    return f"{least} to " * (least < len(names)) + counted(len(names), "argument")
 
 
 def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterTypes:
@@ -103,20 +152,20 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     - its uses in the body: a guess (`_type_by_uses`), ``assumed`` in the result, as are those
       whose annotation leaves the dtype open. A parameter that is not used is in neither list.
     """
-    hints = _evaluated_hints(function)
     uses = ParameterUses(tree, function.__globals__)
-    keys = sorted(string_constants(function.__code__))
+    annotated, defaults = _annotations_of(function), _types_of_defaults(function)
+    hints, parameters = _evaluated_hints(function), inspect.signature(function).parameters
     types: dict[str, ArgType] = {}
     assumed, objects = [], []
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name in parameter_names(function.__code__):
         is_first = not types and name in ("self", "cls")
+        is_variadic = parameters[name].kind in _VARIADIC
         hint = hints.get(name) or (_class_of(function) if is_first and name == "self" else None)
-        declared = (
-            annotated_type(hint, _uses_of(name, uses, keys), _type_in_string)
-            or _record_type(hint, name, uses, keys)
-            or _default_type(parameter.default)
+        declared = None if is_variadic else (
+            annotated(name, hint) or _telling_default(defaults.get(name))
         )
-        if declared is None and uses.has(name) and (is_first or uses.is_object(name)):
+        is_object = is_first or is_variadic or uses.is_object(name)
+        if declared is None and uses.has(name) and is_object:
             objects.append(name)
             declared = Opaque("object")
         elif uses.has(name) and (declared is None or leaves_dtype_open(hint, _type_in_string)):
@@ -125,77 +174,63 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     return ParameterTypes(types, tuple(assumed), tuple(objects))
 
 
-def _parse_type(node: ast.expr) -> ArgType:
-    """The type that an expression of ``--types`` spells. Raises ValueError."""
-    match node:
-        case ast.Name(id=name) if name in _BY_NAME:
-            return _BY_NAME[name]
-        case ast.Name(id=name):
-            return ScalarType(_dtype(name))
-        case ast.Subscript(value=ast.Name(id="list" | "tuple"), slice=_):
-            return _list_type(node, ())
-        case ast.Subscript(value=ast.Name(id=name), slice=index):
-            axes = index.elts if isinstance(index, ast.Tuple) else [index]
-            lengths = [ast.unparse(axis) for axis in axes]
-            if lengths and {*lengths} <= ({":", "1"} if len(lengths) > 1 else {":"}):
-                ones = tuple(k for k, n in enumerate(lengths) if n == "1")
-                return replace(array_of(_dtype(name), len(axes)), unit_length_axes=ones)
-        case ast.Subscript(value=ast.Dict() as fields, slice=index):
-            axes = index.elts if isinstance(index, ast.Tuple) else [index]
-            if axes and all(ast.unparse(axis) == ":" for axis in axes):
-                return type_of(np.empty((2,) * len(axes), _records(fields)))
-    raise ValueError(f"{ast.unparse(node)!r} is not a type; want f64, f64[:], f64[:, 1], int …")
-
-
-def _list_type(node: ast.expr, kinds: tuple[type, ...]) -> ListType:
-    """The type of ``list[float]``, ``list[list[int]]`` or ``tuple[float, ...]``, as reports print
-    it, in sequences of `kinds`. Raises ValueError.
+def _annotations_of(function: FunctionType) -> Callable[[str, Any], ArgType | None]:
+    """The function that gives the type of a parameter by its name and its annotation, None if that
+    tells none.
     """
-    match node:
-        case ast.Name(id="int" | "float" | "bool" as name) if kinds:
-            item = _BY_NAME[name]
-            assert isinstance(item, ScalarType)
-            return ListType(item, kinds)
-        case ast.Subscript(value=ast.Name(id="list"), slice=inner) if len(kinds) < 2:
-            return _list_type(inner, (*kinds, list))
-        case ast.Subscript(
-            value=ast.Name(id="tuple"),
-            slice=ast.Tuple(elts=[inner, ast.Constant(value=builtins.Ellipsis)]),
-        ) if len(kinds) < 2:
-            return _list_type(inner, (*kinds, tuple))
-    raise ValueError(
-        f"{ast.unparse(node)!r} is not an item of a list; want list[float], list[list[int]] …"
-    )
-
-
-def _records(fields: ast.Dict) -> np.dtype:
-    """The dtype of ``{x: f64, n: i32}``, laid out as a C struct."""
-    parts = []
-    for name, ty in zip(fields.keys, fields.values, strict=True):
-        if not isinstance(name, ast.Name) or not isinstance(ty, ast.Name):
-            raise ValueError(f"{ast.unparse(fields)!r} is no record; want {{x: f64, n: i32}}")
-        parts.append((name.id, ELEMENTS[_dtype(ty.id)].numpy))
-    return np.dtype(parts, align=True)
-
-
-def _dtype(name: str) -> str:
-    """The dtype of this name, ours or NumPy's. Raises ValueError."""
-    if name in ELEMENTS:
-        return name
     try:
-        dtype_name = _dtype_name(np.dtype(name))
-    except TypeError:
-        dtype_name = None
-    if dtype_name is None:
-        raise ValueError(
-            f"{name!r} is not an element type (known: {', '.join(ELEMENTS)}; of Python's numbers: "
-            f"int, float, complex, bool)"
-        )
-    return dtype_name
+        uses = ParameterUses(read_source(function).tree, function.__globals__)
+    except Refused:
+        uses = None
+    keys = sorted(string_constants(function.__code__))
+
+    def uses_of(name: str) -> Uses:
+        if uses is None:
+            return Uses(0, has_integers=False, keys=keys)
+        return Uses(uses.rank(name), uses.has_integers(name), keys)
+
+    def annotated(name: str, hint: Any) -> ArgType | None:
+        ty = annotated_type(hint, uses_of(name), _type_in_string)
+        return ty or _record_type(hint, name, uses_of)
+
+    return annotated
 
 
-def _dtype_name(dtype: np.dtype) -> str | None:
-    return next((name for name, d in ELEMENTS.items() if d.numpy == dtype), None)
+def _types_of_defaults(function: FunctionType) -> dict[str, ArgType]:
+    """The types of the parameters that a call may leave out, where it does: as a call has them, so
+    that they may be values (``axis=0``, ``mode="same"``). Of a default that is not known before the
+    file runs the type is that of any object.
+    """
+    parameters = inspect.signature(function).parameters
+    values: dict[str, Any] = {}
+    for name in parameter_names(function.__code__):
+        match parameters[name].kind:
+            case inspect.Parameter.VAR_POSITIONAL:
+                values[name] = ()
+            case inspect.Parameter.VAR_KEYWORD:
+                values[name] = {}
+            case _:
+                values[name] = parameters[name].default
+    types = SignatureResolver(function).exact_signature(tuple(values.values()))
+    return {
+        name: Opaque("object") if isinstance(value, Unevaluated) else ty
+        for (name, value), ty in zip(values.items(), types, strict=True)
+        if value is not inspect.Parameter.empty
+    }
+
+
+def _telling_default(ty: ArgType | None) -> ArgType | None:
+    """`ty`, the type of a default, if calls that give the argument have the same, as far as is
+    known; None of None, and of objects, which stand for some other value.
+    """
+    match ty:
+        case ScalarType() | ArrayType() | ListType() | Opaque(name="str"):
+            return ty
+        case Constant(value=value) if value is not None:
+            return ty
+        case ObjectType(is_tuple=True):
+            return ty
+    return None
 
 
 def _evaluated_hints(function: FunctionType) -> dict[str, Any]:
@@ -221,14 +256,7 @@ def _class_of(function: FunctionType) -> Any:
     return found if isinstance(found, type) else None
 
 
-def _uses_of(name: str, uses: ParameterUses, keys: Sequence[str]) -> Uses:
-    """What `uses` says about the parameter `name`; `keys`: those that a dict may be read by."""
-    return Uses(uses.rank(name), uses.has_integers(name), keys)
-
-
-def _record_type(
-    kind: Any, name: str, uses: ParameterUses, keys: Sequence[str]
-) -> ArgType | None:
+def _record_type(kind: Any, name: str, uses_of: Callable[[str], Uses]) -> ArgType | None:
     """The type of the parameter `name` whose class is a dataclass or named tuple, all of whose
     fields are numbers or arrays by their annotations; None for any other.
     """
@@ -237,8 +265,8 @@ def _record_type(
     values = {}
     try:
         for field, hint in typing.get_type_hints(kind, include_extras=True).items():
-            of_field = _uses_of(f"{name}.{field}", uses, keys)
-            values[field] = sample_of(annotated_type(hint, of_field, _type_in_string))
+            of_field = annotated_type(hint, uses_of(f"{name}.{field}"), _type_in_string)
+            values[field] = sample_of(of_field)
         return type_of(kind(**values))
     except Exception:
         return None
@@ -249,14 +277,9 @@ def _type_in_string(extra: object) -> ArgType | None:
     if not isinstance(extra, str):
         return None
     try:
-        return _parse_type(ast.parse(extra, mode="eval").body)
-    except (SyntaxError, ValueError):
+        return parse_type(extra)
+    except ValueError:
         return None
-
-
-def _default_type(default: object) -> ArgType | None:
-    """The type of a parameter with this default value; None if that is no scalar."""
-    return SCALARS.get(type(default))
 
 
 def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:

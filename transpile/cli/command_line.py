@@ -85,7 +85,9 @@ def _parser() -> Parser:
     add("-o", dest="output", metavar="DIR", help="write what --emit prints to files there")
     add("--target", metavar="NAME", help="compile for this target (see --targets)")
     add("--types", action="append", default=[], metavar="SPEC",
-        help="a function's argument types, as in 'f(f64[:], f64[:, :], int)'")
+        help="a function's argument types, as reports print them: 'f(f64[:], f64[:, :], int)', "
+        "'f({x: f64, n: i32}[:])' of records, 'f(x: f64[:], mode: \"sum\")'; those with defaults "
+        "can be left out")
     add("--check", action="store_true", help="report only on functions with a loop left to Python, "
         "and exit with status 1 if there are any; a comment '# transpile: ignore[CODE]' excuses "
         "its line, or at a def the function")

@@ -23,8 +23,17 @@ from ..options import Options
 from ..runtime.dispatcher import Dispatcher
 from ..runtime.fuse_decorator import AnyFused, Fused
 from ..types.typeof import parameter_names
-from ..types.value_types import ELEMENTS, ArgType, ArrayType, ListType, ScalarType
-from .argument_types import infer_signature, parse_type_spec
+from ..types.value_types import (
+    ELEMENTS,
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    RecordType,
+    ScalarType,
+)
+from .argument_types import given_signature, infer_signature, parse_type_spec
 from .file_cases import UnreadableFile, import_file, run_file
 from .static.annotation_types import array_of
 
@@ -71,9 +80,10 @@ def load_calls(spec: str, args: str | None = None, types: str | None = None) -> 
         return [FailingCall(function, options, _arguments(_annotated(function)))]
     names = import_file(path)
     if types is not None:
-        function_name, given_types = parse_type_spec(types)
+        function_name, texts = parse_type_spec(types)
         function, options = _function(names, name or function_name, path)
-        return [FailingCall(function, options, _arguments(given_types))]
+        given = given_signature(texts, function).types
+        return [FailingCall(function, options, _arguments([*given.values()]))]
     function, options = _function(names, name, path)
     try:
         values = eval(str(args), {"np": np, **names})
@@ -182,6 +192,15 @@ def _argument(ty: ArgType, rng: np.random.Generator) -> Any:
         case ListType(item, kinds, memory=None) if len(kinds) in LENGTHS:
             elements = _argument(array_of(item.dtype, len(kinds)), rng)
             return _nested(elements, kinds, weak=item.weak)
+        case Constant(value=value):
+            return value
+        case ObjectType(kind=kind, parts=parts) if kind is tuple:
+            return tuple(_argument(part, rng) for _, part in parts)
+        case RecordType(dtype=dtype, rank=rank) if rank in LENGTHS:
+            records = np.zeros(LENGTHS[rank], dtype)
+            for name, field in ty.fields:
+                records[name] = _argument(field, rng)
+            return records
     raise ValueError(f"there are no arguments of type {ty} to be had; use --args")
 
 

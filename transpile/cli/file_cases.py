@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
-import inspect
 import itertools
 import sys
 import traceback
@@ -20,12 +19,17 @@ from typing import Any
 
 from loopir.lazy_dataclass import record
 
-from ..diagnostics import Refused, Rejection, counted
+from ..diagnostics import Refused, Rejection
 from ..frontend.source import read_source
 from ..report.loop_report import Report
 from ..runtime.fuse_decorator import AnyFused, Fused, fuse, recorded_functions
 from ..types.value_types import ArgType
-from .argument_types import infer_signature, parse_type_spec
+from .argument_types import (
+    ParameterTypes,
+    given_signature,
+    infer_signature,
+    parse_type_spec,
+)
 from .input_files import Cell, UnreadableFile, compiled_cells
 from .static import Modules, Unevaluated, WrongOption, module_location
 
@@ -318,8 +322,7 @@ def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) 
     for function in functions:
         code = function.__wrapped__.__code__
         if function in given_types:
-            unknown = _unevaluated_globals(function.__wrapped__)
-            yield from (Case(function, types, unknown=unknown) for types in given_types[function])
+            yield from (_case_of(function, types) for types in given_types[function])
         elif code in given_codes:
             continue  # another function object, of which nothing more is asked
         elif ran and function.signatures:
@@ -332,17 +335,13 @@ def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) 
 
 def _given_types(
     functions: Sequence[AnyFused], specs: Sequence[str]
-) -> dict[AnyFused, list[tuple[ArgType, ...]]]:
+) -> dict[AnyFused, list[ParameterTypes]]:
     """The signatures of ``--types``, by function. Raises ValueError."""
-    given: dict[AnyFused, list[tuple[ArgType, ...]]] = {}
+    given: dict[AnyFused, list[ParameterTypes]] = {}
     for spec in specs:
-        name, types = parse_type_spec(spec)
+        name, texts = parse_type_spec(spec)
         function = _function_named(name, functions)
-        arity = len(inspect.signature(function).parameters)
-        if arity != len(types):
-            takes = f"{name} takes {counted(arity, 'argument')}"
-            raise ValueError(f"--types: {takes}, {len(types)} given")
-        given.setdefault(function, []).append(tuple(types))
+        given.setdefault(function, []).append(given_signature(texts, function.__wrapped__))
     return given
 
 
@@ -361,7 +360,11 @@ def _inferred_case(function: AnyFused) -> Case:
         tree = read_source(function.__wrapped__).tree
     except Refused:  # the report says why
         return Case(function, ())
-    signature = infer_signature(function.__wrapped__, tree)
+    return _case_of(function, infer_signature(function.__wrapped__, tree))
+
+
+def _case_of(function: AnyFused, signature: ParameterTypes) -> Case:
+    """The case for types that no call has told."""
     unknown = {
         name: f"the type of `{name}` is not known before the file runs"
         for name in signature.objects

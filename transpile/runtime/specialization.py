@@ -449,7 +449,7 @@ class SignatureResolver:
         self._specialized_parameters: frozenset[str] | None = None
         self._compared_parameters: frozenset[str] | None = None
 
-    def _exact_signature(self, values: Arguments) -> tuple[ArgType, ...]:
+    def exact_signature(self, values: Arguments) -> tuple[ArgType, ...]:
         """The types of these arguments, with constants for parameters that are specialised by
         value: ints and bools whose value the compiler needs, such as an axis
         (`specialized_parameters`), and strs that the function compares (`compared_parameters`).
@@ -483,7 +483,7 @@ class SignatureResolver:
         self, values: Arguments, signatures: Collection[tuple[ArgType, ...]]
     ) -> tuple[ArgType, ...]:
         """The signature of a call with these arguments: for each the type, or the value if code
-        depends on it (`_exact_signature`)::
+        depends on it (`exact_signature`)::
 
             def f(x, axis): return np.sum(x, axis=axis)
             f(np.ones((3, 4)), 0)   →   (f64[:, :], Constant(0))
@@ -492,7 +492,7 @@ class SignatureResolver:
         `MAX_VALUES` or `MAX_STATIC_VALUES` in them counts by its type, since each value is
         compiled for. `Dispatcher._specialization` calls this whenever no row fits a call.
         """
-        types = self._exact_signature(values)
+        types = self.exact_signature(values)
         if types in signatures:
             return types
         return tuple(self._type_if_too_many(t, k, signatures) for k, t in enumerate(types))

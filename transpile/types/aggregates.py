@@ -22,8 +22,8 @@ from ..frontend.defining_modules import is_numpys, is_statement_class
 from .value_types import ArgType, Key, ObjectType, Opaque
 
 __all__ = [
-    "NamedMembers", "named_members", "narrow_to_named", "object_kinds", "object_type",
-    "reachable_codes", "string_constants",
+    "NamedMembers", "has_plain_instances", "named_members", "narrow_to_named", "object_kinds",
+    "object_type", "reachable_codes", "string_constants",
 ]
 
 _MAX_NESTING = 2
@@ -55,8 +55,8 @@ _FIELD_GETTER = type(vars(namedtuple("_", "a"))["a"])
 def object_type(
     value: Any, part_type: Callable[[Any], ArgType | None], depth: int = 0
 ) -> ObjectType | None:
-    """The type of a tuple, a plain object or a dict (`_is_plain`); None for other values, and for
-    aggregates that are too large (`_MAX_MEMBERS`) or too deep (`_MAX_NESTING`).
+    """The type of a tuple, a plain object or a dict (`has_plain_instances`); None for other values,
+    and for aggregates that are too large (`_MAX_MEMBERS`) or too deep (`_MAX_NESTING`).
 
     `part_type` gives the type of a member that is no aggregate, None for others. A member for which
     there is neither such a type nor that of an aggregate is `Opaque`. `depth`: how many aggregates
@@ -65,7 +65,7 @@ def object_type(
     kind = type(value)
     if kind is dict and len(value) > _MAX_MEMBERS >> 2 * depth:
         return None
-    if depth > _MAX_NESTING or not _is_plain(kind):  # type: ignore[arg-type]  # is hashable
+    if depth > _MAX_NESTING or not has_plain_instances(kind):  # type: ignore[arg-type]  # is hashable
         return None
     members = _members(value, kind)
     if len(members) > _MAX_MEMBERS:
@@ -108,7 +108,7 @@ def _class_attributes(kind: type) -> dict[str, Any]:
 
 
 @functools.cache
-def _is_plain(kind: type) -> bool:
+def has_plain_instances(kind: type) -> bool:
     """Whether reading members of an instance of `kind` runs no user code: a tuple, a dict, a named
     tuple, a ``SimpleNamespace``, or a class written in Python, such as a dataclass, a class with
     ``__slots__`` or an abstract one, without ``__getattr__`` and ``__getattribute__``.

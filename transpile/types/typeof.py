@@ -40,7 +40,10 @@ from .value_types import (
     WrappedFunction,
 )
 
-__all__ = ["call_with_values", "global_type", "parameter_names", "type_of", "argument_types"]
+__all__ = [
+    "argument_types", "call_with_values", "global_type", "opaque_type", "parameter_names",
+    "type_of",
+]
 
 _SCALARS = {d.numpy.type: ScalarType(d.name) for d in ELEMENTS.values()} | {
     complex: ScalarType("c128", weak=True),
@@ -80,7 +83,7 @@ def type_of(value: Any) -> ArgType:
         or _generator(value, kind)
         or object_type(value, _part_type)
         or _opaque_list(value, kind)
-        or (_opaque_memory(value, kind) if kind in SHARING else _opaque(kind))
+        or (_opaque_memory(value, kind) if kind in SHARING else opaque_type(kind))
     )
 
 
@@ -138,7 +141,7 @@ def _part_type(value: Any) -> ArgType | None:
     """
     kind = type(value)
     if kind is str:
-        return _opaque(kind)
+        return opaque_type(kind)
     if kind is np.ndarray or kind in _SCALARS:
         return type_of(value)
     return _constant(value, kind) or _generator(value, kind)
@@ -192,7 +195,7 @@ def _is_generator(kind: type) -> bool:
     return is_numpy_random(kind) or package_of(kind) == random.__name__
 
 
-def _opaque(kind: type) -> Opaque:
+def opaque_type(kind: type) -> Opaque:
     """The type of a value that compiled code cannot use; an ndarray subclass has its own code."""
     code = "GUARD_DTYPE" if issubclass(kind, np.ndarray) else "LOWER_TYPE"
     is_iterator = any("__next__" in vars(c) for c in kind.__mro__)

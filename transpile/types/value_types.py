@@ -15,6 +15,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -243,7 +244,8 @@ class RecordType:
 
     def __str__(self) -> str:
         fields = ", ".join(
-            f"{name}: {str(ty).partition('[')[0] if isinstance(ty, ArrayType) else ty}"
+            f"{name if name.isidentifier() else repr(name)}: "
+            f"{ty.dtype if isinstance(ty, ArrayType) else ty}"
             for name, ty in self.fields
         )
         return f"{{{fields}}}[{', '.join(':' * self.rank)}]"
@@ -266,7 +268,13 @@ class Constant:
         return numbers.get(self.kind) or Opaque(self.kind.__name__)
 
     def __str__(self) -> str:
-        return self.value.__name__ if isinstance(self.value, type) else repr(self.value)
+        """``None``, ``'same'``, ``Color.RED``; of a class ``type[float]``: ``float`` is a number.
+        """
+        if isinstance(self.value, type):
+            return f"type[{self.value.__name__}]"
+        if isinstance(self.value, Enum):  # whose `repr` may be the user's
+            return f"{self.kind.__name__}.{self.value._name_ or self.value._value_}"
+        return repr(self.value)
 
 
 Key: TypeAlias = int | str | tuple[str]
@@ -309,7 +317,8 @@ class ObjectType:
     def __str__(self) -> str:
         if self.kind is not tuple:
             return self.kind.__name__
-        return f"({', '.join(str(ty) for _, ty in self.parts)})"
+        comma = "," if len(self.parts) == 1 else ""
+        return f"({', '.join(str(ty) for _, ty in self.parts)}{comma})"
 
 
 ArgType: TypeAlias = (

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...types.typeof import type_of
+from ...types.typeof import opaque_type, type_of
 from ...types.value_types import (
     ELEMENTS,
     PARTS,
@@ -143,7 +143,7 @@ def _type_of_class(hint: type, uses: Uses) -> ArgType | None:
     element = None if hint in _ABSTRACT_DTYPES else _element(hint)
     if element is None:
         return None
-    return ScalarType(element) if element in ELEMENTS else Opaque(f"numpy.{element}")
+    return ScalarType(element) if element in ELEMENTS else opaque_type(hint)
 
 
 def _assumed_array(element: object, uses: Uses) -> ArrayType:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 import typing
 from collections.abc import Callable, Sequence
@@ -12,7 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from transpile.cli.argument_types import ParameterTypes, infer_signature, parse_type_spec
+from transpile.cli.argument_types import (
+    ParameterTypes,
+    given_signature,
+    infer_signature,
+    parse_type_spec,
+)
 from transpile.types.typeof import type_of
 from transpile.types.value_types import ArrayType, ScalarType
 
@@ -27,10 +33,17 @@ def types(function: Callable[..., Any]) -> dict[str, str]:
     return {name: str(type_) for name, type_ in shown(function).types.items()}
 
 
-def test_written() -> None:
-    name, given = parse_type_spec("f(f64[:], float32[:, :], u8[:, :, :], int, float, bool, i16)")
+def given(spec: str, function: Callable[..., Any]) -> list[Any]:
+    name, texts = parse_type_spec(spec)
     assert name == "f"
-    assert given == [
+    return [*given_signature(texts, function).types.values()]
+
+
+def test_written() -> None:
+    def f(a, b, c, d, e, g, h):
+        pass
+
+    assert given("f(f64[:], float32[:, :], u8[:, :, :], int, float, bool, i16)", f) == [
         ArrayType("f64", 1, 0),
         ArrayType("f32", 2, 1),
         ArrayType("u8", 3, 2),
@@ -39,34 +52,120 @@ def test_written() -> None:
         ScalarType("bool", weak=True),
         ScalarType("i16"),
     ]
-    (records,) = parse_type_spec("f({x: f64, n: i32}[:])")[1]
-    assert records == type_of(np.zeros(5, np.dtype([("x", "f8"), ("n", "i4")], align=True)))
-    assert str(records) == "{x: f64, n: i32}[:]"
-    assert parse_type_spec("f(f64[:, 1])")[1] == [type_of(np.zeros((5, 1)))]
     assert parse_type_spec(" g() ") == ("g", [])
-    name, kinds = parse_type_spec("h(c64[:], complex128[:, :], complex, c128)")
-    assert (name, list(map(str, kinds))) == ("h", ["c64[:]", "c128[:, :]", "complex", "c128"])
-    assert parse_type_spec("Model.step(int)")[0] == "Model.step"
-    given = parse_type_spec("g(bytes, bytearray)")[1]
-    assert given == [type_of(b"a"), type_of(bytearray(b"a"))]
-    lists = [[1.5], [[1], [2]], (True,) * 20, [(1.0, 2.0)]]
-    spelled = ", ".join(str(type_of(items)) for items in lists)
-    assert spelled == "list[float], list[list[int]], tuple[bool, ...], list[tuple[float, ...]]"
-    assert parse_type_spec(f"f({spelled})")[1] == list(map(type_of, lists))
+    assert parse_type_spec("Model.step(int)") == ("Model.step", ["int"])
+    assert parse_type_spec("outer.<locals>.step(int)") == ("outer.<locals>.step", ["int"])
+
+
+def test_written_containers() -> None:
+    def f(a):
+        pass
+
+    (records,) = given("f({x: f64, n: i32}[:])", f)
+    assert records == type_of(np.zeros(5, np.dtype([("x", "f8"), ("n", "i4")], align=True)))
+    for value in (np.zeros((5, 1)), b"a", bytearray(b"a"), [1.5], [[1], [2]], (True,) * 20):
+        assert given(f"f({type_of(value)})", f) == [type_of(value)]
+
+
+def test_written_with_defaults() -> None:
+    def f(x, scale=1.0, mode="same", axis=0, out=None, *more, keep=True, **rest):
+        if mode == "same":
+            scale += 1.0
+        return np.sum(x, axis=axis, keepdims=keep) * scale
+
+    def shown(spec: str) -> str:
+        return ", ".join(map(str, given(spec, f)))
+
+    assert shown("f(f64[:])") == "f64[:], float, 'same', 0, None, True, (), dict"
+    assert shown("f(f64[:], int, str)") == "f64[:], int, str, 0, None, True, (), dict"
+    assert shown("f(x: f64[:], keep: False, axis: 1)") == (
+        "f64[:], float, 'same', 1, None, False, (), dict"
+    )
+    assert shown("f(f64[:], float, 'full', out: f64[:])") == (
+        "f64[:], float, 'full', 0, f64[:], True, (), dict"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("f()", "f takes 1 to 2 arguments, 0 given (no type of x)"),
+        ("f(int, int, int)", "f takes 2 arguments, 3 given"),
+        ("f(y: int)", "f takes 1 to 2 arguments, 1 given (no type of x)"),
+        ("f(z: int)", "f has no parameter z (it has x, y)"),
+        ("f(int, x: int)", "f is given two types of x"),
+        ("f(int,, int)", "f takes 2 arguments, 3 given"),
+        ("f(int,)", "'' is not a type"),
+    ],
+)
+def test_written_for_other_parameters(spec: str, said: str) -> None:
+    def f(x, y=None):
+        pass
+
+    with pytest.raises(ValueError, match=re.escape(f"--types: {'f: ' * ('not a' in said)}{said}")):
+        given(spec, _named(f))
+
+
+def _named(function: Any) -> Any:
+    function.__qualname__ = function.__name__
+    return function
+
+
+@pytest.mark.parametrize("text", ["", "f", "f(", "m().f(int)", "1(int)", "f(int) x"])
+def test_no_spec(text: str) -> None:
+    with pytest.raises(ValueError, match="want the form 'name"):
+        parse_type_spec(text)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "f", "f(", "f(x=int)", "m().f(int)", "f(f65)", "f(f64[0])", "f(f64[1:])", "f(f64[1])",
-        "f(f64[:, ::2])", "f(clongdouble[:])", "f(1)",
-        "f({x: 3}[:])", "f({x: f64})", "f({x: f65}[:])",
-        "f(list[f64])", "f(list)", "f(list[list[list[int]]])", "f(tuple[int, int])",
+        "x=int", "f65", "f64[0]", "f64[1:]", "f64[1]", "f64[:, ::2]", "clongdouble[:]", "1.5",
+        "{x: 3}[:]", "{x: f64}", "{x: f65}[:]", "{3: f64}[:]", "list[", "tuple[int, nothing]",
     ],
 )
 def test_written_wrongly(text: str) -> None:
-    with pytest.raises(ValueError, match=r"--types|not a type|not an (element type|item)"):
-        parse_type_spec(text)
+    def f(a):
+        pass
+
+    with pytest.raises(ValueError, match=r"--types: .*(not a type|not an element type|no record)"):
+        given_signature([text], f)
+
+
+def test_objects_of_a_class_are_not_known() -> None:
+    def f(model, options):
+        pass
+
+    signature = given_signature(["object", "set"], f)
+    assert signature.objects == ("model",)
+    assert list(map(str, signature.types.values())) == ["object", "set"]
+
+
+TWO = np.float32(2)
+
+
+def test_defaults_that_calls_have() -> None:
+    def f(x, axis=0, mode="same", sep="; ", out=None, size=(3, 3), k=TWO):
+        if mode == "same":
+            x += k
+        for c in sep:
+            x += len(c) + size[0] + out[0]
+        return np.sum(x, axis=axis)
+
+    assert types(f) == {
+        "x": "f64[:]", "axis": "0", "mode": "'same'", "sep": "str", "out": "f64[:]",
+        "size": "(int, int)", "k": "f32",
+    }
+    assert shown(f).assumed == ("x", "out")
+
+
+def test_order_of_parameters() -> None:
+    def f(x, *args, k=1, **options):
+        return x[k] + args[0] + options["a"]
+
+    assert types(f) == {"x": "f64[:]", "k": "int", "args": "object", "options": "object"}
+    assert [*types(f)] == ["x", "k", "args", "options"]
+    assert shown(f).objects == ("args", "options")
 
 
 def test_annotated() -> None:
@@ -261,7 +360,7 @@ def test_annotations_that_name_no_type_of_ours() -> None:
 
     assert types(f) == {
         "a": f"array of {np.dtype(np.clongdouble)}",
-        "b": f"numpy.{np.dtype(np.clongdouble)}",
+        "b": "numpy.clongdouble",
         "c": "list",
         "d": "float",
         "e": "f32[:, :]",
