@@ -5,7 +5,7 @@ import argparse
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 __all__ = ["Parser", "UsageError", "choose_target"]
@@ -28,17 +28,22 @@ class Parser(argparse.ArgumentParser):
             message = f"{message}: {action.help}"
         raise UsageError(f"{message} ({self.prog} --help tells more)")
 
-    def parse_known_options(self, words: Sequence[str]) -> argparse.Namespace:
-        """As `parse_args`; for an unknown option the message names all options, and the one with
-        the most similar name.
+    def parse_known_options(
+        self, words: Sequence[str], hint: Callable[[argparse.Namespace], str] = lambda _: ""
+    ) -> argparse.Namespace:
+        """As `parse_args`, with positional words anywhere between options; for an unknown option
+        the message names all options, and the one with the most similar name. It ends with what
+        ``hint`` says of the options that are known.
         """
-        options, unknown = self.parse_known_args(list(words))
+        options, unknown = self.parse_known_intermixed_args(list(words))
         if unknown:
-            self.error(self._unknown_option(unknown[0]))
+            self.error(self._unknown_word(unknown[0]) + hint(options))
         return options
 
-    def _unknown_option(self, word: str) -> str:
-        """The message for a word that is no option."""
+    def _unknown_word(self, word: str) -> str:
+        """The message for a word that is no option, or one positional word too many."""
+        if not word.startswith("-"):
+            return f"{word} is one word too many"
         known = list(self._option_string_actions)
         near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from .. import __version__
 from ..report.styled_text import StyledRow, as_plain, as_rich
@@ -36,11 +36,16 @@ EMIT_STAGES = {
 FORMATS = ("rich", "plain", "json", "sarif", "github")
 
 
+_SCRIPT_ARGUMENTS = "the script's own arguments stand behind --: transpile FILE --run -- args"
+
+
 def parse_command_line(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """The command's options, and the script's arguments. Raises UsageError."""
     own_words, script_args = _split_script_args(list(words))
     parser = _parser()
-    options = parser.parse_known_options(own_words)
+    options = parser.parse_known_options(
+        own_words, lambda known: f"; {_SCRIPT_ARGUMENTS}" if known.run else ""
+    )
     if message := _contradiction(options, script_args):
         parser.error(message)
     return options, script_args or []
@@ -101,7 +106,7 @@ def _parser() -> Parser:
     add("--explain", nargs="?", const="", metavar="CODE", help="print a code's page, or all codes")
     add("--targets", action="store_true", help="list the targets")
     add("--ops", action="store_true", help="list the operations, and what each target has for them")
-    add("--cache", nargs="?", const="info", choices=("info", "clear"), metavar="clear",
+    add("--cache", nargs="?", const=True, choices=("clear",), metavar="clear",
         help="show the cache of compiled kernels, or clear it")
     return parser
 
@@ -136,7 +141,7 @@ def _contradiction(
     if options.select and not options.check:
         return "--select says on what --check fails; there is no --check"
     if options.run and len(options.files) > 1:
-        return "--run runs one file, not several"
+        return f"--run runs one file, not several; {_SCRIPT_ARGUMENTS}"
     if script_args is not None and not options.run:
         return "the words after -- are the script's, under --run; there is no --run"
     return None
@@ -229,8 +234,8 @@ def _ops() -> int:
     return 0
 
 
-def _cache(what: str) -> int:
-    """Show the cache of kernels, after clearing it if asked to."""
+def _cache(what: str | Literal[True]) -> int:
+    """Show the cache of kernels, after clearing it if `what` is "clear"."""
     from targets.build.build_kernel import cache_clear
 
     from .info_pages import cache_rows
@@ -246,7 +251,7 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
     choose_target(options.target)
     _check_stages(options)
     from .check_rules import CheckRules, parse_codes
-    from .file_cases import fused_functions
+    from .file_cases import cases_of, fused_functions
     from .input_files import UnreadableFile, find_files
 
     try:
@@ -260,6 +265,7 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
         raise UsageError(f"--run runs one file, not a directory: {options.files[0]}")
     status, has_output = 0, False
     functions: list[AnyFused] = []
+    files: list[LoadedFile] = []
     for file in _load(paths, options, script_args):
         if isinstance(file, UnreadableFile):
             if len(paths) == 1:
@@ -275,12 +281,17 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
             text = f"`{name}` is made when another function runs; --run reports on it"
             print(f"transpile: {file.path}:{line}: {text}", file=sys.stderr)
         functions += found
+        files.append(file)
         has_output = has_output or bool(found or file.inner)
         status = max(status, file.status)
     if not has_output:
         hint = "" if options.all else "; --all takes every function with loops"
         print(f"transpile: {' '.join(options.files)}: no @fuse function{hint}", file=sys.stderr)
-    return max(status, _report_functions(functions, rules, options))
+    try:
+        cases = list(cases_of(functions, options.types, files, ran=options.run))
+    except ValueError as error:
+        raise UsageError(error) from None
+    return max(status, _report_cases(cases, rules, options))
 
 
 def _load(
@@ -309,23 +320,15 @@ def _load(
     yield from map(load, paths)
 
 
-def _report_functions(
-    functions: Sequence[AnyFused], rules: CheckRules, options: argparse.Namespace
-) -> int:
-    """Report on each function, or print one of its stages. Returns the exit status: if stages are
+def _report_cases(cases: Sequence[Case], rules: CheckRules, options: argparse.Namespace) -> int:
+    """Report on each case, or print one of its stages. Returns the exit status: if stages are
     printed, what `_write_stages` returns; else 1 if ``--check`` fails for some function
     (`CheckRules.fails`), or 0.
 
     Under ``--check`` the reports are only those of functions that fail, and of those about which a
     rejection is not known before the file runs (`Case.counts`).
     """
-    from .file_cases import cases_of
-
     _replace_unencodable()
-    try:
-        cases = list(cases_of(functions, options.types, ran=options.run))
-    except ValueError as error:
-        raise UsageError(error) from None
     if options.emit or options.stop_after:
         return _write_stages(cases, options)
     reports: list[Report] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import difflib
 import itertools
 import sys
 import traceback
@@ -307,8 +308,10 @@ class Case:
         return text_after(stage, self.function.__wrapped__, self.types, self.function.options)
 
 
-def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) -> Iterator[Case]:
-    """The cases of each function. Its signatures are, the first that applies:
+def cases_of(
+    functions: Sequence[AnyFused], specs: Sequence[str], files: Sequence[LoadedFile], *, ran: bool
+) -> Iterator[Case]:
+    """The cases of each of the `functions` of `files`. Its signatures are, the first that applies:
 
     - those that ``--types`` gives for it (`specs`);
     - those of its calls, if the file was run (``ran``), each once for one code object;
@@ -316,7 +319,7 @@ def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) 
 
     Raises ValueError for wrong `specs`.
     """
-    given_types = _given_types(functions, specs)
+    given_types = _given_types(functions, specs, files)
     given_codes = {function.__wrapped__.__code__ for function in given_types}
     seen = set[tuple[CodeType, tuple[ArgType, ...]]]()
     for function in functions:
@@ -334,24 +337,48 @@ def cases_of(functions: Sequence[AnyFused], specs: Sequence[str], *, ran: bool) 
 
 
 def _given_types(
-    functions: Sequence[AnyFused], specs: Sequence[str]
+    functions: Sequence[AnyFused], specs: Sequence[str], files: Sequence[LoadedFile]
 ) -> dict[AnyFused, list[ParameterTypes]]:
     """The signatures of ``--types``, by function. Raises ValueError."""
     given: dict[AnyFused, list[ParameterTypes]] = {}
     for spec in specs:
         name, texts = parse_type_spec(spec)
-        function = _function_named(name, functions)
+        function = _function_named(name, functions, files)
         given.setdefault(function, []).append(given_signature(texts, function.__wrapped__))
     return given
 
 
-def _function_named(name: str, functions: Sequence[AnyFused]) -> AnyFused:
-    """The function of this name or qualified name. Raises ValueError."""
+def _function_named(
+    name: str, functions: Sequence[AnyFused], files: Sequence[LoadedFile]
+) -> AnyFused:
+    """The function of this name or qualified name. Raises ValueError; for a function of `files`
+    that is none of `functions` the message says why.
+    """
     matching = [f for f in functions if name in (f.__name__, f.__qualname__)]
     if matching and len({f.__wrapped__.__code__ for f in matching}) == 1:
         return matching[0]
-    known = ", ".join(f.__qualname__ for f in matching or functions)
-    raise ValueError(f"--types: {'more than one' if matching else 'no'} function {name} ({known})")
+    if not matching and (reason := _reason_left_out(name, files)):
+        raise ValueError(f"--types: {reason}")
+    known = [f.__qualname__ for f in matching or functions]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near and not matching else ""
+    known_text = f" ({', '.join(known)})" if known else ""
+    quantity = "more than one" if matching else "no"
+    raise ValueError(f"--types: {quantity} function {name}{known_text}{hint}")
+
+
+def _reason_left_out(name: str, files: Sequence[LoadedFile]) -> str | None:
+    """Why the function `name` of one of `files` is not reported on; None if there is none."""
+    for file in files:
+        if name in [inner for inner, _ in file.inner]:
+            return f"{name} is made when another function runs; --run reports on it"
+        for value in _namespace_values(file.names, file.names["__name__"]):
+            is_own = isinstance(value, FunctionType) and _is_defined_in(value, file)
+            if is_own and name in (value.__name__, value.__qualname__):
+                if _has_loops(value):
+                    return f"{name} has no @fuse; --all takes every function with loops"
+                return f"{name} has neither @fuse nor a loop"
+    return None
 
 
 def _inferred_case(function: AnyFused) -> Case:

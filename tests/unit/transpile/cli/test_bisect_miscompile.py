@@ -154,6 +154,9 @@ def test_where_arguments_come_from(tmp_path: Path) -> None:
     (xs, rows) = made.args
     assert (type(xs[0]), len(xs)) == (float, 33)
     assert (type(rows), type(rows[0]), type(rows[0][0]), len(rows)) == (list, tuple, int, 9)
+    (made,) = load_calls(str(path), types="f(({x: f64, n: i32}[:], 'sum'))")
+    ((records, mode), n) = made.args  # n has the type of its default
+    assert (records.dtype.names, records.shape, mode, n) == (("x", "n"), (33,), "sum", 5)
     for wrong in ({"args": "np.ones(2), 1, 2"}, {"args": "1 +"}, {"types": "f(str)"}):
         with pytest.raises(ValueError, match=r"takes 2 arguments|--args|type"):
             load_calls(f"{path}::f", **wrong)

@@ -14,7 +14,7 @@ from forked_programs import run_program
 
 from targets.isa.target_registry import TARGETS, machine
 from transpile import __version__, threads
-from transpile.cli.command_line import main
+from transpile.cli.command_line import _parser, main
 from transpile.diagnostics import CODES
 from transpile.runtime import fuse_decorator
 
@@ -395,6 +395,11 @@ def test_nothing_asked(capsys: pytest.CaptureFixture[str]) -> None:
         (["FILE", "--emit", "pdf"], "invalid choice: 'pdf'"),
         (["FILE", "more"], "more: No such file or directory"),
         (["--types", "f(int)"], "want a file"),
+        (["FILE", "--run", "x", "y"], "the script's own arguments stand behind --: transpile FILE"),
+        (["FILE", "--run", "--fast"], "the script's own arguments stand behind --: transpile FILE"),
+        (["--cache", "info"], "choose from"),
+        (["FILE", "--types", "plain(f64[:], f64[:])"], "plain has no @fuse; --all takes every"),
+        (["FILE", "--types", "Model.stop(int)"], "did you mean Model.step?"),
     ],
 )
 def test_words_that_make_no_sense(
@@ -439,6 +444,7 @@ def test_a_bad_word_names_the_good_ones(
     [
         (["bisect"], "FILE[::FUNCTION]"),
         (["reduce", "f.py", "--foo"], "--seconds"),
+        (["bisect", "f.py", "g.py"], "g.py is one word too many"),
         (["bisect", "f.py", "--second"], "expected one argument: time limit of one run"),
         (["--explain", "LOWER"], "transpile --explain lists all"),
     ],
@@ -451,6 +457,40 @@ def test_bad_words_of_other_tasks(
     assert err.startswith("transpile: ")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_files_between_options(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "--format", "plain", file, "--check", file)
+    assert (status, out) == (0, "")
+    assert "checked 3, none failed" in err
+
+
+def test_types_of_functions_that_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "left_out.py"
+    path.write_text(
+        "from transpile import fuse\ndef make():\n    @fuse\n    def inner(x):\n        return x\n"
+        "def short(x):\n    return x\n@fuse\ndef f(x):\n    return x\n"
+    )
+    for spec, said in (
+        ("inner(f64)", "inner is made when another function runs; --run reports on it"),
+        ("short(f64)", "short has neither @fuse nor a loop"),
+        ("shirt(f64)", "no function shirt (f)"),
+    ):
+        status, _, err = run(capsys, str(path), "--types", spec)
+        assert (status, err.splitlines()[-1]) == (2, f"transpile: --types: {said}")
+
+
+def test_the_page_has_the_options() -> None:
+    page = Path(__file__).parents[4] / "docs" / "command.md"
+    block = page.read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    of_debugging = {"--args", "--seconds"}
+    options = {a for action in _parser()._actions for a in action.option_strings} - {"-h"}
+    assert {*re.findall(r"(?<![\w-])--?[a-z][a-z-]*", block)} == options | of_debugging
+    for action in _parser()._actions:
+        for choice in action.choices or ():
+            assert re.search(rf"\b{choice}\b", block), choice
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
