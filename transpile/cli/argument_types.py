@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import shlex
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +53,13 @@ class ParameterTypes:
     assumed: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     """Those that are objects of some class, which is not known without a call."""
+    spec: str | None = None
+    """What ``--types`` may say for them; None if that is not known, or there are none."""
+
+    @property
+    def help(self) -> str:
+        """How the types of `objects` can be told."""
+        return f"use --run, or --types {shlex.quote(self.spec)}" if self.spec else "use --run"
 
     @property
     def remark(self) -> str | None:
@@ -62,7 +70,7 @@ class ParameterTypes:
             sentences.append(f"types assumed, for want of annotations or --types: {each}")
         if self.objects:
             names = ", ".join(f"`{name}`" for name in self.objects)
-            sentences.append(f"object type unknown: {names}: use --run")
+            sentences.append(f"type unknown: {names}: {self.help}")
         return "; ".join(sentences) or None
 
 
@@ -171,7 +179,10 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
         elif uses.has(name) and (declared is None or leaves_dtype_open(hint, _type_in_string)):
             assumed.append(name)
         types[name] = declared or _type_by_uses(name, uses)
-    return ParameterTypes(types, tuple(assumed), tuple(objects))
+    texts = {name: uses.keyed_type(name) or str(ty) for name, ty in types.items()}
+    is_spelled = all(map(uses.keyed_type, objects))
+    spec = f"{function.__qualname__}({', '.join(texts.values())})" if is_spelled else None
+    return ParameterTypes(types, tuple(assumed), tuple(objects), spec)
 
 
 def _annotations_of(function: FunctionType) -> Callable[[str, Any], ArgType | None]:
@@ -283,9 +294,11 @@ def _type_in_string(extra: object) -> ArgType | None:
 
 
 def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
-    """The type of a parameter by its uses: an array of f64 or i64, an int, or a float."""
+    """The type of a parameter by its uses: a str, an array of f64 or i64, an int, or a float."""
     if not uses.has(name):
         return Opaque("object")
+    if (text := uses.text(name)) is not None:
+        return type_of(text)
     if uses.rank(name):
         return array_of("i64" if uses.has_integers(name) else "f64", uses.rank(name))
     return SCALARS[int if uses.is_integer(name) else float]

@@ -249,6 +249,7 @@ class Case:
     assumed: str | None = None  # which types are guesses, in a sentence; None: none are
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Names of which the type is not known before the file runs, and a sentence about each."""
+    help: str = "use --run"  # how these types can be told
 
     @property
     def name(self) -> str:
@@ -275,7 +276,7 @@ class Case:
         if name is None:
             return rejection
         return dataclasses.replace(
-            rejection, message=self.unknown[name], note=None, help="use --run", labels=()
+            rejection, message=self.unknown[name], note=None, help=self.help, labels=()
         )
 
     def _unknown_name(self, rejection: Rejection) -> str | None:
@@ -396,7 +397,8 @@ def _case_of(function: AnyFused, signature: ParameterTypes) -> Case:
         name: f"the type of `{name}` is not known before the file runs"
         for name in signature.objects
     } | _unevaluated_globals(function.__wrapped__)
-    return Case(function, tuple(signature.types.values()), signature.remark, unknown)
+    types = tuple(signature.types.values())
+    return Case(function, types, signature.remark, unknown, signature.help)
 
 
 def _unevaluated_globals(function: FunctionType) -> dict[str, str]:

@@ -6,6 +6,7 @@ show objects.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
@@ -58,20 +59,19 @@ class ParameterUses:
         self._ranks: dict[str, int] = {}  # by name: the most axes that it is used with
         self._integers: set[str] = set()  # names that are subscripts or bounds of ranges
         self._names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        has_foreign_attribute = {  # has an attribute that no array has: ``p.mass``
-            node.value.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and not hasattr(np.ndarray, node.attr)
-        }
-        self._objects = has_foreign_attribute | _only_passed_on(tree, globals_)
+        foreign = [used for node in ast.walk(tree) for used in _names_used_as_objects(node)]
+        self._objects = {name for name, _ in foreign}
+        self._no_dicts = {name for name, attribute in foreign if not hasattr(dict, attribute)}
+        self._texts = _compared_texts(tree)
+        self._keys = _string_keys(tree)
         for node in ast.walk(tree):
             for name, rank in _ranks_shown_by(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
             self._integers.update(_names_used_as_integers(node))
             if depth and isinstance(node, ast.Call):
                 self._add_uses_in_callee(node, globals_, depth)
+        self._add_containers_of_objects(tree)
+        self._objects |= _only_passed_on(tree, globals_)
         # last: in ``j = k[i]; x[j]`` the array k has integers, since the name j is one
         self._of_integers = set(_arrays_of_integers(tree, self._integers))
 
@@ -95,6 +95,18 @@ class ParameterUses:
                 self._ranks[arg.id] = max(uses.rank(parameter), self._ranks.get(arg.id, 0))
                 if uses.is_integer(parameter):
                     self._integers.add(arg.id)
+                if uses.is_object(parameter):
+                    self._objects.add(arg.id)
+
+    def _add_containers_of_objects(self, tree: ast.FunctionDef) -> None:
+        """Add the names whose items are objects: of ``for p in ps: p.mass``, ``ps``."""
+        items = dict(_containers_of_items(tree))
+        for _ in items:  # ``for row in rows: for p in row``
+            for name, container in items.items():
+                if name in self._objects or name in self._texts:
+                    self._objects.add(container)
+                if name in self._keys:
+                    self._keys.setdefault(container, (self._keys[name][0], 1))
 
     def has(self, name: str) -> bool:
         """Whether `name` occurs in the body."""
@@ -109,15 +121,119 @@ class ParameterUses:
         return name in self._of_integers
 
     def is_object(self, name: str) -> bool:
-        """Whether `name` is used in a way that no array and no number is: an attribute is read that
-        they do not have, it is called, or it is passed on, and only to functions that do not take
-        numbers.
+        """Whether `name`, or an item of it, is used in a way that no array of numbers and no number
+        is: an attribute is read that they do not have, a subscript is a str, it is called, or it is
+        passed on, and only to functions that do not take numbers.
         """
-        return name in self._objects
+        return name in self._objects or name in self._keys
+
+    def text(self, name: str) -> str | None:
+        """The first str that `name` is compared with, as a mode is; None if there is none."""
+        return None if name in self._objects else self._texts.get(name)
+
+    def keyed_type(self, name: str) -> str | None:
+        """A type, as ``--types`` has it, of a name with subscripts that are strs; None of others::
+
+            r[i]["x"] * r["n"][i]  →  {x: f64, n: f64}[:]      p["rate"]  →  dict[str, float]
+        """
+        if name not in self._keys or name in self._no_dicts:
+            return None
+        keys, rank = self._keys[name]
+        fields = ", ".join(f"{key if key.isidentifier() else repr(key)}: f64" for key in keys)
+        return f"{{{fields}}}[{', '.join(':' * rank)}]" if rank else "dict[str, float]"
 
     def is_integer(self, name: str) -> bool:
         """Whether `name` is used in a subscript or as a bound of a range."""
         return name in self._integers
+
+
+def _names_used_as_objects(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The name in `node` that is neither an array of numbers nor a number, nor has such items, with
+    the attribute that shows it: ``p.mass``, ``ps[i].mass``, ``"x" in p``, ``p + "x"``.
+    """
+    match node:
+        case ast.Attribute(value=value, attr=attribute) if not hasattr(np.ndarray, attribute):
+            base, _ = _subscript_chain(value)
+        case ast.Compare(
+            left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[base]
+        ):
+            attribute = "__contains__"
+        case (
+            ast.BinOp(left=ast.Constant(value=str()), op=ast.Add(), right=base)
+            | ast.BinOp(left=base, op=ast.Add(), right=ast.Constant(value=str()))
+        ):
+            attribute = "__add__"
+        case _:
+            return
+    if isinstance(base, ast.Name):
+        yield base.id, attribute
+
+
+def _compared_texts(tree: ast.FunctionDef) -> dict[str, str]:
+    """The first str that each name, or an item of it, is compared with: ``mode == "same"``,
+    ``mode in ("same", "full")``, ``match mode: case "same"``.
+    """
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        compared: list[tuple[ast.expr, ast.expr]] = []
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                compared = [(left, right), (right, left)]
+            case ast.Compare(
+                left=left, ops=[ast.In() | ast.NotIn()],
+                comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
+            ):
+                compared = [(left, item) for item in items]
+            case ast.Match(subject=subject, cases=cases):
+                parts = (part for case in cases for part in ast.walk(case.pattern))
+                compared = [(subject, p.value) for p in parts if isinstance(p, ast.MatchValue)]
+        for name, text in compared:
+            match name, text:
+                case ast.Name(id=of), ast.Constant(value=str(value)):
+                    found.setdefault(of, value)
+    return found
+
+
+def _string_keys(tree: ast.FunctionDef) -> dict[str, tuple[list[str], int]]:
+    """The strs that each name is subscripted with, and by how many other axes besides: of
+    ``r[i]["x"] + r["n"][i]``, ``r: (["x", "n"], 1)``.
+    """
+    found: dict[str, tuple[list[str], int]] = {}
+    for node in ast.walk(tree):
+        base, axes = node, list[ast.expr]()
+        while isinstance(base, ast.Subscript):
+            axes += base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+            base = base.value
+        keys = [e.value for e in axes if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+        if keys and isinstance(base, ast.Name):
+            known, rank = found.get(base.id, ([], 0))
+            known += [key for key in keys if key not in known]
+            found[base.id] = known, max(rank, len(axes) - len(keys))
+    return found
+
+
+def _containers_of_items(tree: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Names that are only bound to items of one container, with the name of that: of
+    ``for p in ps`` and ``p = ps[i]``, ``(p, ps)``.
+    """
+    stores = Counter(
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.For(target=ast.Name(id=name), iter=ast.Name(id=container))
+                | ast.comprehension(target=ast.Name(id=name), iter=ast.Name(id=container))
+                | ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.Subscript(value=ast.Name(id=container)),
+                )
+                | ast.For(
+                    target=ast.Tuple(elts=[_, ast.Name(id=name)]),
+                    iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=container)]),
+                )
+            ) if stores[name] == 1:
+                yield name, container
 
 
 def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:

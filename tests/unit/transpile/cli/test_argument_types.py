@@ -159,6 +159,71 @@ def test_defaults_that_calls_have() -> None:
     assert shown(f).assumed == ("x", "out")
 
 
+def test_objects_by_their_uses() -> None:
+    def f(r, rows, p, d, ps, words, table, text, helped, x):
+        s = 0.0
+        for i in range(len(r)):
+            s += r[i]["x"] * r["n"][i] + table["a"][i, 2]
+        for row in rows:
+            s += row["w"]
+        for k, q in enumerate(ps):
+            s += q.mass + k
+        for w in words:
+            if w.startswith("a") and "key" in d:
+                s += p["rate"] * p.get("bias")
+        return s, text + ".", uses_keys(helped), sum(x)
+
+    signature = shown(f)
+    objects = ("r", "rows", "p", "d", "ps", "words", "table", "text", "helped")
+    assert (signature.objects, signature.assumed) == (objects, ("x",))
+    assert signature.spec is None  # of ps and words it cannot be told
+    assert signature.help == "use --run"
+
+
+def uses_keys(a):
+    return a["x"]
+
+
+def test_spec_of_objects() -> None:
+    def f(r, rows, p, n: int, mode="a"):
+        s = 0.0
+        for i in range(len(r)):
+            s += r[i]["x"] * r["n y"][i] + p["rate"] * n
+        for row in rows:
+            s += row["w"]
+        return s
+
+    signature = shown(f)
+    assert signature.objects == ("r", "rows", "p")
+    _, texts = parse_type_spec(str(signature.spec))
+    assert texts == ["{x: f64, 'n y': f64}[:]", "{w: f64}[:]", "dict[str, float]", "int", "str"]
+    given = given_signature(texts, f)
+    assert given.objects == ()
+    assert [type(ty).__name__ for ty in given.types.values()][:3] == [
+        "RecordType", "RecordType", "ObjectType",
+    ]
+    assert "--types" in signature.help
+
+
+def test_names_that_are_compared_with_texts() -> None:
+    def f(x, mode, way, how, words):
+        s = 0.0
+        for v in x:
+            if mode == "sum" or way in ("up", "down"):
+                s += v
+        match how:
+            case "fast" | "slow":
+                s += 1.0
+        for w in words:
+            s += w == "a"
+        return s
+
+    assert types(f) == {
+        "x": "f64[:]", "mode": "'sum'", "way": "'up'", "how": "'fast'", "words": "object",
+    }
+    assert shown(f).assumed == ("x", "mode", "way", "how")
+
+
 def test_order_of_parameters() -> None:
     def f(x, *args, k=1, **options):
         return x[k] + args[0] + options["a"]
@@ -330,7 +395,7 @@ def test_objects() -> None:
     assert types(f)["self"] == "object"
     assert inferred.remark is not None
     assert inferred.remark.endswith(
-        "object type unknown: `text`, `model`, `rule`, `path`: use --run"
+        "type unknown: `text`, `model`, `rule`, `path`: use --run"
     )
 
 

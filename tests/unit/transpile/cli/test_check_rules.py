@@ -158,7 +158,7 @@ class Model:
     out, err = capsys.readouterr()
     assert err == "transpile: checked 1, none failed, 1 not known before the file runs (--run)\n"
     assert "Model.step(self: object, x: f64[:])" in out
-    assert "object type unknown: `self`: use --run" in out
+    assert "type unknown: `self`: use --run" in out
     assert "the type of `self` is not known before the file runs" in out
     assert check(tmp_path, text.replace("* self.rate", "* print(x)")) == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -465,6 +466,27 @@ def test_files_between_options(file: str, capsys: pytest.CaptureFixture[str]) ->
     assert "checked 3, none failed" in err
 
 
+def test_parameters_whose_types_their_uses_do_not_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "records.py"
+    path.write_text(
+        "from transpile import fuse\n@fuse\ndef f(r, mode):\n    s = 0.0\n"
+        "    for i in range(len(r)):\n        if mode == 'x':\n            s += r[i]['x']\n"
+        "    return s\n"
+    )
+    status, out, err = run(capsys, str(path), "--check", "--format", "plain")
+    assert (status, err) == (
+        0, "transpile: checked 1, none failed, 1 not known before the file runs (--run)\n"
+    )
+    help = out.partition("   help: use --run, or --types ")[2].splitlines()[0]
+    spec, = shlex.split(help)
+    assert spec == "f({x: f64}[:], 'x')"
+    out = run(capsys, str(path), "--types", spec)[1]
+    assert "f(r: {x: f64}[:], mode: 'x')" in out
+    assert "compiled for scalar: 1 loop" in out
+
+
 def test_types_of_functions_that_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -607,7 +629,7 @@ def second(x, t: Text, o: Own):
     assert "first(x: f64[:], g: Grid, p: Pair)" in out
     assert out.count("compiled for scalar") == 2
     assert "second(x: f64[:], t: object, o: object)" in out
-    assert "object type unknown: `t`, `o`: use --run" in out
+    assert "type unknown: `t`, `o`: use --run" in out
 
 
 def test_a_terminal_without_box_characters(file: str) -> None:
