@@ -55,11 +55,14 @@ class ParameterTypes:
     """Those that are objects of some class, which is not known without a call."""
     spec: str | None = None
     """What ``--types`` may say for them; None if that is not known, or there are none."""
+    ran: bool = False
+    """Whether the file has run, and did not call the function."""
 
     @property
     def help(self) -> str:
         """How the types of `objects` can be told."""
-        return f"use --run, or --types {shlex.quote(self.spec)}" if self.spec else "use --run"
+        call = "call it in the script" if self.ran else "use --run"
+        return f"{call}, or --types {shlex.quote(self.spec)}" if self.spec else call
 
     @property
     def remark(self) -> str | None:
@@ -180,7 +183,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
             assumed.append(name)
         types[name] = declared or _type_by_uses(name, uses)
     texts = {name: uses.keyed_type(name) or str(ty) for name, ty in types.items()}
-    is_spelled = all(map(uses.keyed_type, objects))
+    is_spelled = bool(objects) and all(map(uses.keyed_type, objects))
     spec = f"{function.__qualname__}({', '.join(texts.values())})" if is_spelled else None
     return ParameterTypes(types, tuple(assumed), tuple(objects), spec)
 

@@ -285,8 +285,9 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
         has_output = has_output or bool(found or file.inner)
         status = max(status, file.status)
     if not has_output:
-        hint = "" if options.all else "; --all takes every function with loops"
-        print(f"transpile: {' '.join(options.files)}: no @fuse function{hint}", file=sys.stderr)
+        hint = "; --all takes every function with loops"
+        missing = "no function with loops" if options.all else f"no @fuse function{hint}"
+        print(f"transpile: {' '.join(options.files)}: {missing}", file=sys.stderr)
     try:
         cases = list(cases_of(functions, options.types, files, ran=options.run))
     except ValueError as error:
@@ -316,6 +317,9 @@ def _load(
                 return run_script(path, script_args)
         except UnreadableFile as error:
             return error
+        finally:
+            if sys.stdout.closed:  # by the script; its file descriptor is open
+                sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
     yield from map(load, paths)
 
@@ -346,7 +350,8 @@ def _report_cases(cases: Sequence[Case], rules: CheckRules, options: argparse.Na
     _show_reports(reports, options.format or ("rich" if sys.stdout.isatty() else "plain"))
     if options.check and cases:
         unknown = len(reports) - failing
-        rest = f", {unknown} not known before the file runs (--run)" if unknown else ""
+        why = "not called" if options.run else "not known before the file runs (--run)"
+        rest = f", {unknown} {why}" if unknown else ""
         print(f"transpile: checked {len(cases)}, {failing or 'none'} failed{rest}", file=sys.stderr)
     return int(options.check and failing > 0)
 

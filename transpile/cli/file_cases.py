@@ -6,9 +6,11 @@ from ``--types``, from annotations, or are inferred.
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import dataclasses
 import difflib
+import inspect
 import itertools
 import sys
 import traceback
@@ -181,7 +183,10 @@ def _run_code(code: CodeType, names: dict[str, Any]) -> int:
     """Run the code of a script; returns its exit status. Exceptions are shown as Python shows them.
     """
     try:
-        exec(code, names)
+        if code.co_flags & inspect.CO_COROUTINE:  # a cell with `await` at its top
+            asyncio.run(eval(code, names))
+        else:
+            exec(code, names)
     except SystemExit as leaving:
         if not isinstance(leaving.code, (int, NoneType)):
             print(leaving.code, file=sys.stderr)
@@ -232,12 +237,12 @@ def _belongs_to_file(function: FunctionType, file: LoadedFile) -> bool:
 
 
 def _has_loops(function: FunctionType) -> bool:
-    """Whether the function has a ``for`` loop or comprehension; False without source."""
+    """Whether the function has a loop or comprehension; False without source."""
     try:
         tree = read_source(function).tree
     except Refused:
         return False
-    return any(isinstance(node, (ast.For, ast.comprehension)) for node in ast.walk(tree))
+    return any(isinstance(node, (ast.For, ast.While, ast.comprehension)) for node in ast.walk(tree))
 
 
 @record(frozen=True, slots=True)
@@ -334,7 +339,7 @@ def cases_of(
             seen.update((code, types) for types in signatures)
             yield from (Case(function, types) for types in signatures)
         else:
-            yield _inferred_case(function)
+            yield _inferred_case(function, ran=ran)
 
 
 def _given_types(
@@ -382,19 +387,23 @@ def _reason_left_out(name: str, files: Sequence[LoadedFile]) -> str | None:
     return None
 
 
-def _inferred_case(function: AnyFused) -> Case:
-    """The case for types from annotations, defaults and uses."""
+def _inferred_case(function: AnyFused, *, ran: bool) -> Case:
+    """The case for types from annotations, defaults and uses. ``ran``: the file has run, and did
+    not call it.
+    """
     try:
         tree = read_source(function.__wrapped__).tree
     except Refused:  # the report says why
         return Case(function, ())
-    return _case_of(function, infer_signature(function.__wrapped__, tree))
+    signature = infer_signature(function.__wrapped__, tree)
+    return _case_of(function, dataclasses.replace(signature, ran=ran))
 
 
 def _case_of(function: AnyFused, signature: ParameterTypes) -> Case:
     """The case for types that no call has told."""
+    moment = f"`{function.__qualname__}` is called" if signature.ran else "the file runs"
     unknown = {
-        name: f"the type of `{name}` is not known before the file runs"
+        name: f"the type of `{name}` is not known before {moment}"
         for name in signature.objects
     } | _unevaluated_globals(function.__wrapped__)
     types = tuple(signature.types.values())

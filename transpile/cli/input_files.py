@@ -1,12 +1,14 @@
 """Input files of the command: Python files, those of directories, and cells of notebooks."""
 from __future__ import annotations
 
+import ast
 import difflib
 import io
 import json
 import linecache
 import os
 import re
+import sys
 import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +23,8 @@ _SUFFIXES = (".py", ".ipynb")
 
 _COMMANDS = ("bisect", "reduce")
 """The first words of the command that are no file."""
+
+_PYTHON = f"the syntax is that of Python {sys.version_info.major}.{sys.version_info.minor}"
 
 _MAGIC = re.compile(r"(\s*)(?:[%!?]|[\w\s,.]*=\s*[%!]|[\w.]+\?{1,2}\s*$)")
 """A line of a cell that is IPython's, not Python's."""
@@ -110,7 +114,7 @@ def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> 
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = len(source), None, lines, name
         try:
-            cells.append(_compiled(name, source.encode()))
+            cells.append(_compiled(name, source.encode(), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
         except UnreadableFile as error:
             if bad_cells is None:
                 raise
@@ -118,17 +122,18 @@ def compiled_cells(path: str, bad_cells: list[UnreadableFile] | None = None) -> 
     return cells
 
 
-def _compiled(name: str, text: bytes) -> Cell:
-    """The cell with its code. Raises UnreadableFile."""
+def _compiled(name: str, text: bytes, flags: int = 0) -> Cell:
+    """The cell with its code, compiled with these `flags`. Raises UnreadableFile."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
         text.decode(encoding)  # `compile` does not look at comments
-        return Cell(name, text, compile(text, name, "exec", dont_inherit=True))
+        return Cell(name, text, compile(text, name, "exec", flags, dont_inherit=True))
     except UnicodeDecodeError as error:
-        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
+        at = 1 + text.count(b"\n", 0, error.start)
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}:{at}: {error}") from error
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
-        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}{line}: {error.msg}") from error
+        raise UnreadableFile(f"SOURCE_UNPARSABLE {name}{line}: {error.msg} ({_PYTHON})") from error
     except (ValueError, RecursionError, MemoryError) as error:  # null bytes, before Python 3.12
         raise UnreadableFile(f"SOURCE_UNPARSABLE {name}: {error}") from error
 

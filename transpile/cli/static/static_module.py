@@ -64,6 +64,7 @@ class Modules:
 
     def __init__(self) -> None:
         self._by_path: dict[Path, StaticModule] = {}
+        self._unreadable: dict[Path, str] = {}  # why a file of the user's cannot be read
 
     def read(self, path: str, cells: Sequence[Cell]) -> StaticModule:
         """The module in the file `path`: its functions as if it had been imported, but no statement
@@ -113,8 +114,15 @@ class Modules:
             return known.module
         try:
             return self.read(str(path), compiled_cells(str(path))).module
-        except UnreadableFile:
+        except UnreadableFile as error:
+            reason = str(error).removeprefix("SOURCE_UNPARSABLE ")
+            self._unreadable[path] = reason.replace(str(path), path.name)
             return None
+
+    def why_missing(self, name: str, home: Path, own: str) -> str:
+        """Why there is no module of this dotted name, for which `imported` has given None."""
+        path = own_file(name, home, own)
+        return self._unreadable.get(path or Path(), f"there is no module {name}")
 
 
 class _Reader:
@@ -262,13 +270,18 @@ class _Reader:
         own = self._module.module.__name__.partition(".")[0]
         return self._modules.imported(name, self._home, own)
 
+    def _why_missing(self, name: str) -> str:
+        """Why there is no module of this dotted name."""
+        own = self._module.module.__name__.partition(".")[0]
+        return self._modules.why_missing(name, self._home, own)
+
     def _import(self, alias: ast.alias) -> None:
         """``import a.b`` or ``import a.b as c``"""
         module = self._imported(alias.name)
         top, _, rest = alias.name.partition(".")
         if module is not None and rest and not alias.asname:
             module = self._imported(top)
-        value = module if module is not None else Unevaluated(f"there is no module {alias.name}")
+        value = module if module is not None else Unevaluated(self._why_missing(alias.name))
         self._bind(alias.asname or top, value)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
@@ -284,7 +297,7 @@ class _Reader:
         for alias in node.names:
             if alias.name == "*":
                 for each in _public_names(module):
-                    self._bind(each, vars(module)[each])
+                    self._bind(each, self._member(module, name, each))
                 continue
             self._bind(alias.asname or alias.name, self._member(module, name, alias.name))
 
@@ -296,7 +309,10 @@ class _Reader:
         submodule = self._imported(f"{name}.{member}")
         if submodule is not None:
             return submodule
-        return Unevaluated(f"there is no {name}.{member}")
+        has_module = module is not None or not name
+        return Unevaluated(
+            f"there is no {name}.{member}" if has_module else self._why_missing(name)
+        )
 
     # -- definitions
 
@@ -526,6 +542,6 @@ def _public_names(module: types.ModuleType | None) -> list[str]:
     names = vars(module).get("__all__")
     if not isinstance(names, (list, tuple)):
         names = [name for name in vars(module) if not name.startswith("_")]
-    return [name for name in names if isinstance(name, str) and name in vars(module)]
+    return [name for name in names if isinstance(name, str)]
 
 

@@ -160,6 +160,11 @@ class Model:
     assert "Model.step(self: object, x: f64[:])" in out
     assert "type unknown: `self`: use --run" in out
     assert "the type of `self` is not known before the file runs" in out
+    assert check(tmp_path, text, "--run") == 0  # nothing calls it
+    out, err = capsys.readouterr()
+    assert err == "transpile: checked 1, none failed, 1 not called\n"
+    assert "type unknown: `self`: call it in the script" in out
+    assert "the type of `self` is not known before `Model.step` is called" in out
     assert check(tmp_path, text.replace("* self.rate", "* print(x)")) == 1
 
 

@@ -314,6 +314,27 @@ def test_files_that_fail_when_they_run(
     assert run(capsys, str(path), "--run")[0] == 1
 
 
+def test_a_script_that_closes_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "closes.py"
+    path.write_text(FILE.replace('    print("main", sys.argv[1:])', "    sys.stdout.close()"))
+    monkeypatch.setattr(sys, "stdout", open(1, "w", closefd=False))  # noqa: SIM115
+    assert main([str(path), "--run"]) == 0
+    sys.stdout.flush()
+    assert "scale(x: f32[:], k: f32, out: f32[:])" in capfd.readouterr().out
+
+
+def test_functions_with_while_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "whiles.py"
+    path.write_text("def f(x):\n    i = 0\n    while i < len(x):\n        i += 1\n    return i\n")
+    assert "f(x: f64[:])" in run(capsys, str(path), "--all")[1]
+    path.write_text("x = 1\n")
+    assert run(capsys, str(path), "--all") == (
+        0, "", f"transpile: {path}: no function with loops\n"
+    )
+
+
 def test_a_file_without_fused_functions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

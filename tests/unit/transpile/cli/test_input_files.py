@@ -176,3 +176,26 @@ def test_a_path_that_does_not_exist(name: str, said: str, tmp_path: Path) -> Non
         find_files([str(tmp_path / name)])
     assert said in str(raised.value)
     assert ("kernels.py" in str(raised.value)) == (name != "another")
+
+
+def test_await_at_the_top_of_a_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As IPython, which runs such a cell in an event loop."""
+    path = notebook(
+        tmp_path / "work.ipynb", FILE.format(name="scale"), "import asyncio\nimport numpy as np",
+        "await asyncio.sleep(0)\nx = np.ones(3)\nscale(x, x)", "await asyncio.sleep(0, 1 / 0)",
+    )
+    assert main([str(path)]) == 0
+    assert main([str(path), "--run"]) == 1
+    captured = capsys.readouterr()
+    assert "calls: compiled 1" in captured.out
+    assert "ZeroDivisionError" in captured.err
+
+
+def test_the_line_of_what_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_bytes(b"x = 1\n# \xff\n")
+    with pytest.raises(UnreadableFile, match=r"bad\.py:2: 'utf-8' codec can't decode byte"):
+        compiled_cells(str(path))
+    path.write_text("x = 1\nx = = 2\n")
+    with pytest.raises(UnreadableFile, match=r"bad\.py:2: .* \(the syntax is that of Python 3\.\d"):
+        compiled_cells(str(path))

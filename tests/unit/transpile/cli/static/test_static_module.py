@@ -334,6 +334,19 @@ def test_a_file_that_hides_an_installed_module(tmp_path: Path) -> None:
     assert read(tmp_path, "import colorsys\nx = colorsys.ONE_THIRD").names["x"] == 5
 
 
+def test_star_imports_of_lazy_modules(tmp_path: Path) -> None:
+    module = read(tmp_path, "from transpile import *\n@fuse\ndef f(x): return x\n")
+    assert type(module.names["f"]).__name__ == "Fused"
+
+
+def test_modules_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("x = 1\ndef f(:\n")
+    names = read(tmp_path, "import broken\nfrom broken import x\nimport nothing.at\n").names
+    for name in ("broken", "x"):
+        assert names[name].why.startswith("broken.py:2: ")
+    assert names["nothing"].why == "there is no module nothing.at"
+
+
 def test_functions_in_functions(tmp_path: Path) -> None:
     module = read(tmp_path, """\
 import transpile as t
