@@ -118,7 +118,16 @@ def _first_different(a: Any, b: Any, exact: bool) -> tuple[str, str, str]:
         for at in np.ndindex(a.shape):
             if not _same(a[at], b[at], exact):
                 return repr(a[at]), repr(b[at]), f" at [{', '.join(map(str, at))}]"
-    return repr(a), repr(b), ""
+    return _shown(a), _shown(b), ""
+
+
+def _shown(value: Any) -> str:
+    """The text of a value: of an object without a `repr` of its class, its attributes."""
+    members = getattr(value, "__dict__", None)
+    if members and not _overrides(value, "__repr__"):
+        attributes = ", ".join(f"{name}={_shown(member)}" for name, member in members.items())
+        return f"{type(value).__name__}({attributes})"
+    return repr(value)
 
 
 def _error_text(outcome: Outcome) -> str:
@@ -127,16 +136,40 @@ def _error_text(outcome: Outcome) -> str:
     return "returns" if error is None else f"raises {type(error).__name__}: {error}"
 
 
-def _same(a: Any, b: Any, exact: bool) -> bool:
-    """Whether two values are equal; without `exact` as `same_results` compares floats."""
+def _same(a: Any, b: Any, exact: bool, around: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether two values are equal; without `exact` as `same_results` compares floats. Objects of a
+    class without ``__eq__`` are equal if they have equal parts (`_parts`). ``around``: the pairs of
+    objects whose parts are compared.
+    """
     if isinstance(a, (dict, set)) and type(a) is type(b):
         ours, theirs = ([*x.items()] if isinstance(x, dict) else [*x] for x in (a, b))
-        return _same(ours, theirs, exact)
+        return _same(ours, theirs, exact, around)
     if isinstance(a, (list, tuple)) and type(a) is type(b):
-        return len(a) == len(b) and all(_same(x, y, exact) for x, y in zip(a, b, strict=True))
+        pairs = zip(a, b, strict=False)
+        return len(a) == len(b) and all(_same(x, y, exact, around) for x, y in pairs)
+    if a is not b and type(a) is type(b) and not _overrides(a, "__eq__"):
+        if (id(a), id(b)) in around:
+            return True
+        parts = _parts(a), _parts(b)
+        return None not in parts and _same(*parts, exact, around | {(id(a), id(b))})
     if not exact or not isinstance(a, (np.ndarray, np.generic, float, complex)):
         return same_results(a, b)
     return type(a) is type(b) and _equal_numbers(a, b)
+
+
+def _overrides(value: object, method: str) -> bool:
+    """Whether the class of `value` has its own method of this name, which ``object`` has."""
+    return getattr(type(value), method) is not getattr(object, method)
+
+
+def _parts(value: object) -> tuple[Any, ...] | None:
+    """What a copy of the object is made of, its attributes among it; None if it cannot be copied.
+    """
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:
+        return None
+    return reduced if isinstance(reduced, tuple) else None
 
 
 def _equal_numbers(a: Any, b: Any) -> bool:

@@ -19,6 +19,9 @@ COMMANDS = {
 }
 
 
+_MOST_SECONDS = 24 * 3600 + 1
+
+
 def run_command(words: Sequence[str]) -> int:
     """Runs ``bisect …`` or ``reduce …``; the exit status. Raises UsageError."""
     command = words[0]
@@ -30,6 +33,10 @@ def run_command(words: Sequence[str]) -> int:
         "the one that @fuse(target=...) names is preferred")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one run")
     options = parser.parse_known_options(words[1:])
+    if not 0 < options.seconds < _MOST_SECONDS:
+        parser.error(f"--seconds {options.seconds:g}: must be more than 0, and at most a day")
+    if options.args is not None and options.types is not None:
+        parser.error("--args are the arguments, and --types makes some; not both")
     choose_target(options.target)
     try:
         calls = load_calls(options.file, options.args, options.types)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from loopir.lazy_dataclass import record
+from loopir.lazy_dataclass import record, replace
 
 from ..diagnostics import Refused, counted
 from ..frontend.source import read_source
@@ -77,10 +77,12 @@ def load_calls(spec: str, args: str | None = None, types: str | None = None) -> 
         for fused, values in calls.items():
             if fused.__wrapped__ is function:
                 return [FailingCall(function, options, values)]
-        return [FailingCall(function, options, _arguments(_annotated(function)))]
+        return [FailingCall(function, options, _inferred_arguments(function))]
     names = import_file(path)
     if types is not None:
         function_name, texts = parse_type_spec(types)
+        if name not in ("", function_name):
+            raise ValueError(f"--types is of {function_name}, and not of {name}")
         function, options = _function(names, name or function_name, path)
         given = given_signature(texts, function).types
         return [FailingCall(function, options, _arguments([*given.values()]))]
@@ -113,7 +115,10 @@ def _function(names: Mapping[str, Any], name: str, path: str) -> tuple[FunctionT
         candidates = [*dict.fromkeys(v for v in names.values() if isinstance(v, Fused))]
         if len(candidates) != 1:
             known = ", ".join(f.__qualname__ for f in candidates)
-            raise ValueError(f"{path}: which function? Add ::FUNCTION (fused: {known or 'none'})")
+            question = f"which function? Add ::FUNCTION ({known})" if known else (
+                "no @fuse function; FILE::FUNCTION takes any"
+            )
+            raise ValueError(f"{path}: {question}")
     match candidates[0]:
         case Fused() as fused_function:
             return fused_function.__wrapped__, fused_function.options
@@ -155,13 +160,19 @@ def _recording(calls: dict[AnyFused, tuple[Any, ...]]) -> Iterator[None]:
         Dispatcher.__call__ = original_call  # type: ignore[method-assign]
 
 
-def _annotated(function: FunctionType) -> list[ArgType]:
-    """The types of the parameters by annotations, defaults and uses. Raises UnreadableFile."""
+def _inferred_arguments(function: FunctionType) -> tuple[Any, ...]:
+    """Arguments of the types that annotations, defaults and uses tell of a function that the file
+    does not call. Raises UnreadableFile; ValueError if a type is not known.
+    """
     try:
         tree = read_source(function).tree
     except Refused as refused:
         raise UnreadableFile(str(refused)) from None
-    return [*infer_signature(function, tree).types.values()]
+    signature = replace(infer_signature(function, tree), ran=True)
+    if signature.objects:
+        said = f"{function.__qualname__} is not called, and the type of {signature.objects[0]} is"
+        raise ValueError(f"{said} not known: {signature.help}, or --args")
+    return _arguments([*signature.types.values()])
 
 
 def _arguments(types: Sequence[ArgType]) -> tuple[Any, ...]:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import dataclasses
+import random
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +214,64 @@ def test_outcomes_are_compared() -> None:
     found = compare(raised, Outcome(1), exact=True)
     assert found == ("raises IndexError", "raises IndexError: far, where Python returns")
     assert compare(raised, Outcome(error=IndexError("far")), exact=True) is None
+
+
+class Model:
+    def __init__(self, rate: Any) -> None:
+        self.rate = rate
+
+
+class Slots:
+    __slots__ = ("rate",)
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+
+def test_objects_are_compared_by_their_attributes() -> None:
+    class Local(Model):
+        pass
+
+    def same(a: Any, b: Any) -> bool:
+        return compare(Outcome(a), Outcome(b), exact=True) is None
+
+    for kind in (Model, Slots, Local):
+        assert same(kind(1.0), kind(1.0))
+        assert not same(kind(1.0), kind(2.0))
+    assert same([Model(np.ones(3))], [Model(np.ones(3))])
+    assert not same(Model(Model(-0.0)), Model(Model(0.0)))
+    for made in (np.random.default_rng(1), np.random.RandomState(1), random.Random(1)):
+        copied = deepcopy(made)
+        assert same(made, copied)
+        copied.random()
+        assert not same(made, copied)
+    cycle, other = Model(1), Model(1)
+    cycle.rate, other.rate = cycle, other
+    assert same(cycle, other)
+    found = compare(Outcome(Model(1.0)), Outcome(Model(2.0)), exact=True)
+    assert found is not None
+    assert found.text == "gives Model(rate=1.0), where Python gives Model(rate=2.0)"
+
+
+def test_methods_are_bisected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import numpy as np\nfrom transpile import fuse\nclass Model:\n    rate = 2.0\n    @fuse\n"
+        "    def step(self, x):\n        for i in range(len(x)):\n            x[i] *= self.rate\n"
+        "@fuse\ndef f(r):\n    s = 0.0\n    for i in range(len(r)):\n        s += r[i]['a']\n"
+        "    return s\nModel().step(np.ones(40))\n"
+    )
+    assert main(["bisect", str(path)]) == 0
+    assert capsys.readouterr().out == "Model.step: the output of every stage agrees with Python\n"
+    for words, said in (
+        ([f"{path}::f"], "the type of r is not known: call it in the script, or --types 'f({a: "),
+        ([f"{path}::f", "--types", "g(f64[:])"], "--types is of g, and not of f"),
+        ([f"{path}::f", "--types", "f(int)", "--args", "1"], "not both"),
+        ([str(path), "--seconds", "0"], "--seconds 0: must be more than 0"),
+        ([str(path), "--seconds", "nan"], "--seconds nan: must be more than 0"),
+    ):
+        assert main(["bisect", *words]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_child_process_may_fail() -> None:
