@@ -23,6 +23,7 @@ from ..types.value_types import (
     ArgType,
     ArrayType,
     Constant,
+    Function,
     ListType,
     ObjectType,
     Opaque,
@@ -238,7 +239,7 @@ def _telling_default(ty: ArgType | None) -> ArgType | None:
     known; None of None, and of objects, which stand for some other value.
     """
     match ty:
-        case ScalarType() | ArrayType() | ListType() | Opaque(name="str"):
+        case ScalarType() | ArrayType() | ListType() | Function() | Opaque(name="str"):
             return ty
         case Constant(value=value) if value is not None:
             return ty
@@ -297,11 +298,15 @@ def _type_in_string(extra: object) -> ArgType | None:
 
 
 def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
-    """The type of a parameter by its uses: a str, an array of f64 or i64, an int, or a float."""
+    """The type of a parameter by its uses: a str, a tuple, an array of f64 or i64, an int, or a
+    float.
+    """
     if not uses.has(name):
         return Opaque("object")
     if (text := uses.text(name)) is not None:
         return type_of(text)
+    if items := uses.items(name):
+        return ObjectType(tuple, tuple(enumerate(_type_by_uses(item, uses) for item in items)))
     if uses.rank(name):
         return array_of("i64" if uses.has_integers(name) else "f64", uses.rank(name))
     return SCALARS[int if uses.is_integer(name) else float]

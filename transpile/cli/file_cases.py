@@ -349,20 +349,23 @@ def _given_types(
     given: dict[AnyFused, list[ParameterTypes]] = {}
     for spec in specs:
         name, texts = parse_type_spec(spec)
-        function = _function_named(name, functions, files)
-        given.setdefault(function, []).append(given_signature(texts, function.__wrapped__))
+        for function in _functions_named(name, functions, files):
+            given.setdefault(function, []).append(given_signature(texts, function.__wrapped__))
     return given
 
 
-def _function_named(
+def _functions_named(
     name: str, functions: Sequence[AnyFused], files: Sequence[LoadedFile]
-) -> AnyFused:
-    """The function of this name or qualified name. Raises ValueError; for a function of `files`
-    that is none of `functions` the message says why.
+) -> list[AnyFused]:
+    """The functions of this name or qualified name, of each code one: a name may be defined again.
+    Raises ValueError, also if the name is that of functions with several qualified names; for a
+    function of `files` that is none of `functions` the message says why.
     """
-    matching = [f for f in functions if name in (f.__name__, f.__qualname__)]
-    if matching and len({f.__wrapped__.__code__ for f in matching}) == 1:
-        return matching[0]
+    matching = [f for f in functions if name == f.__qualname__] or [
+        f for f in functions if name == f.__name__
+    ]
+    if len({f.__qualname__ for f in matching}) == 1:
+        return [*{f.__wrapped__.__code__: f for f in reversed(matching)}.values()][::-1]
     if not matching and (reason := _reason_left_out(name, files)):
         raise ValueError(f"--types: {reason}")
     known = [f.__qualname__ for f in matching or functions]

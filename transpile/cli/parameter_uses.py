@@ -64,13 +64,14 @@ class ParameterUses:
         self._no_dicts = {name for name, attribute in foreign if not hasattr(dict, attribute)}
         self._texts = _compared_texts(tree)
         self._keys = _string_keys(tree)
+        self._items = dict(_unpacked_items(tree))
         for node in ast.walk(tree):
             for name, rank in _ranks_shown_by(node):
                 self._ranks[name] = max(rank, self._ranks.get(name, 0))
             self._integers.update(_names_used_as_integers(node))
             if depth and isinstance(node, ast.Call):
                 self._add_uses_in_callee(node, globals_, depth)
-        self._add_containers_of_objects(tree)
+        self._add_uses_of_items(tree)
         self._objects |= _only_passed_on(tree, globals_)
         # last: in ``j = k[i]; x[j]`` the array k has integers, since the name j is one
         self._of_integers = set(_arrays_of_integers(tree, self._integers))
@@ -98,11 +99,15 @@ class ParameterUses:
                 if uses.is_object(parameter):
                     self._objects.add(arg.id)
 
-    def _add_containers_of_objects(self, tree: ast.FunctionDef) -> None:
-        """Add the names whose items are objects: of ``for p in ps: p.mass``, ``ps``."""
+    def _add_uses_of_items(self, tree: ast.FunctionDef) -> None:
+        """Add what the uses of items tell of their container: of ``for p in ps: p.mass``, that `ps`
+        has objects, of ``for row in x: row[0]``, that `x` has two axes.
+        """
         items = dict(_containers_of_items(tree))
         for _ in items:  # ``for row in rows: for p in row``
             for name, container in items.items():
+                if self.rank(name):
+                    self._ranks[container] = max(self.rank(name) + 1, self.rank(container))
                 if name in self._objects or name in self._texts:
                     self._objects.add(container)
                 if name in self._keys:
@@ -130,6 +135,11 @@ class ParameterUses:
     def text(self, name: str) -> str | None:
         """The first str that `name` is compared with, as a mode is; None if there is none."""
         return None if name in self._objects else self._texts.get(name)
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """The names of the items that `name` is unpacked to, ``a, b = name``; empty if it is not.
+        """
+        return () if name in self._ranks else self._items.get(name, ())
 
     def keyed_type(self, name: str) -> str | None:
         """A type, as ``--types`` has it, of a name with subscripts that are strs; None of others::
@@ -212,6 +222,16 @@ def _string_keys(tree: ast.FunctionDef) -> dict[str, tuple[list[str], int]]:
     return found
 
 
+def _unpacked_items(tree: ast.FunctionDef) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names that are unpacked, ``a, b = name``, with the names of their items."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id=name)):
+                items = [part.id for part in parts if isinstance(part, ast.Name)]
+                if len(items) == len(parts) and name not in items:
+                    yield name, tuple(items)
+
+
 def _containers_of_items(tree: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Names that are only bound to items of one container, with the name of that: of
     ``for p in ps`` and ``p = ps[i]``, ``(p, ps)``.
@@ -232,7 +252,7 @@ def _containers_of_items(tree: ast.FunctionDef) -> Iterator[tuple[str, str]]:
                     target=ast.Tuple(elts=[_, ast.Name(id=name)]),
                     iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=container)]),
                 )
-            ) if stores[name] == 1:
+            ) if stores[name] == 1 and name != container:
                 yield name, container
 
 
@@ -266,8 +286,15 @@ def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
             value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
         ):
             yield name, len(parts)
-        case ast.For(iter=ast.Name(id=name)) | ast.comprehension(iter=ast.Name(id=name)):
-            yield name, 1
+        case ast.For(target=target, iter=ast.Name(id=name)) | ast.comprehension(
+            target=target, iter=ast.Name(id=name)
+        ):
+            yield name, 2 if isinstance(target, ast.Tuple) else 1
+        case ast.For(
+            target=ast.Tuple(elts=[_, ast.Tuple()]),
+            iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=name)]),
+        ):
+            yield name, 2
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
             yield name, 1
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in _ITERATORS | _FOLDS:

@@ -224,6 +224,44 @@ def test_names_that_are_compared_with_texts() -> None:
     assert shown(f).assumed == ("x", "mode", "way", "how")
 
 
+def test_tuples_and_rows_by_their_uses() -> None:
+    def f(p, dims, xy, pairs, numbered, rows, planes, x):
+        a, b = p
+        n, m = dims
+        u, v = xy
+        s = a * b
+        for i in range(n):
+            for j in range(m):
+                s += u[i] * v[j]
+        for c, d in pairs:
+            s += c * d
+        for k, (c, d) in enumerate(numbered):
+            s += c * d * k
+        for row in rows:
+            for value in row:
+                s += value
+        for plane in planes:
+            for q in range(len(plane)):
+                line = plane[q]
+                s += line[0]
+        x = x[0]
+        return s + sum(x)
+
+    assert types(f) == {
+        "p": "(float, float)", "dims": "(int, int)", "xy": "(f64[:], f64[:])",
+        "pairs": "f64[:, :]", "numbered": "f64[:, :]", "rows": "f64[:, :]",
+        "planes": "f64[:, :, :]", "x": "f64[:]",
+    }
+
+
+def test_functions_that_are_defaults() -> None:
+    def f(x, step=np.sin, then=abs):
+        return step(x[0]) + then(x[0])
+
+    assert types(f) == {"x": "f64[:]", "step": "function sin", "then": "function abs"}
+    assert shown(f).objects == ()
+
+
 def test_order_of_parameters() -> None:
     def f(x, *args, k=1, **options):
         return x[k] + args[0] + options["a"]

@@ -508,6 +508,23 @@ def test_parameters_whose_types_their_uses_do_not_tell(
     assert "compiled for scalar: 1 loop" in out
 
 
+def test_types_of_a_name_that_is_defined_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definition = "@fuse\ndef f(x):\n    for i in range(len(x)):\n        x[i] = {0}\n"
+    path = tmp_path / "again.py"
+    path.write_text("from transpile import fuse\n" + definition.format(1) + definition.format(2))
+    out = run(capsys, str(path), "--types", "f(i32[:])")[1]
+    assert re.findall(r"f\(x: i32\[:\]\)  again.py:(\d+)", out) == ["2", "6"]
+    methods = "".join(
+        f"class {name}:\n    @staticmethod\n    @fuse\n    def g(x):\n        return x\n"
+        for name in "AB"
+    )
+    path.write_text("from transpile import fuse\n" + methods)
+    assert "more than one function g (A.g, B.g)" in run(capsys, str(path), "--types", "g(f64)")[2]
+    assert run(capsys, str(path), "--types", "A.g(f64)")[0] == 0
+
+
 def test_types_of_functions_that_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
