@@ -71,7 +71,7 @@ def _parser() -> Parser:
         epilog="transpile bisect FILE and transpile reduce FILE run the file, and find a "
         "miscompile (--help). Words after -- are the script's, under --run. "
         "Status: 0 fine, 1 a loop left to Python under --check, 2 bad usage or a file that cannot "
-        "be read.",
+        "be read; under --run that of the script, if it is greater.",
     )
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE",
@@ -285,8 +285,11 @@ def _report_files(options: argparse.Namespace, script_args: Sequence[str]) -> in
         has_output = has_output or bool(found or file.inner)
         status = max(status, file.status)
     if not has_output:
-        hint = "; --all takes every function with loops"
-        missing = "no function with loops" if options.all else f"no @fuse function{hint}"
+        missing = "no function with loops" if options.all else "no @fuse function"
+        if status:  # of a script
+            missing += f" before the script ended with status {status}"
+        elif not options.all:
+            missing += "; --all takes every function with loops"
         print(f"transpile: {' '.join(options.files)}: {missing}", file=sys.stderr)
     try:
         cases = list(cases_of(functions, options.types, files, ran=options.run))

@@ -257,7 +257,7 @@ def _annotation_type(
     """The type of the annotation `text`: that which `annotated` knows, else one of any object of
     the class. None if it is no annotation.
     """
-    if annotated is None or (text.isidentifier() and _is_dtype(text)):
+    if annotated is None or _is_dtype(text, names):
         return None
     kind = _class_named(text, names)
     if kind in _GENERATORS:
@@ -268,9 +268,14 @@ def _annotation_type(
     return annotated(hint) if (hint := _evaluated(text, names)) is not None else None
 
 
-def _is_dtype(name: str) -> bool:
+def _is_dtype(text: str, names: Mapping[str, Any]) -> bool:
+    """Whether `text` is the name of a dtype, and of no other class in `names`: NumPy has names of
+    one letter, such as ``D``.
+    """
+    if not text.isidentifier() or (text not in ELEMENTS and isinstance(names.get(text), type)):
+        return False
     try:
-        return bool(_dtype(name))
+        return bool(_dtype(text))
     except ValueError:
         return False
 

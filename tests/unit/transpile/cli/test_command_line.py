@@ -312,6 +312,10 @@ def test_files_that_fail_when_they_run(
     assert (status, err) == (0, "")
     assert "smooth(" in out
     assert run(capsys, str(path), "--run")[0] == 1
+    path.write_text(content)
+    if "sys" not in content:
+        err = run(capsys, str(path), "--run")[2]
+        assert err.endswith(": no @fuse function before the script ended with status 1\n")
 
 
 def test_a_script_that_closes_its_output(
@@ -506,6 +510,29 @@ def test_parameters_whose_types_their_uses_do_not_tell(
     out = run(capsys, str(path), "--types", spec)[1]
     assert "f(r: {x: f64}[:], mode: 'x')" in out
     assert "compiled for scalar: 1 loop" in out
+
+
+def test_types_that_a_report_prints_are_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "calls.py"
+    path.write_text(
+        "import enum\nimport numpy as np\nfrom transpile import fuse\n"
+        "class Color(enum.Enum):\n    RED = 1\n"
+        "class D:\n    rate = 2.0\n"
+        "@fuse\ndef f(x, p, axis=0, *more):\n    return np.sum(x, axis=axis)\n"
+        "for p in (None, 'a, b', Color.RED, D(), (1.0,), {'a': 1.0}, np.float32, np.sin, [('a', 1)]"
+        ",\n          np.zeros((2, 1), [('a b', 'f8'), ('n', 'i4')]), np.zeros(()), memoryview(b'a')"
+        "):\n    f(np.ones((3, 3)), p, 1, 2)\n"
+    )
+    report = run(capsys, str(path), "--run")[1]
+    printed = re.findall(r"^(f\(.*\))  calls.py:\d+$", report, re.MULTILINE)
+    assert len(printed) == 12
+    words = [word for text in printed for word in ("--types", text)]
+    status, out, err = run(capsys, str(path), *words)
+    assert (status, err) == (0, "")
+    assert re.findall(r"^(f\(.*\))  calls.py:\d+$", out, re.MULTILINE) == printed
+    assert out.count("compiled for scalar") == 12
 
 
 def test_types_of_a_name_that_is_defined_again(

@@ -50,6 +50,10 @@ class Point:
     x: float
 
 
+class D:  # also a name of NumPy's for complex128
+    pass
+
+
 class Outer:
     class Inner:
         rate = 1.0
@@ -71,7 +75,7 @@ VALUES: list[Any] = [
     float, np.float64, dict, Point, type, np.dtype("f8"), np.dtype(NESTED), np.dtype(">f8"),
     np.dtype([("x", "f8"), ("n", "i1")], align=True),
     (), (1.0,), (1.0, 2), ((1, 2), "up"), (None, np.ones(3)), (1,) * 20, {"a": 1.0}, {}, {1: 2},
-    Pair(1, 2), Point(1.0), Outer(), Outer.Inner(),
+    Pair(1, 2), Point(1.0), D(), Outer(), Outer.Inner(),
     [], [1.0], [True], [[1]], [[[1]]], [(1.0, 2.0)], [(1, 2.0)], ["a"], [None], [{}], [Point(1.0)],
     [np.float32(1)], [np.zeros(2)], [2j],
     b"a", bytearray(b"a"), memoryview(b"a"), memoryview(np.zeros((2, 2))), memoryview(b"a")[::2],
