@@ -39,7 +39,7 @@ from .static.annotation_types import (
     leaves_dtype_open,
     sample_of,
 )
-from .static.type_texts import is_unknown_object, parse_type, split_at_commas
+from .static.type_texts import is_open_class, is_unknown_object, parse_type, split_at_commas
 
 __all__ = ["ParameterTypes", "given_signature", "infer_signature", "parse_type_spec"]
 
@@ -177,16 +177,28 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
             annotated(name, hint) or _telling_default(defaults.get(name))
         )
         is_object = is_first or is_variadic or uses.is_object(name)
-        if declared is None and uses.has(name) and is_object:
+        if not uses.has(name):
+            pass
+        elif declared is None and is_object:
             objects.append(name)
             declared = Opaque("object")
-        elif uses.has(name) and (declared is None or leaves_dtype_open(hint, _type_in_string)):
+        elif _is_open(hint, declared):
+            objects.append(name)
+        elif declared is None or leaves_dtype_open(hint, _type_in_string):
             assumed.append(name)
         types[name] = declared or _type_by_uses(name, uses)
     texts = {name: uses.keyed_type(name) or str(ty) for name, ty in types.items()}
     is_spelled = bool(objects) and all(map(uses.keyed_type, objects))
     spec = f"{function.__qualname__}({', '.join(texts.values())})" if is_spelled else None
     return ParameterTypes(types, tuple(assumed), tuple(objects), spec)
+
+
+def _is_open(hint: Any, declared: ArgType | None) -> bool:
+    """Whether the annotation is a class such as ``dict``, and does not tell the types of items."""
+    kind = hint if isinstance(hint, type) else typing.get_origin(hint)
+    return isinstance(kind, type) and type(declared) is Opaque and (
+        not typing.get_args(hint) and is_open_class(kind)
+    )
 
 
 def _annotations_of(function: FunctionType) -> Callable[[str, Any], ArgType | None]:
@@ -303,8 +315,8 @@ def _type_by_uses(name: str, uses: ParameterUses) -> ArgType:
     """
     if not uses.has(name):
         return Opaque("object")
-    if (text := uses.text(name)) is not None:
-        return type_of(text)
+    if (value := uses.compared_value(name)) is not None:
+        return type_of(value)
     if items := uses.items(name):
         return ObjectType(tuple, tuple(enumerate(_type_by_uses(item, uses) for item in items)))
     if uses.rank(name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from enum import EnumMeta
 from types import FunctionType
 from typing import Any
 
@@ -62,7 +63,7 @@ class ParameterUses:
         foreign = [used for node in ast.walk(tree) for used in _names_used_as_objects(node)]
         self._objects = {name for name, _ in foreign}
         self._no_dicts = {name for name, attribute in foreign if not hasattr(dict, attribute)}
-        self._texts = _compared_texts(tree)
+        self._compared = _compared_values(tree, globals_)
         self._keys = _string_keys(tree)
         self._items = dict(_unpacked_items(tree))
         for node in ast.walk(tree):
@@ -108,7 +109,7 @@ class ParameterUses:
             for name, container in items.items():
                 if self.rank(name):
                     self._ranks[container] = max(self.rank(name) + 1, self.rank(container))
-                if name in self._objects or name in self._texts:
+                if name in self._objects or name in self._compared:
                     self._objects.add(container)
                 if name in self._keys:
                     self._keys.setdefault(container, (self._keys[name][0], 1))
@@ -132,9 +133,11 @@ class ParameterUses:
         """
         return name in self._objects or name in self._keys
 
-    def text(self, name: str) -> str | None:
-        """The first str that `name` is compared with, as a mode is; None if there is none."""
-        return None if name in self._objects else self._texts.get(name)
+    def compared_value(self, name: str) -> Any:
+        """The first str or member of an Enum that `name` is compared with, as a mode is; None if
+        there is none.
+        """
+        return None if name in self._objects else self._compared.get(name)
 
     def items(self, name: str) -> tuple[str, ...]:
         """The names of the items that `name` is unpacked to, ``a, b = name``; empty if it is not.
@@ -179,15 +182,18 @@ def _names_used_as_objects(node: ast.AST) -> Iterator[tuple[str, str]]:
         yield base.id, attribute
 
 
-def _compared_texts(tree: ast.FunctionDef) -> dict[str, str]:
-    """The first str that each name, or an item of it, is compared with: ``mode == "same"``,
-    ``mode in ("same", "full")``, ``match mode: case "same"``.
+def _compared_values(tree: ast.FunctionDef, globals_: Mapping[str, Any]) -> dict[str, Any]:
+    """The first str or member of an Enum that each name is compared with: ``mode == "same"``,
+    ``mode in ("same", "full")``, ``match mode: case "same"``, ``mode is Mode.SAME``.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for node in ast.walk(tree):
         compared: list[tuple[ast.expr, ast.expr]] = []
         match node:
-            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            case ast.Compare(
+                left=left, ops=[ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot()],
+                comparators=[right],
+            ):
                 compared = [(left, right), (right, left)]
             case ast.Compare(
                 left=left, ops=[ast.In() | ast.NotIn()],
@@ -197,10 +203,14 @@ def _compared_texts(tree: ast.FunctionDef) -> dict[str, str]:
             case ast.Match(subject=subject, cases=cases):
                 parts = (part for case in cases for part in ast.walk(case.pattern))
                 compared = [(subject, p.value) for p in parts if isinstance(p, ast.MatchValue)]
-        for name, text in compared:
-            match name, text:
-                case ast.Name(id=of), ast.Constant(value=str(value)):
-                    found.setdefault(of, value)
+        for name, value in compared:
+            match name, value:
+                case ast.Name(id=of), ast.Constant(value=str(text)):
+                    found.setdefault(of, text)
+                case ast.Name(id=of), ast.Attribute(value=ast.Name(id=kind), attr=member):
+                    enum = globals_.get(kind)
+                    if isinstance(enum, EnumMeta) and member in enum.__members__:
+                        found.setdefault(of, enum.__members__[member])
     return found
 
 

@@ -6,6 +6,7 @@ keys. What is missing is taken from the uses of the parameter (`Uses`).
 from __future__ import annotations
 
 import collections.abc
+import enum
 import numbers
 import types
 import typing
@@ -59,8 +60,10 @@ _SEQUENCES = (
 )
 """Classes and protocols that are taken for lists."""
 
-_FOREIGN = (str, list, tuple, dict, set, frozenset)
-_BYTES: dict[Any, ArgType] = {bytes: type_of(b""), bytearray: type_of(bytearray())}
+_FOREIGN = (str, list, tuple, dict, set, frozenset, range)
+_BYTES: dict[Any, ArgType] = {
+    bytes: type_of(b""), bytearray: type_of(bytearray()), memoryview: type_of(memoryview(b"")),
+}
 
 Spelled: TypeAlias = Callable[[object], "ArgType | None"]
 """The type that a str in ``Annotated[…]`` spells; None for other objects."""
@@ -106,6 +109,8 @@ def annotated_type(hint: Any, uses: Uses, spelled: Spelled) -> ArgType | None:
         return type_of(args[0])
     if origin is np.ndarray:
         return _array_type(args, uses)
+    if isinstance(origin, type) and not args:  # ``typing.List``
+        return annotated_type(origin, uses, spelled)
     if origin in (tuple, dict, array, *_SEQUENCES):
         whole = Uses(0, uses.has_integers, uses.keys)
         return _container(origin, [
@@ -138,6 +143,8 @@ def _type_of_class(hint: type, uses: Uses) -> ArgType | None:
         return _BYTES[hint]
     if hint in _FOREIGN:
         return Opaque(hint.__name__)
+    if issubclass(hint, enum.Enum) and hint.__members__:
+        return type_of(next(iter(hint.__members__.values())))
     if hint is np.ndarray:
         return _assumed_array(None, uses)
     element = None if hint in _ABSTRACT_DTYPES else _element(hint)

@@ -36,7 +36,7 @@ from ...types.value_types import (
 )
 from .annotation_types import SCALARS, array_of
 
-__all__ = ["Annotated", "is_unknown_object", "parse_type", "split_at_commas"]
+__all__ = ["Annotated", "is_open_class", "is_unknown_object", "parse_type", "split_at_commas"]
 
 Annotated: TypeAlias = Callable[[Any], "ArgType | None"]
 """The type of a parameter with this annotation (an object); None if it is not known."""
@@ -107,10 +107,18 @@ def parse_type(
 
 
 def is_unknown_object(ty: ArgType, text: str, names: Mapping[str, Any]) -> bool:
-    """Whether `ty`, which `text` spells, is that of an object whose attributes only a call tells.
+    """Whether `ty`, which `text` spells, is that of an object whose attributes or items only a call
+    tells.
     """
     kind = _class_named(text.strip(), names)
-    return type(ty) is Opaque and kind is not None and has_plain_instances(kind)
+    return type(ty) is Opaque and kind is not None and is_open_class(kind)
+
+
+def is_open_class(kind: type) -> bool:
+    """Whether compiled code may take an instance of `kind`, by the types of its attributes or items
+    in a call.
+    """
+    return kind is list or has_plain_instances(kind)
 
 
 def _printed_type(

@@ -7,7 +7,8 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, List, Literal, Optional, Tuple  # noqa: UP035
+from enum import Enum
+from typing import Annotated, Any, Dict, List, Literal, Optional, Tuple  # noqa: UP035
 
 import numpy as np
 import pytest
@@ -222,6 +223,42 @@ def test_names_that_are_compared_with_texts() -> None:
         "x": "f64[:]", "mode": "'sum'", "way": "'up'", "how": "'fast'", "words": "object",
     }
     assert shown(f).assumed == ("x", "mode", "way", "how")
+
+
+class Mode(Enum):
+    FULL = 1
+    SAME = 2
+
+
+def test_enums() -> None:
+    def f(x, mode, way, how: Mode, out: Mode = Mode.SAME):
+        s = 0.0
+        for v in x:
+            if mode == Mode.SAME or way is not Mode.FULL or how is out:
+                s += v
+        return s
+
+    assert types(f) == {
+        "x": "f64[:]", "mode": "Mode.SAME", "way": "Mode.FULL", "how": "Mode.FULL",
+        "out": "Mode.FULL",
+    }
+    assert shown(f).assumed == ("x", "mode", "way")
+
+
+def test_containers_without_items() -> None:
+    def f(
+        a: list, b: List, c: dict, d: Dict, e: tuple, g: Tuple, h: list[str], i: set, j: range,  # noqa: UP006
+        k: memoryview, unused: list,
+    ):
+        return a[0] + b[0] + c["x"] + d["y"] + e[0] + g[0] + h[0], i, j, k
+
+    assert types(f) == {
+        "a": "list", "b": "list", "c": "dict", "d": "dict", "e": "tuple", "g": "tuple",
+        "h": "list[str]", "i": "set", "j": "range", "k": "memoryview[u8]", "unused": "list",
+    }
+    assert shown(f).objects == ("a", "b", "c", "d", "e", "g")
+    texts = list(types(f).values())
+    assert given_signature(texts, f).objects == ("a", "b", "c", "d", "e", "g", "unused")
 
 
 def test_tuples_and_rows_by_their_uses() -> None:
@@ -471,4 +508,4 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         "h": "object",
         "unused": "object",
     }
-    assert shown(f).objects == ("h",)
+    assert shown(f).objects == ("c", "h")  # the items of a list are not told

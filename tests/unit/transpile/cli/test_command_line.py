@@ -522,7 +522,7 @@ def test_types_that_a_report_prints_are_taken(
         "class D:\n    rate = 2.0\n"
         "@fuse\ndef f(x, p, axis=0, *more):\n    return np.sum(x, axis=axis)\n"
         "for p in (None, 'a, b', Color.RED, D(), (1.0,), {'a': 1.0}, np.float32, np.sin, [('a', 1)]"
-        ",\n          np.zeros((2, 1), [('a b', 'f8'), ('n', 'i4')]), np.zeros(()), memoryview(b'a')"
+        ",\n     np.zeros((2, 1), [('a b', 'f8'), ('n', 'i4')]), np.zeros(()), memoryview(b'a')"
         "):\n    f(np.ones((3, 3)), p, 1, 2)\n"
     )
     report = run(capsys, str(path), "--run")[1]
