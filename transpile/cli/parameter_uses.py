@@ -296,10 +296,10 @@ def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
             value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
         ):
             yield name, len(parts)
-        case ast.For(target=target, iter=ast.Name(id=name)) | ast.comprehension(
-            target=target, iter=ast.Name(id=name)
-        ):
-            yield name, 2 if isinstance(target, ast.Tuple) else 1
+        case ast.For(target=target, iter=sequence) | ast.comprehension(
+            target=target, iter=sequence
+        ) if (found := _iterated(sequence)) is not None:
+            yield found[0], found[1] + isinstance(target, ast.Tuple)
         case ast.For(
             target=ast.Tuple(elts=[_, ast.Tuple()]),
             iter=ast.Call(func=ast.Name(id="enumerate"), args=[ast.Name(id=name)]),
@@ -309,7 +309,19 @@ def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:
             yield name, 1
         case ast.Call(func=ast.Name(id=callee), args=args) if callee in _ITERATORS | _FOLDS:
             if callee in _ITERATORS or len(args) == 1:
-                yield from ((arg.id, 1) for arg in args if isinstance(arg, ast.Name))
+                yield from filter(None, map(_iterated, args))
+
+
+def _iterated(sequence: ast.expr) -> tuple[str, int] | None:
+    """The name of what is iterated over, and the number of axes that this shows: ``x``, 1;
+    ``x[i]``, 2; ``x[1:]``, 1. None for other expressions.
+    """
+    rank = 1
+    while isinstance(sequence, ast.Subscript):
+        axes = sequence.slice.elts if isinstance(sequence.slice, ast.Tuple) else [sequence.slice]
+        rank += sum(not isinstance(axis, ast.Slice) for axis in axes)
+        sequence = sequence.value
+    return (sequence.id, rank) if isinstance(sequence, ast.Name) else None
 
 
 _ARRAY_ATTRIBUTES = {"T", "dtype", "flat", "ndim", "shape", "size"}
@@ -394,13 +406,17 @@ def _axes(index: ast.expr) -> int:
 
 
 def _names_used_as_integers(node: ast.AST) -> Iterator[str]:
-    """Names that must be integers for `node`."""
+    """Names that must be integers for `node`: subscripts, bounds, and keys of sets and dicts."""
     match node:
         case ast.Subscript(slice=index):
             yield from _plain_names(index)
         case ast.Call(func=ast.Name(id=user), args=args) if user == "range":
             for arg in args:
                 yield from _plain_names(arg)
+        case ast.Set(elts=keys) | ast.Dict(keys=keys) | ast.Call(
+            func=ast.Attribute(attr="add"), args=[*keys]
+        ):
+            yield from (key.id for key in keys if isinstance(key, ast.Name))
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=module), attr=attr), args=[length, *_]
         ) if module in _NUMPY and (row := function_row(getattr(np, attr, None))) and row.sized:
@@ -421,8 +437,8 @@ def _arrays_of_integers(tree: ast.FunctionDef, integers: set[str]) -> Iterator[s
                     yield from _subscripted(arg)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in integers:
                 yield from _subscripted(value)
-            case ast.For(target=ast.Name(id=name), iter=ast.Name(id=array)) if name in integers:
-                yield array
+            case ast.For(target=ast.Name(id=name), iter=sequence) if name in integers:
+                yield from (found[0] for found in [_iterated(sequence)] if found)
 
 
 def _subscripted(node: ast.expr) -> Iterator[str]:

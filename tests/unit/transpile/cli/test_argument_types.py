@@ -291,6 +291,24 @@ def test_tuples_and_rows_by_their_uses() -> None:
     }
 
 
+def test_rows_that_are_subscripted() -> None:
+    def f(graph, start, x, y, z):
+        seen = {start}
+        s = 0.0
+        for v in graph[start]:
+            if v not in seen:
+                seen.add(v)
+        for value in x[1:]:
+            s += value
+        for value in y[0][:3]:
+            s += value
+        return s + sum(z[0, 1])
+
+    assert types(f) == {
+        "graph": "i64[:, :]", "start": "int", "x": "f64[:]", "y": "f64[:, :]", "z": "f64[:, :, :]",
+    }
+
+
 def test_functions_that_are_defaults() -> None:
     def f(x, step=np.sin, then=abs):
         return step(x[0]) + then(x[0])
