@@ -341,7 +341,7 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
     """
     name = node.value.id if isinstance(node.value, ast.Name) else ""
     if isinstance(ctx.b.env.get(name), ListRef):  # though its items are in an array
-        refuse_missing_attribute(list, "a list", node)
+        _refuse_list_attribute(node)
     array = array_with_shape_of(ctx, node.value)
     if array is not None and not array.kinds:
         return _array_attribute(ctx, array, node)
@@ -374,6 +374,16 @@ _LENGTH_IN_SIZE = (0, 1 << 20)
 """The interval of a length while a size is computed: so small that the product needs no overflow
 checks. The size of an array in memory cannot overflow.
 """
+
+
+def _refuse_list_attribute(node: ast.Attribute) -> NoReturn:
+    """Refuses a method of a list that is not called here, and an attribute that lists do not have.
+    """
+    if hasattr(list, node.attr):
+        text = source_text(node)
+        message = f"the method `{text}` is compiled only where it is called"
+        refuse("LOWER_UNSUPPORTED", message, node, help=f"write `{text}(…)` where it is used")
+    refuse_missing_attribute(list, "a list", node)
 
 
 def _refuse_array_attribute(node: ast.Attribute) -> NoReturn:

@@ -56,3 +56,19 @@ def test_a_list_has_the_methods_of_lists(head: str, tmp_path: Path) -> None:
         given = [1.0, 2.0, 2.0, 4.0]
         assert fused(given) == names["f"](given)
         assert "LOWER_UNDEFINED" not in str(fused.report(verbose=True)), use
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("method", ["append", "pop", "sort"])
+def test_a_method_of_a_list_as_a_value(method: str, tmp_path: Path) -> None:
+    path = tmp_path / "source.py"
+    path.write_text(
+        f"def f(x):\n    h = []\n    a = h.{method}\n    for v in x: h.append(v)\n    return h\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    fused = fuse(names["f"])
+    assert fused([1.0, 2.0]) == [1.0, 2.0]
+    shown = str(fused.report(verbose=True))
+    assert "LOWER_UNDEFINED" not in shown
+    assert f"the method `h.{method}` is compiled only where it is called" in shown
