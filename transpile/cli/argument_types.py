@@ -160,7 +160,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     - the type of its default, if that is a scalar;
     - it is an object that no compiled code takes, in ``objects`` of the result: a ``self`` or
       ``cls`` of unknown class, or used as neither arrays nor numbers are
-      (`ParameterUses.is_object`);
+      (`ParameterUses.is_object`); but None, ``assumed``, if that is its default;
     - its uses in the body: a guess (`_type_by_uses`), ``assumed`` in the result, as are those
       whose annotation leaves the dtype open. A parameter that is not used is in neither list.
     """
@@ -180,8 +180,9 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
         if not uses.has(name):
             pass
         elif declared is None and is_object:
-            objects.append(name)
-            declared = Opaque("object")
+            may_be_none = defaults.get(name) == type_of(None)  # a function, such as ``key=None``
+            (assumed if may_be_none else objects).append(name)
+            declared = type_of(None) if may_be_none else Opaque("object")
         elif _is_open(hint, declared):
             objects.append(name)
         elif declared is None or leaves_dtype_open(hint, _type_in_string):

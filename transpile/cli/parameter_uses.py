@@ -162,11 +162,13 @@ class ParameterUses:
 
 def _names_used_as_objects(node: ast.AST) -> Iterator[tuple[str, str]]:
     """The name in `node` that is neither an array of numbers nor a number, nor has such items, with
-    the attribute that shows it: ``p.mass``, ``ps[i].mass``, ``"x" in p``, ``p + "x"``.
+    the attribute that shows it: ``p.mass``, ``ps[i].mass``, ``p(x)``, ``"x" in p``, ``p + "x"``.
     """
     match node:
         case ast.Attribute(value=value, attr=attribute) if not hasattr(np.ndarray, attribute):
             base, _ = _subscript_chain(value)
+        case ast.Call(func=ast.Name() | ast.Subscript() as called):
+            base, attribute = _subscript_chain(called)[0], "__call__"
         case ast.Compare(
             left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[base]
         ):

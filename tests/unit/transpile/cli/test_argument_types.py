@@ -309,6 +309,17 @@ def test_rows_that_are_subscripted() -> None:
     }
 
 
+def test_functions_that_are_called() -> None:
+    def f(x, step, steps, key=None):
+        s = 0.0 if step is None else step(x[0])
+        for each in steps:
+            s += each(x[1])
+        return s if key is None else key(s)
+
+    assert types(f) == {"x": "f64[:]", "step": "object", "steps": "object", "key": "None"}
+    assert (shown(f).objects, shown(f).assumed) == (("step", "steps"), ("x", "key"))
+
+
 def test_functions_that_are_defaults() -> None:
     def f(x, step=np.sin, then=abs):
         return step(x[0]) + then(x[0])
