@@ -168,7 +168,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     annotated, defaults = _annotations_of(function), _types_of_defaults(function)
     hints, parameters = _evaluated_hints(function), inspect.signature(function).parameters
     types: dict[str, ArgType] = {}
-    assumed, objects = [], []
+    assumed, objects = list[str](), list[str]()
     for name in parameter_names(function.__code__):
         is_first = not types and name in ("self", "cls")
         is_variadic = parameters[name].kind in _VARIADIC

@@ -102,7 +102,8 @@ class ParameterUses:
 
     def _add_uses_of_items(self, tree: ast.FunctionDef) -> None:
         """Add what the uses of items tell of their container: of ``for p in ps: p.mass``, that `ps`
-        has objects, of ``for row in x: row[0]``, that `x` has two axes.
+        has objects, of ``for row in x: row[0]``, that `x` has two axes. And what the uses of a
+        result tell of the first operand: of ``y = x * 2; y[0]``, that `x` has an axis.
         """
         items = dict(_containers_of_items(tree))
         for _ in items:  # ``for row in rows: for p in row``
@@ -113,6 +114,9 @@ class ParameterUses:
                     self._objects.add(container)
                 if name in self._keys:
                     self._keys.setdefault(container, (self._keys[name][0], 1))
+        for name, operands in reversed([*_elementwise_results(tree)]):
+            if not any(self.rank(operand) >= self.rank(name) for operand in operands):
+                self._ranks[operands[0]] = self.rank(name)
 
     def has(self, name: str) -> bool:
         """Whether `name` occurs in the body."""
@@ -248,9 +252,7 @@ def _containers_of_items(tree: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Names that are only bound to items of one container, with the name of that: of
     ``for p in ps`` and ``p = ps[i]``, ``(p, ps)``.
     """
-    stores = Counter(
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
+    stores = _stores(tree)
     for node in ast.walk(tree):
         match node:
             case (
@@ -266,6 +268,37 @@ def _containers_of_items(tree: ast.FunctionDef) -> Iterator[tuple[str, str]]:
                 )
             ) if stores[name] == 1 and name != container:
                 yield name, container
+
+
+def _elementwise_results(tree: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
+    """Names that are only bound to an expression of operators, with the names of its operands: of
+    ``y = 2 * x - z``, ``(y, [x, z])``.
+    """
+    stores = _stores(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.BinOp() | ast.UnaryOp() as value
+            ) if stores[name] == 1 and (operands := [*_operands(value)]):
+                yield name, operands
+
+
+def _stores(tree: ast.FunctionDef) -> Counter[str]:
+    """How often each name is bound."""
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
+def _operands(node: ast.expr) -> Iterator[str]:
+    """The names that are operands of an expression of operators, from left to right."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp(left=left, right=right, op=op) if not isinstance(op, ast.MatMult):
+            yield from _operands(left)
+            yield from _operands(right)
+        case ast.UnaryOp(operand=operand):
+            yield from _operands(operand)
 
 
 def _ranks_shown_by(node: ast.AST) -> Iterator[tuple[str, int]]:

@@ -152,8 +152,9 @@ def _array_type(element: str, lengths: list[str]) -> ArgType | None:
         return None
     ones = tuple(k for k, length in enumerate(lengths) if length == "1")
     dtype = _dtype(element)
-    if rank == 0:
-        return type_of(np.empty((), ELEMENTS[dtype].numpy))
+    whole = type_of(np.empty((1,) * rank, ELEMENTS[dtype].numpy))
+    if rank == 0 or isinstance(whole, Opaque):  # of too many axes
+        return whole
     return replace(array_of(dtype, rank), unit_length_axes=ones)
 
 
@@ -166,6 +167,8 @@ def _records(text: str) -> np.dtype:
             raise ValueError(f"{text!r} is no record; want {{x: f64, n: i32}}")
         name = match[1] if match[1].isidentifier() else ast.literal_eval(match[1])
         fields.append((name, _field_dtype(match[2])))
+    if not fields:
+        raise ValueError(f"{text!r} is no record; want {{x: f64, n: i32}}")
     return np.dtype(fields, align=True)
 
 

@@ -309,6 +309,22 @@ def test_rows_that_are_subscripted() -> None:
     }
 
 
+def test_arrays_by_the_uses_of_results() -> None:
+    def f(x, a, b, c, n, k):
+        y = 2 * x
+        z = -y + n
+        w = a * b
+        u = c - 1.0
+        v = k + 1
+        for i in range(len(b)):
+            u += b[i]
+        return z.sum() + w[0] + u + v
+
+    assert types(f) == {
+        "x": "f64[:]", "a": "float", "b": "f64[:]", "c": "float", "n": "float", "k": "float",
+    }
+
+
 def test_functions_that_are_called() -> None:
     def f(x, step, steps, key=None):
         s = 0.0 if step is None else step(x[0])

@@ -119,6 +119,11 @@ def test_each_printed_type_is_read(part: int) -> None:
                     )
 
 
+def test_arrays_of_too_many_axes() -> None:
+    text = f"f64[{', '.join(':' * 9)}]"
+    assert parse_type(text, globals(), annotated) == type_of(np.zeros((1,) * 9))
+
+
 def test_constants_of_signatures() -> None:
     for value in (0, -1, True, False):
         assert parse_type(str(Constant(value, type(value)))) == Constant(value, type(value))
@@ -151,10 +156,13 @@ def test_annotations(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["step()", "[step(1.0) for _ in 'a']", "(lambda: float)()", "Missing", "Point.", "f64[0]"],
+    [
+        "step()", "[step(1.0) for _ in 'a']", "(lambda: float)()", "Missing", "Point.", "f64[0]",
+        "{}[:]",
+    ],
 )
 def test_no_type(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a type|is not an element type|do not match"):
+    with pytest.raises(ValueError, match=r"is not an? (element )?type|do not match|no record"):
         parse_type(text, globals(), annotated)
 
 
