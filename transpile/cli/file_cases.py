@@ -252,9 +252,9 @@ class Case:
     function: AnyFused
     types: tuple[ArgType, ...]
     assumed: str | None = None  # which types are guesses, in a sentence; None: none are
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    """Names of which the type is not known before the file runs, and a sentence about each."""
-    help: str = "use --run"  # how these types can be told
+    unknown: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Names of which the type is not known before the file runs: a sentence about each, and what to
+    do about it."""
 
     @property
     def name(self) -> str:
@@ -280,9 +280,8 @@ class Case:
         name = self._unknown_name(rejection)
         if name is None:
             return rejection
-        return dataclasses.replace(
-            rejection, message=self.unknown[name], note=None, help=self.help, labels=()
-        )
+        message, help = self.unknown[name]
+        return dataclasses.replace(rejection, message=message, note=None, help=help, labels=())
 
     def _unknown_name(self, rejection: Rejection) -> str | None:
         """The first name in what was refused that is not known before the file runs; None if there
@@ -406,15 +405,14 @@ def _case_of(function: AnyFused, signature: ParameterTypes) -> Case:
     """The case for types that no call has told."""
     moment = f"`{function.__qualname__}` is called" if signature.ran else "the file runs"
     unknown = {
-        name: f"the type of `{name}` is not known before {moment}"
+        name: (f"the type of `{name}` is not known before {moment}", signature.help)
         for name in signature.objects
     } | _unevaluated_globals(function.__wrapped__)
-    types = tuple(signature.types.values())
-    return Case(function, types, signature.remark, unknown, signature.help)
+    return Case(function, tuple(signature.types.values()), signature.remark, unknown)
 
 
-def _unevaluated_globals(function: FunctionType) -> dict[str, str]:
-    """The global names of a function that were not evaluated, with a sentence about each."""
+def _unevaluated_globals(function: FunctionType) -> dict[str, tuple[str, str]]:
+    """The global names of a function that were not evaluated, as in `Case.unknown`."""
     try:
         tree = read_source(function).tree
     except Refused:
@@ -423,8 +421,9 @@ def _unevaluated_globals(function: FunctionType) -> dict[str, str]:
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     names -= {*code.co_varnames, *code.co_cellvars}
     found = {name: function.__globals__.get(name) for name in sorted(names)}
+    sentence = "the value of `{}` is not known before the file runs ({})"
     return {
-        name: f"the value of `{name}` is not known before the file runs ({value.why})"
+        name: (sentence.format(name, value.why), value.help)
         for name, value in found.items()
         if isinstance(value, Unevaluated)
     }

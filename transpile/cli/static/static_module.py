@@ -270,10 +270,11 @@ class _Reader:
         own = self._module.module.__name__.partition(".")[0]
         return self._modules.imported(name, self._home, own)
 
-    def _why_missing(self, name: str) -> str:
-        """Why there is no module of this dotted name."""
+    def _missing(self, name: str) -> Unevaluated:
+        """The value of a module of this dotted name, which there is not."""
         own = self._module.module.__name__.partition(".")[0]
-        return self._modules.why_missing(name, self._home, own)
+        why = self._modules.why_missing(name, self._home, own)
+        return Unevaluated(why, f"install or correct {name}, which the file imports when it runs")
 
     def _import(self, alias: ast.alias) -> None:
         """``import a.b`` or ``import a.b as c``"""
@@ -281,7 +282,7 @@ class _Reader:
         top, _, rest = alias.name.partition(".")
         if module is not None and rest and not alias.asname:
             module = self._imported(top)
-        value = module if module is not None else Unevaluated(self._why_missing(alias.name))
+        value = module if module is not None else self._missing(alias.name)
         self._bind(alias.asname or top, value)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
@@ -310,9 +311,7 @@ class _Reader:
         if submodule is not None:
             return submodule
         has_module = module is not None or not name
-        return Unevaluated(
-            f"there is no {name}.{member}" if has_module else self._why_missing(name)
-        )
+        return Unevaluated(f"there is no {name}.{member}") if has_module else self._missing(name)
 
     # -- definitions
 

@@ -64,10 +64,13 @@ class WrongOption(Exception):
 
 
 class Unevaluated:
-    """The value of a name that is known only when the file runs; `why` in a few words."""
+    """The value of a name that is known only when the file runs: `why`, in a few words, and what to
+    do about it, `help`.
+    """
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, help: str = "use --run") -> None:
         self.why = why
+        self.help = help
 
 
 own_objects: weakref.WeakSet[Any] = weakref.WeakSet()

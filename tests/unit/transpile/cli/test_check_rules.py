@@ -190,6 +190,31 @@ def shown(x, config):
     assert err == "transpile: checked 2, 1 failed, 1 not known before the file runs (--run)\n"
 
 
+def test_what_to_do_about_each_name_that_is_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+from transpile import fuse
+import no_such_module
+rate = open("rate").read()
+@fuse
+def of_module(x, r):
+    return [v * no_such_module.K for v in x]
+@fuse
+def of_value(r):
+    s = 0.0
+    for i in range(3):
+        s += rate
+    return s + r["a"]
+"""
+    assert check(tmp_path, text) == 0
+    out = capsys.readouterr().out
+    assert "(there is no module no_such_module)\n" in out
+    assert "   help: install or correct no_such_module, which the file imports when it runs" in out
+    assert "   help: use --run\n" in out  # not --types
+    assert "type unknown: `r`: use --run, or --types 'of_value(dict[str, float])'" in out
+
+
 def test_codes_that_there_are_not() -> None:
     assert parse_codes(["lower, VECTOR_SMALL", ""], "--select") == ("LOWER", "VECTOR_SMALL")
     with pytest.raises(ValueError, match=r"--select VECTR: .*did you mean VECTOR.*FUSE, LOWER"):
