@@ -104,7 +104,7 @@ def given_signature(texts: Sequence[str], function: FunctionType) -> ParameterTy
         takes = _arity(names, len(names) - len(defaults))
         said = f"{function.__qualname__} takes {takes}, {len(texts)} given"
         raise ValueError(f"--types: {said} (no type of {', '.join(missing)})")
-    annotated = _annotations_of(function)
+    annotated = _annotations_of(function, _uses_in(function))
     types: dict[str, ArgType] = {}
     objects = []
     for name in names:
@@ -165,7 +165,7 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
       whose annotation leaves the dtype open. A parameter that is not used is in neither list.
     """
     uses = ParameterUses(tree, function.__globals__)
-    annotated, defaults = _annotations_of(function), _types_of_defaults(function)
+    annotated, defaults = _annotations_of(function, uses), _types_of_defaults(function)
     hints, parameters = _evaluated_hints(function), inspect.signature(function).parameters
     types: dict[str, ArgType] = {}
     assumed, objects = list[str](), list[str]()
@@ -202,14 +202,20 @@ def _is_open(hint: Any, declared: ArgType | None) -> bool:
     )
 
 
-def _annotations_of(function: FunctionType) -> Callable[[str, Any], ArgType | None]:
-    """The function that gives the type of a parameter by its name and its annotation, None if that
-    tells none.
-    """
+def _uses_in(function: FunctionType) -> ParameterUses | None:
+    """The uses of the parameters of `function`; None if its source cannot be read."""
     try:
-        uses = ParameterUses(read_source(function).tree, function.__globals__)
+        return ParameterUses(read_source(function).tree, function.__globals__)
     except Refused:
-        uses = None
+        return None
+
+
+def _annotations_of(
+    function: FunctionType, uses: ParameterUses | None
+) -> Callable[[str, Any], ArgType | None]:
+    """The function that gives the type of a parameter by its name and its annotation, None if that
+    tells none. ``uses``: those in the body of `function`, None if they are not known.
+    """
     keys = sorted(string_constants(function.__code__))
 
     def uses_of(name: str) -> Uses:
