@@ -95,11 +95,13 @@ def parallel_obstacle(loop: Splittable, kernel: Kernel) -> str | None:
     is_search = getattr(loop, "until", None) is not None
     if (is_search and (loop.accs or not _may_run_behind_hit(loop, kernel))) or _leaves(loop.body):
         return "it may end before its last iteration"
-    has_totals = any(isinstance(s, Append | Prefix) for s in statements)
-    if loop.accs and not has_totals:
-        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+    has_totals = bool(loop.accs) and any(isinstance(s, Append | Prefix) for s in statements)
     if has_totals and (reason := totals_obstacle(loop, kernel)) is not None:
         return reason
+    if loop.accs and not has_totals:
+        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
+    if not has_totals and (appends := [s for s in statements if isinstance(s, Append)]):
+        return f"it appends to `{appends[0].array}`"
     for s in statements:
         if isinstance(s, Bits):  # a bool takes one bit: to write one is to write its neighbours
             return f"several iterations write into one byte of `{s.array}`"

@@ -68,7 +68,7 @@ from .parallel.region_undo import (
 __all__ = ["can_emit_region", "emit_region"]
 
 _SHORT = 40
-"""A parallel loop of at most so many lines of C that is in another loop is printed twice, in its
+"""A parallel loop in another loop whose tp_part has at most so many lines is printed twice, in its
 function and in the body: a call in each iteration of the outer loop, some nanoseconds, would cost
 more than it saves."""
 
@@ -144,8 +144,8 @@ def emit_region(
     """
     number, serial = len(s.functions), replace(n, parallel=False)
     scope = s if n not in s.polls else replace(s, polls={**s.polls, serial: s.polls[n]})
-    part, captured = _definitions(number, n, scope, block)
-    s.functions.append(part)
+    functions, captured, length = _definitions(number, n, scope, block)
+    s.functions.append(functions)
 
     # the totals so far; the loop's end gives the new ones
     before = [strip_parens(expr(a.init, s)) for a in n.accs]
@@ -170,7 +170,7 @@ def emit_region(
     is_worth = f"{has_chunks} && {units} * tp_rate(&tp_rate_{number}) >= TP_WORTH && tp_run_region"
 
     # the struct with what the loop captures; if the run here is no call, only the pool needs it
-    is_inline = s.in_loop and part.count("\n") <= _SHORT and {_HIT, CARRIED}.isdisjoint(captured)
+    is_inline = s.in_loop and length <= _SHORT and _HIT not in captured
     known = {_WHOLE: f"{hi} - {lo}", _ENDS[0]: lo, _ENDS[1]: hi, TOTALS: f"&{TOTALS}"}
     values = ", ".join(known.get(name, name) for name in captured)
     capture = [f"struct tp_captured_{number} {c} = {{{values}}};"] if captured else []
@@ -181,8 +181,8 @@ def emit_region(
         values = ", ".join(f"(int64_t){total}" for total in names)
         yield f"int64_t {CARRIED}[{len(names)}] = {{{values}}};"
         yield f"tp_totals {TOTALS};"
-        functions = f"tp_totals_{number}, tp_join_{number}"
-        opened = f"{functions}, {lo}, {hi}, {grain}, {CARRIED}, {len(names)}"
+        of_blocks = f"tp_totals_{number}, tp_join_{number}, {lo}, {hi}, {grain}"
+        opened = f"{of_blocks}, {CARRIED}, {len(names)}"
         assert s.kernel is not None
         differ = (f" && {s.names[a]} != {s.names[b]}" for a, b in arrays_to_differ(n, s.kernel))
         is_worth += f"{''.join(differ)} && tp_open_totals(&{TOTALS}, {opened})"
@@ -197,19 +197,24 @@ def emit_region(
         yield from undo_lines(number, n, _grain(n), c, run, given, (lo, hi), s)
     else:
         yield f"status |= {run}{rest};"
+    numbered = enumerate(zip(names, kinds, strict=True))
+    after = [f"{total} = ({kind}){CARRIED}[{k}];" for k, (total, kind) in numbered]
     if names:
         yield f"tp_close_totals(&{TOTALS});"
+        yield from after
 
     # the run here
     yield "} else {"
     if is_inline:
-        yield from block((serial,), scope.inner())
+        inner = scope.inner()
+        yield from block((serial,), inner)
+        results = zip(names, totals(n), strict=True)
+        yield from (f"{total} = {inner.names[a.name]};" for total, a in results)
     else:
         yield f"status |= tp_part_{number}({given}, {lo}, {hi}){rest};"
+        yield from after
     yield "}"
     yield f"if (status & {STATUS['replay']}) return status;"
-    for k, (kind, total) in enumerate(zip(kinds, names, strict=True)):
-        yield f"{total} = ({kind}){CARRIED}[{k}];"
     yield "}"
 
 
@@ -278,9 +283,10 @@ def _whole_range(number: int) -> Iterator[str]:
 
 def _definitions(
     number: int, n: Splittable, s: Scope, block: Callable[..., Iterator[str]]
-) -> tuple[str, dict[str, str]]:
+) -> tuple[str, dict[str, str], int]:
     """The C text that `emit_region` puts beside the body of the kernel for the parallel loop `n`,
-    the loop with this ``number``; and the fields of its struct, each C name with its type.
+    the loop with this ``number``; the fields of its struct, each C name with its type; and how many
+    lines tp_part has, with what stands before it.
 
         for i in parallel_loop(0, n): y[i] = x[i] * k        (k: a float that the body computes)
         →
@@ -342,6 +348,7 @@ def _definitions(
         *([f"if (TP_PEEK({_HIT}) != INT64_MAX) status |= TP_FOUND;"] * (_HIT in used)),
         "return status;", "}",
     ]
+    length = indented(text).count("\n")
     if copying:
         text += [
             f"static __attribute__((noinline)) void tp_copy_{number}({given}, char *tp_block, "
@@ -364,7 +371,7 @@ def _definitions(
         ]
     run = f"{'tp_run' if does_more else 'tp_part'}_{number}"
     text.append(_loop_record(number, n, captured, run, s))
-    return indented(text), captured
+    return indented(text), captured, length
 
 
 def _other_parts(

@@ -133,6 +133,17 @@ def running_extrema(x, t):
     return np.minimum.accumulate(x), np.maximum.accumulate(x)
 
 
+def of_rows(x, t):
+    rows = x[: len(x) // 64 * 64].reshape(-1, 64)
+    out, counts = np.zeros(rows.shape, np.int64), np.zeros(len(rows), np.int64)
+    for i in range(len(rows)):
+        for j in range(64):
+            if rows[i, j] == x[0]:
+                counts[i] += 1
+            out[i, j] = counts[i]
+    return np.cumsum(rows, axis=1), np.cumsum(rows, axis=0), out
+
+
 def running_bits(x, t):
     return np.bitwise_xor.accumulate(x), np.bitwise_or.accumulate(x), np.multiply.accumulate(x)
 
@@ -141,7 +152,7 @@ APPENDS = [
     appended, compressed, nonzero, comprehension, computed, both_sides, all_of_them, divided,
     two_lists, three_lists,
 ]
-SCANS = [cumulated, scanned, places, running_extrema, running_bits]
+SCANS = [cumulated, scanned, places, running_extrema, of_rows, running_bits]
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "uint8", "bool")
 
 

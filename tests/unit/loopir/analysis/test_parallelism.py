@@ -52,6 +52,9 @@ INDEPENDENT = {
     "    s_1 = prefix(\"add\", s, k[i:W])\n    v[i:W] = s_1",
     "a maximum so far, in place or not": "for i in vec(0, n, width=W, group=8, s=0):\n"
     "    s_1 = prefix(\"max\", s, k[i:W])\n    l[i:W] = s_1",
+    "a scan of each row": "for i in loop(0, n):\n"
+    "    for j in vec(0, m, width=W, group=8, s=0):\n"
+    "        s_1 = prefix(\"add\", s, k[j:W])\n        t[i, j:W] = s_1",
     "appends of the count": "for i in loop(0, n, c=0):\n    append(y, c, f64(c))",
     "appends that may overflow": "for i in loop(0, n, c=0):\n    check(k[i] < 9, \"over\")\n"
     "    append(y, c, x[i])",
@@ -83,6 +86,8 @@ REFUSED = {
     "for i in loop(0, n, c=0):\n    append(y, c, w[i])": "`y` and `w` may be the same array",
     "for i in loop(0, n, c=0):\n    for j in loop(0, m):\n        append(y, c, x[j])":
     "it appends to `y`",
+    "for i in loop(0, n):\n    for j in vec(0, m, width=W, c=0):\n"
+    "        append(y, c, x[j:W])": "it appends to `y`",
     "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
     "it may raise, and carries `c`",
     "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"add\", s, x[i:W])\n"
@@ -114,7 +119,7 @@ HEAD = """
 def k(
     n: i64, m: i64, x: f64[::1], w: f64[::1], k: i64[::1], y: mut(f64[::1]), z: mut(f64[:, ::1]),
     u: mut(f64[::1]), v: mut(i64[::1]), l: mut(i64[::1]), o: mut(f64[::1]), p: mut(f64[::1]),
-    q: mut(f64[::1]),
+    q: mut(f64[::1]), t: mut(i64[:, ::1]),
 ):
     disjoint_or_same(k, l)
     disjoint(x, y)
@@ -234,7 +239,7 @@ def test_no_false_proof_at_random(part: int) -> None:
         results = []
         for parallel in (False, True, True, True):
             arrays = {c: np.arange(600.0) for c in "xwyuopq"} | {"z": np.zeros((9, 9))}
-            arrays |= {c: np.arange(9) for c in "vl"}
+            arrays |= {c: np.arange(9) for c in "vl"} | {"t": np.zeros((9, 9), np.int64)}
             changed = replace(kernel, body=(replace(loop, parallel=parallel),))
             run_kernel(changed, {"n": 9, "m": 8, "k": np.zeros(9, np.int64), **arrays})
             results.append(arrays["y"].tobytes())
