@@ -254,7 +254,7 @@ def _intact_body(path: str) -> bytes | None:
         if (reason := _fault_of_folder(folder)) is not None:
             _note_unwritable(folder, reason)
         else:
-            _note_unusable(path, str(error))
+            _note_unusable(path, _reason(error))
         return None
 
 
@@ -267,9 +267,10 @@ def _fault_of_folder(path: str) -> str | None:
         return _reason(error)
 
 
-def _reason(error: OSError) -> str:
-    """What an error of a directory says, without the path."""
-    return error.strerror or str(error)
+def _reason(error: Exception) -> str:
+    """What an error of a file or directory of the cache says, without its path."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or str(error)
 
 
 @contextmanager
@@ -289,7 +290,7 @@ def opened_file(path: str) -> Iterator[tuple[int, bytes]]:
             data = read_file(handle)
             body, magic, checksum = data[:-_TRAILER], data[-_TRAILER:-32], data[-32:]
             if magic != _MAGIC or _checksum(body, name) != checksum:
-                raise BuildError(f"{path} is damaged and is built again")
+                raise BuildError("the file is damaged and is built again")
             yield handle, body
         finally:
             os.close(handle)

@@ -59,9 +59,9 @@ def open_library(path: str, *, permanent: bool = False) -> SharedLibrary:
             with suppress_failures(OSError):  # a file system may not allow execution
                 if is_folder(_DESCRIPTORS):
                     return SharedLibrary(path, load(opened, flags))
-    except failures(OSError) as error:
+    except failures(OSError, BuildError) as error:
         message = f"the object at {path} cannot be used: {error}"
-        raise BuildError(message, is_fault=True) from error
+        raise BuildError(message, is_fault=isinstance(error, OSError)) from error
     copy = publish_privately(body, f"{os.urandom(8).hex()}.so")
     try:
         return SharedLibrary(path, load(copy, flags))

@@ -44,7 +44,7 @@ def open_folder(path: str) -> int:
         raise Untrusted(f"{path}: permissions are not known on {os.name}")
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
     try:
-        _examine(handle, path, stat.S_ISDIR)
+        _examine(handle, "the folder", stat.S_ISDIR)
     except BaseException:
         os.close(handle)
         raise
@@ -59,26 +59,27 @@ def open_file(folder: int, name: str) -> int:
     """
     handle = os.open(name, os.O_RDONLY | _SAFE, dir_fd=folder)
     try:
-        _examine(handle, name, stat.S_ISREG)
+        _examine(handle, "the file", stat.S_ISREG)
     except BaseException:
         os.close(handle)
         raise
     return handle
 
 
-def _examine(handle: int, name: str, is_expected: Callable[[int], bool]) -> None:
+def _examine(handle: int, what: str, is_expected: Callable[[int], bool]) -> None:
     """Raise Untrusted unless the open file or directory `handle` can be trusted: it is of the
     expected kind (``is_expected``: `stat.S_ISREG` or `stat.S_ISDIR`), belongs to this user, and
-    neither its group nor others may write to it. `open_file` and `open_folder` ask, before anything
-    is read: what the cache holds is code that will run. Links were not followed (``O_NOFOLLOW``).
+    neither its group nor others may write to it. The message names it by `what`, as callers say the
+    path. `open_file` and `open_folder` ask, before anything is read: what the cache holds is code
+    that will run. Links were not followed (``O_NOFOLLOW``).
     """
     status = os.fstat(handle)
     if not is_expected(status.st_mode):
-        raise Untrusted(f"{name} is of another kind")
+        raise Untrusted(f"{what} is of another kind")
     if status.st_uid != os.geteuid():
-        raise Untrusted(f"{name} belongs to another user")
+        raise Untrusted(f"{what} belongs to another user")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise Untrusted(f"others can write to {name}")
+        raise Untrusted(f"others can write to {what}")
 
 
 def read_file(handle: int) -> bytes:

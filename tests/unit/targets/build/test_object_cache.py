@@ -128,9 +128,23 @@ def test_one_warning_for_a_folder_that_cannot_be_trusted(
     assert read_cached("d" * 64, ".call") is None
     assert answers(build_object(SOURCE))
     assert [r.getMessage() for r in caplog.records] == [
-        f"transpile: the cache {cache} cannot be used (others can write to {cache}); "
+        f"transpile: the cache {cache} cannot be used (others can write to the folder); "
         "objects are kept for this process only"
     ]
+
+
+@pytest.mark.parametrize(("deed", "reason"), [
+    (the_file_has_been_cut, "the file is damaged and is built again"),
+    (others_can_write_to_the_file, "others can write to the file"),
+])
+def test_the_warning_for_a_file_names_its_path_once(
+    cache: Path, caplog: pytest.LogCaptureFixture, deed: Callable[[Path], None], reason: str
+) -> None:
+    path = publish(b"[]", "a" * 64, ".call")
+    deed(Path(path))
+    assert read_cached("a" * 64, ".call") is None
+    said = [f"transpile: the cached file {path} is not used: {reason}"]
+    assert [r.getMessage() for r in caplog.records] == said
 
 
 def test_a_file_under_another_name_is_not_taken(cache: Path) -> None:
