@@ -69,11 +69,12 @@ transpile.numpy.function_row
 transpile.numpy.function_table  transpile.containers.method_table
 transpile.frontend
 transpile.host_nodes
+transpile.frontend.fold_branches
 transpile.types
 transpile.random_numbers  transpile.result_spec  transpile.errors
 transpile.call_plan
 transpile.analysis
-transpile.frontend.object_arguments  transpile.frontend.fold_branches
+transpile.frontend.object_arguments
 transpile.frontend.value_specialization
 transpile.frontend.macros
 transpile.frontend.language

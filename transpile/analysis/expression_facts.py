@@ -10,6 +10,7 @@ its operands' types; where a type is unknown, rules may still give the rank::
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -19,6 +20,7 @@ import numpy as np
 from ..core_functions import TYPE_TESTS, key
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import is_none, subscript_items
+from ..frontend.fold_branches import yields_surely
 from ..frontend.integer_constants import integer_constant
 from ..frontend.name_resolution import as_callee
 from ..numpy.function_table import function_row, method_row
@@ -313,7 +315,7 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
     1. calls whose result type does not depend on the operands' types: ``len``, ``int``, …
     2. reshapes, draws of random arrays, ``real`` and ``imag``, ``min`` and ``max`` of scalars
     3. pure functions and methods: by probing, with the shape and owner that rules give
-    4. ``sum``, ``min`` and ``max`` of a list of numbers
+    4. ``sum``, ``min`` and ``max`` of a list of numbers; ``sum`` of a comprehension
     5. the rank that a rule gives; methods of lists; the type in the environment
     """
     target = _function(facts, e.func)
@@ -323,6 +325,8 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
     operands = [facts.of(a) for a in e.args]
     if target in (sum, min, max) and [(f.rank, f.list_depth) for f in operands] == [(1, 0)]:
         return _list_number_fact(operands[0])
+    if target is sum and isinstance(e.args[0], (ast.GeneratorExp, ast.ListComp)):
+        return _sum_fact(facts, e, e.args[0])
     fact = _ranked_call(facts, e, target, operands)
     return facts.outer_fact(e) if fact is None else fact
 
@@ -466,7 +470,25 @@ def _comprehension_fact(facts: Facts, e: ast.ListComp) -> Fact:
     return Fact(1, list_depth=fact.list_depth + 1) if is_list else UNKNOWN
 
 
-def item_fact(facts: Facts, e: ast.ListComp) -> Fact:
+def _sum_fact(facts: Facts, e: ast.Call, items: ast.ListComp | ast.GeneratorExp) -> Fact:
+    """The fact about the call `e`, ``sum(items)`` or ``sum(items, start)``: what adding items to
+    the start value gives; or the start value, unless there is an item for certain.
+
+        sum(np.roll(x, k) for k in (-1, 1))     →   an array
+        sum(np.roll(x, k) for k in range(n))    →   UNKNOWN: an array, or the int 0
+    """
+    start = [*e.args[1:], *(k.value for k in e.keywords)]
+    total, item = facts.of(start[0]) if start else INT, item_fact(facts, items)
+    if len(start) > 1 or (item.rank != 0 and item.array is None):
+        return UNKNOWN
+    if not yields_surely(items.generators):
+        total = join_facts(total, operator_fact(facts, ast.Add(), total, item))
+    else:
+        total = operator_fact(facts, ast.Add(), total, item)
+    return join_facts(total, operator_fact(facts, ast.Add(), total, item))
+
+
+def item_fact(facts: Facts, e: ast.ListComp | ast.GeneratorExp) -> Fact:
     """The fact about every item that a comprehension yields."""
     before = dict(facts.known)
     cache = facts._cached_facts, facts._cached_under, facts._inferring
@@ -485,9 +507,11 @@ def bind_each(facts: Facts, target: ast.expr, iterable: ast.expr) -> None:
 
 def _element_fact(facts: Facts, e: ast.expr) -> _Element:
     """What is known of every element of the iterable `e`: ``range``, ``enumerate``, ``zip`` and
-    ``reversed`` by name, others as ``e[0]``.
+    ``reversed`` by name, a display by its items, others as ``e[0]``.
     """
     match e:
+        case ast.Tuple(elts=[_, *_] as elts) | ast.List(elts=[_, *_] as elts):
+            return functools.reduce(_join_elements, [fact_or_items(facts, x) for x in elts])
         case ast.Call(func=func) if facts.resolve(func) is range:
             return INT
         case ast.Call(func=func, args=[a, *start]) if facts.resolve(func) is enumerate:
@@ -498,6 +522,13 @@ def _element_fact(facts: Facts, e: ast.expr) -> _Element:
         case ast.Call(func=func, args=[a]) if facts.resolve(func) is reversed:
             return _element_fact(facts, a)
     return facts.of(ast.Subscript(e, ast.Constant(0), ast.Load()))
+
+
+def _join_elements(a: _Element, b: _Element) -> _Element:
+    """What holds of two elements: tuples of one length are joined item by item."""
+    if isinstance(a, Fact) or isinstance(b, Fact):
+        return join_facts(a, b) if isinstance(a, Fact) and isinstance(b, Fact) else UNKNOWN
+    return tuple(map(_join_elements, a, b)) if len(a) == len(b) else UNKNOWN
 
 
 def fact_or_items(facts: Facts, e: ast.expr) -> _Element:

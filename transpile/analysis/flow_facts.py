@@ -21,6 +21,7 @@ from ..containers.method_table import GROWING
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import child_nodes, walk_nodes
 from ..frontend.core_nodes import ReplayIf
+from ..frontend.fold_branches import unrolled_loop
 from ..types.type_env import Env
 from ..types.value_types import ArrayType
 from .alias_analysis import Owner
@@ -71,8 +72,13 @@ def analyse_function(facts: Facts, tree: ast.FunctionDef) -> None:
 
 def record_facts(facts: Facts, s: ast.stmt) -> None:
     """Updates the facts to those after `s` and all statements in it."""
-    facts.loop_results.clear()  # macros may have changed loops since the last call
+    _forget_loops(facts)  # macros may have changed loops since the last call
     _record(facts, s)
+
+
+def _forget_loops(facts: Facts) -> None:
+    facts.loop_results.clear()
+    facts.unrolled.clear()
 
 
 def _record(facts: Facts, s: ast.stmt) -> None:
@@ -95,6 +101,9 @@ def _record(facts: Facts, s: ast.stmt) -> None:
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=args)
         ):
             _method_called(facts, name, method, args)
+        case ast.For() if (copies := _unrolled(facts, s)) is not None:
+            for copy in copies:
+                _record(facts, copy)
         case ast.For() | ast.While():
             _record_loop(facts, s)
         case ReplayIf(orelse=orelse):
@@ -178,7 +187,7 @@ def enter_loop(facts: Facts, loop: ast.For | ast.AsyncFor | ast.While) -> None:
 
     Results for loops are dropped first: macros may have changed loops since the last call.
     """
-    facts.loop_results.clear()
+    _forget_loops(facts)
     _enter_loop(facts, loop)
 
 
@@ -233,7 +242,7 @@ def _record_raising(facts: Facts, block: Sequence[ast.stmt]) -> Environment:
 
 def facts_at_exceptions(facts: Facts, block: Sequence[ast.stmt]) -> Environment:
     """The facts that hold wherever `block`, which comes next, may be left by an exception."""
-    facts.loop_results.clear()
+    _forget_loops(facts)
     before = dict(facts.known)
     environment = _record_raising(facts, block)
     facts.known = before
@@ -278,6 +287,21 @@ def _record_loop(facts: Facts, loop: ast.For | ast.While) -> None:
     for s in loop.orelse:
         _record(facts, s)
     facts.known = join_environments(facts.known, at_breaks)
+
+
+def _unrolled(facts: Facts, loop: ast.For) -> list[ast.stmt] | None:
+    """What `unroll_constant_loop` will make of `loop`, if that is a loop over constants, whose body
+    is known to run; else None::
+
+        total = 0
+        for k in (-1, 1):
+            total = total + np.roll(x, k)      # after the loop an array, and no int
+
+    It is cached like the results of loops.
+    """
+    if id(loop) not in facts.unrolled:
+        facts.unrolled[id(loop)] = unrolled_loop(loop, unknown=facts.written_by_closures)
+    return facts.unrolled[id(loop)]
 
 
 def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:

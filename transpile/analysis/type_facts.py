@@ -330,6 +330,9 @@ def join_scalar_facts(facts: Sequence[Fact]) -> Fact:
 Environment: TypeAlias = "dict[str, Fact]"
 """Facts about local names, by the name."""
 
+_AfterLoop: TypeAlias = tuple[Environment, Environment]
+"""The facts at the end of the body of a loop, and at its breaks."""
+
 
 class Facts:
     """The state of type inference: what is known of the names of a function before the statement
@@ -395,10 +398,8 @@ class Facts:
         self.constant_tuples: dict[str, Fact] = {}
         # cache of `of`, by id; the node keeps the id from being used again
         self._cached_facts: dict[int, tuple[ast.expr, Fact]] = {}
-        # the premises under which the cache is valid, see _premises
-        self._cached_under: tuple[object, ...] = ()
-        # whether a call of `of` is running
-        self._inferring = False
+        self._cached_under: tuple[object, ...] = ()  # the premises under which it is valid
+        self._inferring = False  # whether a call of `of` is running
         for a in ast.walk(tree.args):  # in their order
             if isinstance(a, ast.arg):
                 parameter = copy_location(ast.Name(a.arg, ast.Load()), a)
@@ -413,10 +414,9 @@ class Facts:
         )
         # after a call of a local function, nothing is known of these names
         self.written_by_closures = written_by_closures
-        # cache: (id of a loop, facts before it) -> facts at the end of its body, and at its breaks
-        self.loop_results: dict[
-            tuple[int, frozenset[tuple[str, Fact]]], tuple[Environment, Environment]
-        ] = {}
+        # caches, by the id of a loop; the first with the facts before it
+        self.loop_results: dict[tuple[int, frozenset[tuple[str, Fact]]], _AfterLoop] = {}
+        self.unrolled: dict[int, list[ast.stmt] | None] = {}  # None: it stays a loop
         # for each enclosing loop, the innermost last: the facts at its breaks and continues, by
         # the name of the node class
         self.loop_exits: list[dict[str, Environment]] = []

@@ -1,9 +1,10 @@
 """Branch folding: evaluates tests of constants, and removes the branches that cannot be taken.
 
 `fold_branches` propagates constants forward (constant arguments of an inlined call, values that the
-signature fixes). `drop_excluded_branches` removes branches that contradict a comparison which an
-``if`` around the call has made. Both run on bodies before they are expanded, so that code for other
-cases, which often has other types, never reaches the compiler.
+signature fixes, items of a loop over constants that `unrolled_loop` unrolls).
+`drop_excluded_branches` removes branches that contradict a comparison which an ``if`` around the
+call has made. All run on bodies before they are expanded, so that code for other cases, which often
+has other types, never reaches the compiler.
 """
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from loopir.lazy_dataclass import record
 
 from ..host_nodes import HostExpr, HostName, from_ast
 from .ast_names import bound_names
-from .ast_walk import child_blocks, child_nodes, walk_nodes
-from .core_nodes import copy_location
+from .ast_walk import child_blocks, child_nodes, copy_tree, walk_nodes
+from .core_nodes import copy_location, fix_missing_locations
 
 __all__ = [
     "fold_branches", "constant_of", "literal_source", "rank_key", "LessThan", "renamed_fact",
-    "less_than", "drop_excluded_branches",
+    "less_than", "drop_excluded_branches", "unrolled_loop", "yields_surely",
 ]
 
 Constants = dict[str, object]
@@ -76,9 +77,9 @@ def _is_foldable(value: object) -> bool:
 
 
 def _evaluate(e: ast.expr, constants: Constants) -> Any:
-    """The value of `e`. Evaluates ``not``, ``-``, arithmetic of ints, comparisons (``is`` only with
-    None), and ``and`` / ``or`` as far as Python would. Raises _NotConstant for all else, and what
-    Python raises.
+    """The value of `e`. Evaluates ``not``, ``-``, arithmetic of ints, comparisons (also of tuples;
+    ``is`` only with None), and ``and`` / ``or`` as far as Python would. Raises _NotConstant for all
+    else, and what Python raises.
     """
     match e:
         case ast.Constant(value=value):
@@ -87,6 +88,8 @@ def _evaluate(e: ast.expr, constants: Constants) -> Any:
             return constants[name]
         case ast.Attribute(attr="ndim", value=ast.Name(id=name)) if rank_key(name) in constants:
             return constants[rank_key(name)]
+        case ast.Tuple(elts=items):
+            return tuple(_evaluate(i, constants) for i in items)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _evaluate(operand, constants)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -258,6 +261,125 @@ class _FoldBranches(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node  # it may be called when its names have other values
+
+
+# -- loops over constants
+
+MAX_NODES = 600
+"""The maximal number of nodes of the unrolled code."""
+
+_MOST_COMBINATIONS = 1000
+"""Of how many combinations of constants `yields_surely` evaluates the conditions."""
+
+
+def _constant_items(iterable: ast.expr) -> Sequence[ast.expr]:
+    """The items of a tuple or list display of numbers, or of tuples of numbers; else none."""
+    if isinstance(iterable, (ast.Tuple, ast.List)) and all(map(_is_number, iterable.elts)):
+        return iterable.elts
+    return ()
+
+
+def _is_number(e: ast.expr) -> bool:
+    """Whether `e` is a number, or a tuple of numbers."""
+    match e:
+        case ast.Constant(value=int() | float()) | ast.UnaryOp(ast.USub(), ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(map(_is_number, parts))
+    return False
+
+
+def unrolled_loop(
+    loop: ast.For, arrays: Sequence[ast.expr] = (), unknown: Collection[str] = ()
+) -> list[ast.stmt] | None:
+    """For each item of a `loop` over constants a copy of its body, after an assignment of the item
+    to the loop variable. Where the body tests the variable, its constants are propagated into the
+    copy, and branches that cannot be taken are left out (`fold_branches`).
+
+        for d in (-1, 0):      →   d = -1
+            if d:                  s = s + x[i + -1]
+                s = s + x[i + d]   d = 0
+
+    None for a loop that `_constants_of` excludes, and if the copies have more than `MAX_NODES`
+    nodes. ``arrays``: names of arrays that it iterates over in place of constants. ``unknown``:
+    names that any call may bind.
+    """
+    items = arrays or _constants_of(loop)
+    nodes = len(arrays) * _size(loop) if arrays else _size(loop)  # `_size` unrolls constants itself
+    if not items or nodes > MAX_NODES:
+        return None
+    out: list[ast.stmt] = []
+    for item in items:
+        out.append(copy_location(ast.Assign([copy_tree(loop.target)], copy_tree(item)), loop))
+        body = [*map(copy_tree, loop.body)]
+        known = {n: v for n, v in _bindings(loop.target, item).items() if n not in unknown}
+        out += fold_branches(body, known) if _tests_one_of(known, body) else body
+    return [fix_missing_locations(s) for s in out]
+
+
+def _constants_of(loop: ast.For) -> Sequence[ast.expr]:
+    """The constants that `loop` iterates over, if it has no ``else``, and its body only statements
+    that can be copied (`_is_unrollable`); else none.
+    """
+    unrollable = not loop.orelse and all(map(_is_unrollable, loop.body))
+    return _constant_items(loop.iter) if unrollable else ()
+
+
+def _is_unrollable(s: ast.stmt) -> bool:
+    """Whether `s` is an assignment, an expression, an ``if`` of such statements, or a loop over
+    constants that is unrolled itself. So it has no exit.
+    """
+    match s:
+        case ast.For():
+            return bool(_constants_of(s))
+        case ast.If():
+            return all(map(_is_unrollable, (*s.body, *s.orelse)))
+        case _:
+            return isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Pass)
+
+
+def _size(s: ast.AST) -> int:
+    """The number of nodes of `s` with its loops over constants unrolled."""
+    times = len(_constants_of(s)) if isinstance(s, ast.For) else 0
+    return max(1, times) * (1 + sum(map(_size, ast.iter_child_nodes(s))))
+
+
+def _bindings(target: ast.expr, item: ast.expr) -> Constants:
+    """What is known of the names in `target` once they are bound to the constant `item`."""
+    match target, item:
+        case ast.Name(id=name), _ if (constant := constant_of(item, {})) is not None:
+            return {name: constant.value}
+        case (ast.Tuple() | ast.List()), ast.Tuple() if len(target.elts) == len(item.elts):
+            known: Constants = {}
+            for t, e in zip(target.elts, item.elts, strict=True):
+                known |= _bindings(t, e)
+            return known
+    return {}
+
+
+def _tests_one_of(names: Collection[str], body: Sequence[ast.stmt]) -> bool:
+    """Whether a test in `body` reads one of `names`."""
+    tests = (n.test for n in walk_nodes(*body) if isinstance(n, (ast.If, ast.IfExp)))
+    return any(isinstance(n, ast.Name) and n.id in names for t in tests for n in walk_nodes(t))
+
+
+def yields_surely(generators: Sequence[ast.comprehension]) -> bool:
+    """Whether a comprehension with these `generators` yields an item for certain: they iterate over
+    constants, and the conditions hold for a combination of these.
+
+        … for i in (-1, 0, 1) for j in (0, 1) if i or j
+    """
+    combinations: list[Constants] = [{}]
+    for g in generators:
+        items = _constant_items(g.iter)
+        if len(combinations) * len(items) > _MOST_COMBINATIONS:
+            return False
+        combinations = [
+            known for c in combinations for item in items
+            for known in [c | _bindings(g.target, item)]
+            if all((test := constant_of(i, known)) is not None and test.value for i in g.ifs)
+        ]
+    return bool(combinations)
 
 
 @record(frozen=True, slots=True)

@@ -1,0 +1,117 @@
+"""Loops over constants, and sums over them: whole arrays are added up, also in a time loop that
+carries the array on, and where a test leaves constants out.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transpile import fuse
+
+
+@pytest.fixture(autouse=True)
+def _quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path))
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+
+def sum_in_time_loop(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        nb = sum(np.roll(g, i, 0) for i in (-1, 1))
+        g = ((nb == 3) | ((g == 1) & (nb == 2))).astype(g.dtype)
+    return g
+
+
+def loop_in_time_loop(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        nb = 0
+        for i in (-1, 1):
+            nb = nb + np.roll(g, i, 0)
+        g = (nb > 1).astype(g.dtype)
+    return g
+
+
+def sum_with_condition(g: Any, n: Any) -> Any:
+    return sum(np.roll(g, i, 0) for i in (-1, 0, 1) if i)
+
+
+def sums_with_condition(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        nb = sum(np.roll(g, (i, j), (0, 1)) for i in (-1, 0) for j in (0, 1) if i or j)
+        g = (nb > 1).astype(g.dtype)
+    return g
+
+
+def loops_with_condition(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        nb = 0
+        for i in (-1, 0):
+            for j in (0, 1):
+                if (i, j) != (0, 0):
+                    nb = nb + np.roll(np.roll(g, i, 0), j, 1)
+        g = (nb > 1).astype(g.dtype)
+    return g
+
+
+def sum_of_pairs(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        g = sum(g * a if a else g + b for a, b in ((0, 1), (2, 0)))
+    return g
+
+
+def rebound(g: Any, n: Any) -> Any:
+    s = g
+    for i in (0, 2):
+        i = i - 2
+        s = s + g * i if i else s - g
+    return s
+
+
+ALL = [
+    sum_in_time_loop, loop_in_time_loop, sum_with_condition, sums_with_condition,
+    loops_with_condition, sum_of_pairs, rebound,
+]
+
+
+@pytest.mark.parametrize("function", ALL)
+def test_whole_arrays_are_added_up(function: Callable[..., Any]) -> None:
+    g = (np.random.default_rng(0).random((4, 5)) > 0.5).astype(np.int64)
+    fused = fuse(function)
+    got, wanted = fused(g, 3), function(g, 3)
+    assert (got.dtype, got.tolist()) == (wanted.dtype, wanted.tolist())
+    assert fused.stats.compiled == 1
+
+
+def nothing_for_certain(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        g = sum(np.roll(g, i, 0) for i in (-1, 1) if i > n)
+    return g
+
+
+def test_a_sum_without_items_is_the_int_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "")
+    g = np.ones((3, 3))
+    with pytest.warns(match="LOWER_"):
+        assert fuse(nothing_for_certain)(g, 1) == 0
+
+
+def changed_by_closure(x: Any) -> Any:
+    def other() -> None:
+        nonlocal i
+        i = 5
+
+    s = 0.0
+    for i in (0, 1):
+        other()
+        if i == 5:
+            s = s + x[0]
+    return s
+
+
+def test_a_variable_that_a_closure_binds_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "")
+    assert fuse(changed_by_closure)(np.ones(1)) == 2.0
