@@ -188,6 +188,7 @@ from .numpy.indexing.basic_indexing import indexed_view, unit_slice
 from .numpy.indexing.index_canonicalization import list_index_arrays, merge_subscripts, unpack_row
 from .numpy.indexing.ndindex_loops import ndindex_loop, unravel_index
 from .numpy.indexing.structured_arrays import split_fields
+from .numpy.numpy_errors import note_type_error
 from .numpy.reduce.axis_reductions import array_reduction, derived_reduction, reduction_identity
 from .numpy.reduce.axis_scans import array_arg_reduction, array_scan
 from .numpy.reduce.einsum import array_einsum
@@ -470,6 +471,8 @@ MACROS: tuple[Macro, ...] = (
     repeated_list,              # [0 for _ in range(n)]
     returned_list,              # return a[::-1]
     list_comprehension,         # [e for v in x if c]
+    # the last, as it is about what no other macro expands
+    note_type_error,            # np.linspace(0, 1, 2.0), x << 1.0: Python raises
 )
 """All macros with what each fires on. Of several that could fire on a node, the first does; where
 that matters, a comment above its row names the later one that would also fire.

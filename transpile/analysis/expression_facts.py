@@ -12,8 +12,8 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..frontend.integer_constants import integer_constant
 from ..frontend.name_resolution import as_callee
 from ..numpy.function_table import function_row, method_row
 from ..random_numbers import ArrayDraw, array_draw_of
+from ..types.result_types import Sample
 from ..types.value_types import (
     ELEMENTS,
     ArrayType,
@@ -70,8 +71,9 @@ from .type_probe import (
 )
 
 __all__ = [
-    "add_constant_tuple", "bind_each", "fact_or_items", "infer_fact", "item_fact", "may_be_bool",
-    "operator_fact", "set_each", "set_fact", "unpacked_lengths",
+    "add_constant_tuple", "bind_each", "call_probe", "called_function", "fact_or_items",
+    "infer_fact", "item_fact", "may_be_bool", "operator_fact", "set_each", "set_fact",
+    "unpacked_lengths",
 ]
 
 _Element: TypeAlias = "Fact | tuple[_Element, ...]"
@@ -318,7 +320,7 @@ def _call_fact(facts: Facts, e: ast.Call) -> Fact:
     4. ``sum``, ``min`` and ``max`` of a list of numbers; ``sum`` of a comprehension
     5. the rank that a rule gives; methods of lists; the type in the environment
     """
-    target = _function(facts, e.func)
+    target = called_function(facts, e.func)
     fact = _special_call(facts, e, target) or _probed_call(facts, e, target)
     if fact is not None:
         return fact
@@ -356,6 +358,24 @@ def _special_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | No
 
 def _probed_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | None:
     """Case 3 of `_call_fact`; None if the function must not be called on samples, or raises."""
+    if (probe := call_probe(facts, e, target)) is None:
+        return None
+    function, operands, names = probe
+    fact = probe_fact(function, operands, *names)
+    if fact is None:
+        return None
+    shape = shape_of_call(facts, target, e)
+    shape = shape if shape and len(shape) == fact.rank else None
+    return fact._replace(shape=shape, owner=_owner(facts, e, target))
+
+
+def call_probe(
+    facts: Facts, e: ast.Call, target: object | None
+) -> tuple[Callable[..., Any], list[list[Sample]], list[str]] | None:
+    """What to call in place of `e`, a call of `target` (None: of a method), to learn of what type
+    the result is: a function, for each argument its samples, and the names of the last ones. None
+    if it must not be called on samples.
+    """
     function = target
     operands = [[bounded_sample(target, s) for s in samples_of(facts, a)] for a in e.args]
     if target is None and isinstance(e.func, ast.Attribute):
@@ -370,12 +390,7 @@ def _probed_call(facts: Facts, e: ast.Call, target: object | None) -> Fact | Non
         return None
     if len(named) < len(e.keywords):  # there is a **kwargs
         return None
-    fact = probe_fact(function, [*operands, *named.values()], *named)
-    if fact is None:
-        return None
-    shape = shape_of_call(facts, target, e)
-    shape = shape if shape and len(shape) == fact.rank else None
-    return fact._replace(shape=shape, owner=_owner(facts, e, target))
+    return function, [*operands, *named.values()], [*named]
 
 
 def _ranked_call(
@@ -452,7 +467,7 @@ def _owner(facts: Facts, e: ast.Call, target: object | None) -> Owner | None:
     return facts.of(first).owner if first is not None else None
 
 
-def _function(facts: Facts, func: ast.expr) -> object | None:
+def called_function(facts: Facts, func: ast.expr) -> object | None:
     """The function that `func` means; None if it is a method of a local value, or unknown."""
     if isinstance(func, ast.Attribute) and func.attr in ("accumulate", "outer", "reduce"):
         ufunc = facts.resolve(func.value)

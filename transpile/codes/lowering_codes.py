@@ -4,9 +4,9 @@ from __future__ import annotations
 from .reason_code import Code
 
 __all__ = [
-    "LOWERING", "HELP_FOR_ARGUMENTS", "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS",
-    "HELP_FOR_NONE", "HELP_FOR_NUMPY", "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS",
-    "HELP_WITHOUT_STARS",
+    "LOWERING", "HELP_FOR_ARGUMENTS", "HELP_FOR_CALLEES", "HELP_FOR_EXCEPTIONS",
+    "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS", "HELP_FOR_NONE", "HELP_FOR_NUMPY",
+    "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS", "HELP_WITHOUT_STARS",
 ]
 
 HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
@@ -17,6 +17,9 @@ HELP_FOR_ARGUMENTS = "pass the arguments that it takes"
 
 HELP_WITHOUT_STARS = "write each argument in the call"
 """The help for a call of a Python function with ``*`` or ``**``."""
+
+HELP_FOR_CALLEES = "give the number another name than the function"
+"""The help for a call of a number, for which Python raises TypeError."""
 
 HELP_FOR_LENGTHS = (
     "give each list, dict or set in it a name, by an assignment of its own; or count in a loop"
@@ -31,6 +34,9 @@ HELP_FOR_UNBOUND = "assign it on every path before it is read"
 
 HELP_FOR_NUMPY = "write what it computes as a loop, or with other functions of NumPy"
 """The help for a call of a function of NumPy that has no compiled form."""
+
+HELP_FOR_EXCEPTIONS = "correct that first: the exception is Python's own"
+"""The help for what raises an exception, whatever the values are."""
 
 HELP_FOR_ITERABLES = "loop over a range, an array, or a list of numbers"
 """The help for a loop over something else."""

@@ -20,6 +20,7 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
+from ..codes.lowering_codes import HELP_FOR_CALLEES
 from ..containers.method_table import METHODS
 from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
@@ -62,7 +63,13 @@ from .scalars.lower_expressions import lower_test
 from .scalars.tagged_unions import bind_scalar, lower_number, narrowed_unions, operate_on_pair
 from .state.guards_and_checks import require
 from .state.lowering_state import Lowering
-from .state.node_dispatch import lower_array, lower_block, lower_scalar, lower_value
+from .state.node_dispatch import (
+    lower_array,
+    lower_block,
+    lower_scalar,
+    lower_value,
+    refuse_number,
+)
 from .state.outer_names import resolve_object
 from .state.symbol_values import (
     ListRef,
@@ -350,6 +357,7 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
     if isinstance(value, ast.Call):
         _refuse_outer_collection(ctx, value.func, stmt)
+        refuse_number(ctx, value.func, "LOWER_CALL", "cannot be called", help=HELP_FOR_CALLEES)
         name = source_text(value.func)
         message = f"`{name}` is not a function that can be compiled"
         for_print = _PRINT_HELP if ctx.b.path.frames else _PRINT_OUTSIDE_HELP
@@ -473,7 +481,7 @@ def _lower_stored_value(ctx: Lowering, value: ast.expr) -> Scalar:
 
 
 def _refuse_unpacking(
-    targets: Sequence[ast.expr], value: ast.expr, count: int
+    ctx: Lowering, targets: Sequence[ast.expr], value: ast.expr, count: int
 ) -> NoReturn:
     """Refuses the unpacking of a `value` that has `count` items; 0: their number is not known
     when the function is compiled.
@@ -485,6 +493,8 @@ def _refuse_unpacking(
         refuse("LOWER_UNSUPPORTED", message, starred, help=help)
     message = f"the number of items of `{source_text(value)}` is not known"
     help = "write one assignment for each item"
+    if not count:
+        refuse_number(ctx, value, "LOWER_UNSUPPORTED", "has no items to unpack", help=help)
     if count:
         items = counted(count, "item")
         message = f"`{source_text(value)}` has {items}, not the {len(targets)} to unpack"
@@ -513,7 +523,7 @@ def _lower_unpacking(
         lowered = lower_value(ctx, value)
         values = lowered if isinstance(lowered, tuple) else ()
     if len(values) != len(targets) or not all(isinstance(t, ast.Name) for t in targets):
-        _refuse_unpacking(targets, value, len(values))
+        _refuse_unpacking(ctx, targets, value, len(values))
     for target, v in zip(targets, values, strict=True):
         assert isinstance(target, ast.Name)
         ctx.b.env[target.id] = v

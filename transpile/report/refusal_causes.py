@@ -42,6 +42,7 @@ from ..frontend.name_resolution import NameScope, Scope
 from ..frontend.source import Source, is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
+from ..numpy.function_table import function_row
 from ..types.typeof import type_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
 from .user_terms import CITATION, cited_names, user_terms
@@ -217,9 +218,8 @@ same data in a type that is. ``{}`` is the name of the argument. A type that is 
 help of the code.
 """
 
-_HELP_FOR_STRINGS = (
+_HELP_FOR_STRINGS = \
     "strings are not compiled: pass numbers in their place, such as their codes or lengths"
-)
 
 _HELP_FOR_ITEMS = {
     "str": _HELP_FOR_STRINGS,
@@ -568,7 +568,6 @@ _KINDS_WITH_MODULE = (type, BuiltinFunctionType, type(np.sum))
 _NUMPY_TYPES = (np.generic, np.dtype, np.ndarray, np.errstate)
 """Classes of NumPy's that are compiled, or have a message of their own."""
 
-
 _COMPILED_MODULES = ("builtins", "math", "cmath", "random")
 """Modules whose functions are compiled, or have a message of their own."""
 
@@ -585,7 +584,8 @@ def _is_not_compiled(function: object | None) -> bool:
         return False
     if is_numpys(owner):
         is_type = isinstance(function, type) and issubclass(function, _NUMPY_TYPES)
-        return not is_type and function not in CALLS and not library_of(function)
+        is_compiled = is_type or function in CALLS or getattr(function_row(function), "fill", None)
+        return not is_compiled and not library_of(function)
     if is_builtin(owner) and isinstance(function, BuiltinFunctionType):
         return function not in CALLS
     return package_of(owner) not in _COMPILED_MODULES

@@ -18,6 +18,7 @@ from loopir.nodes import Span
 
 from ..codes.lowering_codes import (
     HELP_FOR_ARGUMENTS,
+    HELP_FOR_EXCEPTIONS,
     HELP_FOR_ITERABLES,
     HELP_FOR_LENGTHS,
     HELP_FOR_NONE,
@@ -105,7 +106,7 @@ def with_exceptions(
         if cause is None or r.family != "LOWER" or r.code == "LOWER_UNDEFINED":
             yield r
         elif cause.holds_for_all_values and r.help in _general_help(r.code):
-            yield Rejection(r.code, cause.message, cause.span, help=_HELP)
+            yield Rejection(r.code, cause.message, cause.span, help=HELP_FOR_EXCEPTIONS)
         elif r.note is None and (not cause.holds_for_all_values or "raises" not in r.message):
             yield replace(r, note=f"in the first call {cause.message}")
         else:
@@ -116,14 +117,10 @@ def _general_help(code: str) -> tuple[str | None, ...]:
     """The help that all rejections of `code` have, if there is no better one."""
     page = CODES[code]
     return (
-        None, page.help, page.help_outside_loop, HELP_FOR_ARGUMENTS, HELP_FOR_ITERABLES,
-        HELP_FOR_LENGTHS, HELP_FOR_NONE, HELP_FOR_NUMPY, HELP_FOR_UNBOUND, HELP_WITHOUT_OPTIONS,
-        HELP_WITHOUT_STARS,
+        None, page.help, page.help_outside_loop, HELP_FOR_ARGUMENTS, HELP_FOR_EXCEPTIONS,
+        HELP_FOR_ITERABLES, HELP_FOR_LENGTHS, HELP_FOR_NONE, HELP_FOR_NUMPY, HELP_FOR_UNBOUND,
+        HELP_WITHOUT_OPTIONS, HELP_WITHOUT_STARS,
     )
-
-
-_HELP = "correct that first: the exception is Python's own"
-"""The help of a rejection whose message is that of an exception."""
 
 
 def _is_at(place: Span | None, refused: Span | None) -> bool:

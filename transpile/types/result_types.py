@@ -29,7 +29,7 @@ from .value_types import (
     ScalarType,
 )
 
-__all__ = ["SAMPLE_LENGTH", "DisplaySample", "ExactSample", "Sample", "result_type"]
+__all__ = ["SAMPLE_LENGTH", "DisplaySample", "ExactSample", "Sample", "result_type", "type_error"]
 
 SAMPLE_LENGTH = 3
 """The length of each axis of a sample, and the value of a sample that is a Python int: it may be
@@ -79,22 +79,45 @@ def result_type(
     None if the operation raises on such operands, or returns anything but a number, an array or
     records. Raises MemoryError, RecursionError and OSError, which say nothing about the operation.
     """
-    values = [_sample_value(s) for s in samples]
-    positional = len(values) - len(names)
-    keywords = dict(zip(names, values[positional:], strict=True))
-    with np.errstate(all="ignore"), suppress_warnings():
-        try:
-            out = operation(*values[:positional], **keywords)
-        except (MemoryError, RecursionError, OSError):
-            raise  # nothing is known of the operation
-        except Exception:  # the operation rejects such operands
-            return None
+    try:
+        out = _result_of_samples(operation, samples, names)
+    except (MemoryError, RecursionError, OSError):
+        raise  # nothing is known of the operation
+    except Exception:  # the operation rejects such operands
+        return None
     if isinstance(out, np.ndarray) and out.ndim == 0:
         out = out[()]
     ty: ArgType = RecordType(out.dtype, 0) if isinstance(out, np.void) else type_of(out)
     if isinstance(ty, ArrayType):
         return replace(ty, unit_length_axes=())  # the lengths of samples mean nothing
     return None if isinstance(ty, (Constant, ListType, ObjectType, Opaque)) else ty
+
+
+@functools.lru_cache(maxsize=1024)
+def type_error(
+    operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...] = ()
+) -> str | None:
+    """The message of the TypeError that ``operation(*samples)`` raises, called as `result_type`
+    calls it; None if it raises none.
+    """
+    try:
+        _result_of_samples(operation, samples, names)
+    except TypeError as error:
+        return str(error)
+    except Exception:  # about the values of the samples
+        return None
+    return None
+
+
+def _result_of_samples(
+    operation: Callable[..., Any], samples: tuple[Sample, ...], names: tuple[str, ...]
+) -> Any:
+    """What ``operation(*samples)`` returns; the last samples are keyword arguments."""
+    values = [_sample_value(s) for s in samples]
+    positional = len(values) - len(names)
+    keywords = dict(zip(names, values[positional:], strict=True))
+    with np.errstate(all="ignore"), suppress_warnings():
+        return operation(*values[:positional], **keywords)
 
 
 def _sample_value(sample: Sample) -> Any:

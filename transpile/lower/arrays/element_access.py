@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial, reduce
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ from loopir.dtypes import DTYPES
 from loopir.ir_traversal import walk
 from loopir.nodes import Const, Expr, If, Load, Span, Store, Var, Yield
 
-from ...diagnostics import counted
+from ...diagnostics import Refused, counted
 from ...frontend.ast_walk import subscript_items
 from ...frontend.core_nodes import source_text
 from ...frontend.refusal import refuse
@@ -44,7 +45,7 @@ from ..scalars.tagged_unions import (
 )
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import lower_array, lower_value
+from ..state.node_dispatch import lower_array, lower_scalar, lower_value, refuse_number
 from ..state.path_conditions import may_never_run
 from ..state.symbol_values import ArrayRef, FinishedList, ListRef, Scalar, UnionValue
 from .capacity_bounds import upper_bound
@@ -140,7 +141,7 @@ def lower_subscript(ctx: Lowering, node: ast.Subscript) -> Any:
     if isinstance(base, (ListRef, FinishedList)):
         _refuse_list_item(ctx, base, node)
     if not isinstance(base, ArrayRef):
-        _refuse_other_owner(node)
+        _refuse_other_owner(ctx, node)
     refuse_list_slice(ctx, base, node)
     parts = subscript_items(node)
     if len(parts) < base.rank or any(is_slice_part(ctx, p) for p in parts):
@@ -263,11 +264,24 @@ def _flagged_stores(
     return *stores, Store(array.flags, index, number.weak_now, span=span)
 
 
-def _refuse_other_owner(node: ast.Subscript) -> NoReturn:
+def _refuse_other_owner(ctx: Lowering, node: ast.Subscript) -> NoReturn:
     """Refuses the subscript `node` of something that is no array."""
+    help = "subscript an array or a list, or use the number itself"
+    raises = "IndexError" if isinstance(node.ctx, ast.Load) else "TypeError"
+    if _is_int(ctx, node.slice):  # NumPy's numbers have `v[()]` and `v[None]`
+        at, code = node.value, "LOWER_SUBSCRIPT"
+        refuse_number(ctx, at, code, "has no items", help=help, of_numpy=raises)
     help = "subscript an array, or a list or dict that is made in the function"
     message = f"`{source_text(node.value)}` is not an array here"
     refuse("LOWER_SUBSCRIPT", message, node, help=help)
+
+
+def _is_int(ctx: Lowering, index: ast.expr) -> bool:
+    """Whether `index` is an int, Python's or NumPy's."""
+    with suppress(Refused):
+        value = lower_scalar(ctx, index)
+        return isinstance(value, Num) and value.weak != "bool" and DTYPES[value.dtype].kind in "iu"
+    return False
 
 
 def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr | None, list[Num]]:
@@ -279,7 +293,7 @@ def _store_target(ctx: Lowering, target: ast.Subscript) -> tuple[ArrayRef, Expr 
     field = lower_field(ctx, target)
     array = lower_array(ctx, target.value) if field is None else field[0]
     if array is None:
-        _refuse_other_owner(target)
+        _refuse_other_owner(ctx, target)
     parts = subscript_items(target) if field is None else []
     if len(parts) < array.rank or any(is_slice_part(ctx, p) for p in parts):
         refuse("LOWER_UNSUPPORTED", f"`{source_text(target)}` is a whole row", target)

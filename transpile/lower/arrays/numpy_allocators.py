@@ -27,7 +27,7 @@ from ...types.typed_values import Num, cast
 from ...types.value_types import ELEMENTS, ArrayType, ScalarType
 from ..scalars.tagged_unions import lower_real
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import lower_array, lower_value
+from ..state.node_dispatch import lower_array, lower_value, refuse_float
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import integer_num
 
@@ -217,5 +217,6 @@ def lower_length(ctx: Lowering, node: ast.expr) -> Num:
     if n.weak is None and n.strong in ("i8", "i16", "i32", "i64", "u8", "u16", "u32"):
         n = integer_num(ctx.b, cast(n.ir, "i64"), n.interval)
     if not n.python_int:
+        refuse_float(n, node, "LOWER_UNSUPPORTED")
         refuse("LOWER_UNSUPPORTED", f"the length `{source_text(node)}` is not an int", node)
     return replace(n, interval=(max(0, n.interval[0]), min(LENGTH[1], n.interval[1])))

@@ -34,7 +34,7 @@ from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import lower_array
+from ..state.node_dispatch import lower_array, refuse_float
 from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import bind_num, integer_num
@@ -244,6 +244,7 @@ def _lower_list_length(ctx: Lowering, times: ast.expr, name: str) -> Expr:
     """
     n = lower_real(ctx, times)
     if not n.python_int:
+        refuse_float(n, times, "LOWER_UNSUPPORTED")
         refuse("LOWER_UNSUPPORTED", f"the length of `{name}` is not an int", times)
     return n.ir if n.interval[0] >= 0 else Call("max", (n.ir, index_const(0)), "i64")
 

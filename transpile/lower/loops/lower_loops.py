@@ -31,6 +31,7 @@ from ...types.value_types import ArgType, Constant, ObjectType, Opaque
 from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import refuse_iterated_number, refuse_number
 from ..state.outer_names import resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound
 from ..state.value_ranges import integer_num, max_value, min_value
@@ -48,6 +49,9 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
         ty = ctx.arguments.get(name.id)
         if isinstance(ty, Opaque):
             refuse(ty.code, f"`{name.id}` is of type {ty}", name)
+    if isinstance(over, ast.Call):
+        refuse_iterated_number(ctx, over, resolve_object(ctx, over.func))
+    refuse_number(ctx, over, "LOWER_UNSUPPORTED", "has no items", help=HELP_FOR_ITERABLES)
     ty = _argument_part(ctx, over)
     if isinstance(over, ast.Attribute) and isinstance(ty, Opaque) and ty.name in ("list", "tuple"):
         text = source_text(over)

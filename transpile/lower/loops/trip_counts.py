@@ -28,6 +28,7 @@ from ...types.typed_values import Num, bool_op, cast
 from ..scalars.tagged_unions import lower_real
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import refuse_float
 from ..state.outer_names import resolve_guarded
 from ..state.value_ranges import integer_num, linear_num, max_value, min_value, unclamped
 
@@ -216,6 +217,7 @@ def _lower_range_argument(ctx: Lowering, node: ast.expr) -> LinearForm:
     """
     n = lower_real(ctx, node)
     if n.weak in ("f64", "bool") or (n.strong and DTYPES[n.strong].kind not in "iu"):
+        refuse_float(n, node, "LOWER_UNSUPPORTED")
         refuse("LOWER_UNSUPPORTED", f"`{source_text(node)}` is not an int", node)
     if n.linear is not None and n.python_int:
         return n.linear

@@ -31,6 +31,7 @@ from ..loops.trip_counts import length_of_range
 from ..state.float_exceptions import WarningName, in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
+from ..state.node_dispatch import refuse_iterated_number, refuse_number
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
 from ..state.value_ranges import bind_num, integer_num
@@ -72,6 +73,9 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         return trips
     array = array_with_shape_of(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
+        if len(node.args) == 1:
+            help = "take the length of an array or a list, or use the number itself"
+            refuse_number(ctx, node.args[0], "LOWER_CALL", "has no length", help=help)
         help = "pass the string as an array, such as `np.array([*map(ord, text)])`"
         is_text = any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args)
         message = f"`{source_text(node)}` is the length of a str"
@@ -111,6 +115,7 @@ def _lower_extremum(ctx: Lowering, args: list[Num], node: ast.Call, op: type[ast
     step is the operation "min" or "max". Raises Refused for a single argument.
     """
     if len(args) < 2:
+        refuse_iterated_number(ctx, node, min)
         refuse("LOWER_CALL", f"`{source_text(node)}` of one value", node)
     if all(n.python_int for n in args):
         name = "min" if op is ast.Lt else "max"

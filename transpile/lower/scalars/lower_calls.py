@@ -30,7 +30,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import core_functions
-from ...codes.lowering_codes import HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
+from ...codes.lowering_codes import HELP_FOR_CALLEES, HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
 from ...frontend.defining_modules import is_builtin, is_native, is_numpy_function
@@ -44,7 +44,12 @@ from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lo
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import CallRule, Lowering
-from ..state.node_dispatch import lower_array, lower_scalar
+from ..state.node_dispatch import (
+    lower_array,
+    lower_scalar,
+    refuse_iterated_number,
+    refuse_number,
+)
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import (
@@ -118,6 +123,9 @@ def help_for_call(function: object) -> str | None:
 
 def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoReturn:
     """Refuses the call `node` of `function` (None: of a method), for which there is no rule."""
+    if function is None:
+        refuse_number(ctx, node.func, "LOWER_CALL", "cannot be called", help=HELP_FOR_CALLEES)
+    refuse_iterated_number(ctx, node, function)
     if function is None and isinstance(node.func, ast.Attribute):
         owner, of, help = node.func.value, "", "call it outside of the function"
         dtypes = _dtypes_of_arrays(ctx, [owner])

@@ -38,7 +38,7 @@ from ..complex.complex_arithmetic import (
 )
 from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import lower_block, lower_scalar, refuse_expression
+from ..state.node_dispatch import lower_block, lower_scalar, refuse_expression, refuse_number
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
@@ -179,6 +179,9 @@ def compare_numbers(
     `for_each_case`, by which this is called, compares each of the two types.
     """
     if type(op) not in _COMPARE:
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(node, ast.Compare):
+            place, help = node.comparators[-1], "write `==` to compare two numbers"
+            refuse_number(ctx, place, "LOWER_UNSUPPORTED", "has no items", help=help)
         refuse("LOWER_UNSUPPORTED", "`is` and `in` are not compiled", node)
     name, function = _COMPARE[type(op)]
     if isinstance(x, ComplexPair) or isinstance(y, ComplexPair):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
-from ...diagnostics import counted
+from ...codes.lowering_codes import HELP_FOR_ITERABLES
+from ...diagnostics import Refused, counted
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
 from ...types.typed_values import ComplexPair, Num
@@ -17,7 +19,10 @@ from ...types.value_types import ELEMENTS
 from .lowering_state import Lowering
 from .symbol_values import ArrayRef, RecordArrayRef, Scalar, UnionValue
 
-__all__ = ["lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_expression"]
+__all__ = [
+    "lower_array", "lower_block", "lower_scalar", "lower_value", "refuse_expression",
+    "refuse_float", "refuse_iterated_number", "refuse_number",
+]
 
 
 def lower_scalar(
@@ -59,6 +64,57 @@ def _refuse_array_operation(array: ArrayRef, node: ast.BinOp | ast.UnaryOp) -> N
         help="write the exponent as a number: by it NumPy selects among several functions"
         if is_complex_power else None,
     )
+
+
+def refuse_number(
+    ctx: Lowering, node: ast.expr, code: str, lacks: str, *, help: str, of_numpy: str = "TypeError"
+) -> None:
+    """Raises Refused if `node` is a number, so that Python raises TypeError for what is done with
+    it. The rules for lengths, subscripts, loops and calls ask before they refuse another value.
+
+        len(n)      "`n` is of type int, which has no length: Python raises TypeError"
+
+    ``lacks``: what such a number has not; ``of_numpy``: what NumPy's numbers raise.
+    """
+    value = None
+    with suppress(Refused):
+        value = lower_scalar(ctx, node)
+    if not isinstance(value, (Num, ComplexPair)) or (value.strong and value.weak):
+        return
+    kind = value.strong or value.weak or ""
+    name = ELEMENTS[kind].numpy.name if value.strong else _PYTHON_NAMES[kind]
+    raises = f"NumPy raises {of_numpy}" if value.strong else "Python raises TypeError"
+    message = f"`{source_text(node)}` is of type {name}, which {lacks}: {raises}"
+    refuse(code, message, node, help=help)
+
+
+def refuse_float(value: Num, node: ast.expr, code: str) -> None:
+    """Raises Refused if `value`, that of `node`, is a float of Python's, and an int is needed."""
+    if value.weak == "f64" and value.strong is None:
+        text = source_text(node)
+        message = f"`{text}` is of type float, and not an int: Python raises TypeError"
+        refuse(code, message, node, help=f"convert it to an int, `int({text})`")
+
+
+def refuse_iterated_number(ctx: Lowering, call: ast.Call, function: object) -> None:
+    """Raises Refused if an argument over which `function`, a builtin, iterates is a number:
+    ``sum(n)``.
+    """
+    arguments = call.args[:1] if any(function is f for f in _ITERATE_OVER_FIRST) else []
+    if function is zip or (any(function is f for f in (max, min)) and len(call.args) == 1):
+        arguments = call.args
+    elif function is map or function is filter:
+        arguments = call.args[1:]
+    for argument in arguments:
+        refuse_number(ctx, argument, "LOWER_CALL", "has no items", help=HELP_FOR_ITERABLES)
+
+
+_ITERATE_OVER_FIRST = (
+    all, any, enumerate, frozenset, iter, list, reversed, set, sorted, sum, tuple,
+)
+
+_PYTHON_NAMES = {"bool": "bool", "i64": "int", "f64": "float", "c128": "complex"}
+"""The types of Python's numbers, by their carriers."""
 
 
 def lower_value(ctx: Lowering, node: ast.expr) -> Any:

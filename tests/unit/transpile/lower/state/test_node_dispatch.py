@@ -149,3 +149,32 @@ def test_a_loop_over_a_dict_names_it(tmp_path: Path) -> None:
 
 def test_the_general_help_is_not_lost() -> None:
     assert all(code.help for code in CODES.values())
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize(("body", "message"), [
+    ("n = 3\nfor i in range(len(n)): s += i", "`n` is of type int, which has no length"),
+    ("for i in range(len(x)): s += len(x[i])", "`x[i]` is of type float64, which has no length"),
+    ("for v in x: s += s[0]", "`s` is of type float, which has no items"),
+    ("for v in x: s += v[0]", "`v` is of type float64, which has no items"),
+    ("for i in range(3): x[i][0] = 1.0", "`x[i]` is of type float64, which has no items"),
+    ("n = len(x)\nfor i in n: s += x[i]", "`n` is of type int, which has no items"),
+    ("n = len(x)\nfor i, v in enumerate(n): s += v", "`n` is of type int, which has no items"),
+    ("for v, w in zip(x, s): s += v", "`s` is of type float, which has no items"),
+    ("n = len(x)\ns = sum(n)", "`n` is of type int, which has no items"),
+    ("n = len(x)\ns = max(n)", "`n` is of type int, which has no items"),
+    ("n = len(x)\ns = sorted(n)", "`n` is of type int, which has no items"),
+    ("n = len(x)\na, b = n", "`n` is of type int, which has no items to unpack"),
+    ("n = len(x)\ns = 3 in n", "`n` is of type int, which has no items"),
+    ("for v in x: s += s(v)", "`s` is of type float, which cannot be called"),
+    ("for i in range(x.size()): s += i", "`x.size` is of type int, which cannot be called"),
+    ("n = 3\nn(x)", "`n` is of type int, which cannot be called"),
+])
+def test_what_numbers_do_not_have_is_said(body: str, message: str, tmp_path: Path) -> None:
+    """Before the call runs: Python raises TypeError, NumPy's numbers IndexError of subscripts."""
+    f = of(body, tmp_path)
+    (told,) = f.report(X).rejections
+    with pytest.raises((TypeError, IndexError)) as raised:
+        f.__wrapped__(X)
+    assert told.message.startswith(message)
+    assert told.message.endswith(f" raises {raised.type.__name__}")
