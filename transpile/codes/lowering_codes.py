@@ -277,8 +277,8 @@ turned(np.ones(8), np.zeros(8, dtype=complex))
         why="A name may have one of several types, depending on the data; but the elements of a "
             "list must have one type, and so must subscripts. A number cannot be real or "
             "complex depending on the data.",
-        help="give it one type on every path: for instance, start with `0.0` where floats "
-             "follow",
+        help="give it one type on every path: convert it, by `float(...)` or `complex(...)`, or "
+             "start with `0.0` where floats follow",
         bad="""\
 @fuse
 def larger(x, y):

@@ -49,7 +49,8 @@ def note_missing_axis(call: ast.AST, axes: Sequence[ast.expr], rank: int) -> Non
 @fires_on(ast.Call, ast.BinOp, ast.UnaryOp)
 def note_type_error(node: ast.AST, cx: Context) -> None:
     """A call or operation for whose operands Python or NumPy raises TypeError, whatever their
-    values are, stays as it is. The report says so, and which operand is a float where an int would do.
+    values are, stays as it is. The report says so, and which operand is a float where an int would
+    do.
 
         u = np.linspace(0, 1, 2.0)
     →

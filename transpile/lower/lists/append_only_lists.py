@@ -42,7 +42,7 @@ from ..state.lowering_state import Lowering
 from ..state.node_dispatch import lower_scalar
 from ..state.symbol_values import ListRef, UnionValue
 from ..state.value_ranges import integer_num
-from .item_types import INT_OR_FLOAT, encode_item, item_types
+from .item_types import INT_OR_FLOAT, encode_item, item_types, refuse_items
 from .list_builders import appends_once
 
 __all__ = [
@@ -166,7 +166,7 @@ def _append_complex(
             or n.re.boxed
             or not _has_one_type(n, built)
         ):
-            refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
+            refuse_items(f"the elements of `{built.source}` have different types", stmt, n)
         dtype, weak = n.strong or n.weak, n.strong is None and not built.only_for_array
     built.dtype, built.weak = dtype, weak
     assert dtype is not None
@@ -197,7 +197,8 @@ def _as_list_item(ctx: Lowering, built: ListBuilder, n: Num, stmt: ast.stmt) -> 
     item_type = (n.dtype, is_python, n.weak if has_flag else None)
     differs_from_others = built.dtype is not None and list_type != item_type
     if loses_value or (is_mixed and not has_flag) or differs_from_others:
-        refuse("LOWER_JOIN", f"the elements of `{built.source}` have different types", stmt)
+        message = f"the elements of `{built.source}` have different types"
+        refuse_items(message, stmt, n, dtypes=[built.dtype])
     built.dtype, built.weak, built.python_dtype = item_type
     if has_flag:
         built.flags = built.flags or ctx.b.name(f"{built.buffer}_py")

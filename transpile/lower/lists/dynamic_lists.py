@@ -31,7 +31,6 @@ from loopir.nodes import Call, Dim, Expr, If, Param, Stmt, Store
 
 from ...call_plan import ResultSlot
 from ...frontend.core_nodes import ListPop, ListPush
-from ...frontend.refusal import refuse
 from ...frontend.source import span_of
 from ...host_nodes import HostCapacity
 from ...result_spec import ListResult, ResultSpec, ZippedResult
@@ -47,7 +46,7 @@ from ..state.node_dispatch import lower_scalar
 from ..state.outer_names import fresh_array_name
 from ..state.symbol_values import ArrayRef, Scalar, UnionValue
 from ..state.value_ranges import integer_num
-from .item_types import encode_item, item_type_for, item_types
+from .item_types import encode_item, item_type_for, item_types, refuse_items
 
 __all__ = [
     "NeedsTriedCapacity", "WiderBufferType", "buffer_array", "lower_list_count",
@@ -140,7 +139,8 @@ def note_buffer_item(ctx: Lowering, name: str, value: Scalar, node: ast.AST) -> 
     types, known_types = item_types(value), item_type.types if item_type else frozenset()
     needed = None if types is None else item_type_for(types | known_types)
     if needed is None:
-        refuse("LOWER_JOIN", "the items of a list have several types", node)
+        dtypes = [item_type.dtype] if item_type else []
+        refuse_items("the items of a list have several types", node, value, dtypes=dtypes)
     ctx.dynamic.types[name] = needed
     if item_type is not None and needed != replace(item_type, sure=True):
         raise WiderBufferType(name)

@@ -39,7 +39,7 @@ from ..state.outer_names import fresh_array_name, resolve_guarded
 from ..state.symbol_values import ArrayRef
 from ..state.value_ranges import bind_num, integer_num
 from .item_stores import NeedsItemFlags, require_item_type
-from .item_types import INT_OR_FLOAT, encode_item, item_type_for, item_types
+from .item_types import INT_OR_FLOAT, encode_item, item_type_for, item_types, refuse_items
 from .list_arguments import list_items_of
 from .list_uses import does_not_escape
 
@@ -127,7 +127,8 @@ def _as_numpy_item(n: Num, item_type: BufferType, node: ast.expr) -> Num:
     that of `item_type`. Raises Refused unless it is a constant that is exact in that dtype.
     """
     if n.strong is not None or not converts_exactly(n.ir, item_type.dtype):
-        refuse("LOWER_JOIN", "the items of a list have several types", node)
+        dtypes = [item_type.dtype]
+        refuse_items("the items of a list have several types", node, n, dtypes=dtypes)
     return Num(cast(n.ir, item_type.dtype), item_type.dtype, n.weak, TRUE)
 
 
@@ -138,7 +139,7 @@ def _bind_ints_and_floats(
     Raises Refused where another number is among them. ``kinds``: as `ArrayRef.kinds`.
     """
     if any(not (item_types(n) or {None}) <= INT_OR_FLOAT.types for n in numbers):
-        refuse("LOWER_JOIN", "the items of a list have several types", value)
+        refuse_items("the items of a list have several types", value, *numbers)
     array = _allocate_items(ctx, name, INT_OR_FLOAT.dtype, len(numbers))
     flags = _allocate_items(ctx, f"{name}_int", "bool", len(numbers))
     for k, n in enumerate(numbers):

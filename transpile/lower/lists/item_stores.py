@@ -23,7 +23,7 @@ from ..state.list_state import BufferType
 from ..state.lowering_state import Lowering
 from ..state.symbol_values import ArrayRef, Scalar
 from .dynamic_lists import note_buffer_item
-from .item_types import INT_OR_FLOAT, exact_float_checks, item_types
+from .item_types import INT_OR_FLOAT, exact_float_checks, item_types, refuse_items
 from .list_arguments import list_items_of
 
 __all__ = ["NeedsItemFlags", "NeedsMixedList", "require_item", "require_item_type"]
@@ -111,7 +111,7 @@ def _require_item_of_argument(
         refuse("LOWER_COMPLEX", "a complex number is put into a list of others", node)
     require_item_type(ctx, n, array.dtype, node)
     if n.either or (n.strong is None) is not array.weak:
-        refuse("LOWER_JOIN", f"the items of `{items.of}` have several types", node)
+        refuse_items(f"the items of `{items.of}` have several types", node, n, dtypes=[array.dtype])
     if array.kinds[-1] is tuple:
         refuse("LOWER_TYPE", "a tuple is written", node)
 
@@ -132,7 +132,7 @@ def _require_item_of_fixed(ctx: Lowering, array: ArrayRef, value: Scalar, node: 
     types = None if isinstance(value, ComplexPair) else item_types(value)
     if array.has_ints_and_floats:
         if types is None or not types <= INT_OR_FLOAT.types:
-            refuse("LOWER_JOIN", f"the items of `{name}` have several types", node)
+            refuse_items(f"the items of `{name}` have several types", node, value)
         return
     python_type = (array.python_dtype or array.dtype, array.weak or array.flags is not None)
     needs_both = types is not None and types | {python_type} == INT_OR_FLOAT.types
@@ -183,6 +183,6 @@ def require_item_type(
         or n.weak not in (None, python or dtype)
     )
     if has_other_type or n.boxed or not n.exact:
-        refuse("LOWER_JOIN", "the items of a list have several types", node)
+        refuse_items("the items of a list have several types", node, n, dtypes=[dtype])
     for check in exact_float_checks(n, dtype) if is_python_item else ():
         require(ctx.b, check, "GUARD_INT_RANGE", node)

@@ -10,7 +10,8 @@ to be exact, and are read as a union of both types::
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from loopir.dtypes import DTYPES
 from loopir.nodes import Call, Const, Expr
 
 from ...frontend.refusal import refuse
-from ...types.typed_values import FALSE, TRUE, Num, bool_op, cast
+from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast
+from ...types.value_types import ELEMENTS
 from ..scalars.tagged_unions import require_one_type
 from ..state.guards_and_checks import require
 from ..state.list_state import BufferType
@@ -29,11 +31,28 @@ from ..state.value_ranges import bind_num
 
 __all__ = [
     "INT_OR_FLOAT", "decode_item", "decode_packed", "encode_item", "encode_packed",
-    "exact_float_checks", "item_type_for", "item_types",
+    "exact_float_checks", "item_type_for", "item_types", "refuse_items",
 ]
 
 INT_OR_FLOAT = BufferType("f64", True, True, python_dtype="i64")
 """The type of items that are Python ints or floats."""
+
+
+def refuse_items(
+    message: str, node: ast.AST, *items: Scalar, dtypes: Iterable[str | None] = ()
+) -> NoReturn:
+    """Refuses a list whose items have several types: those of `items`, and `dtypes`. The help names
+    the conversion to a type of Python's that has the values of all::
+
+        out.append(s)       s: Python's complex or NumPy's      →   `complex(...)`
+        out.append(0)       beside items that are float64       →   `float(...)`
+    """
+    cases = [c.value for i in items for c in (i.cases if isinstance(i, UnionValue) else [])]
+    numbers = [n for n in (*items, *cases) if isinstance(n, (Num, ComplexPair))]
+    kinds = {"c" if isinstance(n, ComplexPair) else DTYPES[n.dtype].kind for n in numbers}
+    kinds |= {ELEMENTS[d].kind for d in dtypes if d is not None}
+    name = "complex" if "c" in kinds else "float" if "f" in kinds else "int"
+    refuse("LOWER_JOIN", message, node, help=f"convert each item to one type, by `{name}(...)`")
 
 
 def decode_packed(item: Expr) -> Num:

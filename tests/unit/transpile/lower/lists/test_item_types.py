@@ -174,3 +174,50 @@ def test_types_of_two_kinds_of_items() -> None:
     assert item_type_for(INT_OR_FLOAT.types) == INT_OR_FLOAT
     assert item_type_for(frozenset({("f64", True)})) == BufferType("f64")
     assert item_type_for(frozenset({("bool", True), ("i64", True)})) is None
+
+
+DFT = """
+import math
+import numpy as np
+def f(x):
+    n = len(x)
+    return [TO(sum(x[t] * np.exp(-2j * math.pi * t * k / n) for t in range(n))) for k in range(n)]
+"""
+DFT_FROM_0J = DFT.replace("sum(", "sum((").replace("(n)))", "(n)), 0j))")
+LOOP = """
+import numpy as np
+def f(x):
+    out = []
+    for k in range(len(x)):
+        s = 0
+        for w in x[:k]:
+            s += w
+        if k != 1:
+            out.append(TO(s))
+    return out
+"""
+TWO = """
+def f(x):
+    out = []
+    for v in x:
+        out.append(TO(v))
+        out.append(TO(0))
+    return out
+"""
+
+
+@pytest.mark.share(1)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("text", [DFT, DFT_FROM_0J, LOOP, TWO])
+def test_the_help_names_a_conversion_that_compiles(
+    text: str, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "complex" if "2j" in text else "int" if dtype is np.int32 else "float"
+    x = np.array([1.5, 0.5, 2.0]).astype(dtype)
+    first, *_ = fuse(written(tmp_path, text.replace("TO(", "(")).f).report(x).rejections
+    assert (first.code, first.help) == (
+        "LOWER_JOIN", f"convert each item to one type, by `{name}(...)`")
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    followed = fuse(written(tmp_path, text.replace("TO(", f"{name}(")).f)
+    assert np.allclose(followed(x), followed.__wrapped__(x))
+    assert {*map(type, followed(x))} == {*map(type, followed.__wrapped__(x))}
