@@ -22,6 +22,7 @@ from loopir.analysis.integers.affine import LinearForm
 from loopir.analysis.integers.intervals import LENGTH
 from loopir.nodes import Call, Dim, Param, Var
 
+from ..analysis.access_paths import access_path_type
 from ..analysis.definite_assignment import first_unassigned_read
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..codes.lowering_codes import HELP_FOR_UNBOUND
@@ -36,6 +37,7 @@ from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
     PARTS,
+    ArgType,
     ArrayType,
     Constant,
     GeneratorType,
@@ -178,7 +180,7 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
         ctx.b.env[name] = records = RecordArrayRef(name, ty)
         return records
     if isinstance(ty, ObjectType):
-        return refuse("LOWER_TYPE", f"`{name}` is of type {ty}, and no number", node)
+        return _refuse_object(ctx, ty, node)
     if isinstance(ty, ListType):
         ctx.b.env[name] = items = take_list_items(ctx, name, ty, node)
         return items
@@ -188,6 +190,35 @@ def lower_name(ctx: Lowering, name: str, node: ast.AST) -> Any:
     value: Value = _add_param(ctx, name, ty, field or member or Argument(name, ty))
     ctx.b.env[name] = value
     return value
+
+
+def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
+    """Refuses the read of an argument that is an object of type `ty`, at `node`: names the member
+    that is read of it, if the type of that is the matter.
+
+        c.name            "`c.name` is of type str, and no number"
+        self.rows[0]      "`self.rows` is of type list, and no number"
+        c                 "`c` is of type Config, and no number"
+    """
+    place: ast.AST = node
+    found: ArgType = ty
+    types = {name: t for name, t in ctx.types.items() if isinstance(t, ObjectType)}
+    while isinstance(found, ObjectType):
+        reads = (n for n in walk_nodes(ctx.tree) if isinstance(n, (ast.Attribute, ast.Subscript)))
+        member = next((n for n in reads if n.value is place), None)
+        part = None if member is None else access_path_type(member, types)
+        if member is None or not isinstance(part, (Constant, ListType, ObjectType, Opaque)):
+            break
+        place, found = member, part
+    text, help = source_text(place), None
+    if isinstance(found, (Constant, ListType)) or getattr(found, "name", "") in _PASSED_ALONE:
+        help = f"pass `{text}` as a parameter of its own"
+    kind = found.kind.__name__ if isinstance(found, Constant) else str(found)
+    refuse("LOWER_TYPE", f"`{text}` is of type {kind}, and no number", place, help=help)
+
+
+_PASSED_ALONE = "list", "str", "tuple"
+"""Types that are compiled as parameters, but not as members of objects."""
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:

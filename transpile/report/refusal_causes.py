@@ -45,7 +45,7 @@ from ..lower.scalars.lower_calls import CALLS, help_for_call
 from ..numpy.function_table import function_row
 from ..types.typeof import type_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
-from .user_terms import CITATION, cited_names, user_terms
+from .user_terms import CITATION, cited_names, cited_types, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
 
@@ -261,9 +261,9 @@ def _help_for_type(ty: ArgType) -> str | None:
 
 
 def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
-    """`rejection` with the help for the type of the argument that it names, if it has none."""
-    for name in sorted(cited_names(rejection.message) & types.keys()):
-        help = _help_for_type(types[name])
+    """`rejection` with the help for the type of what its message names, if it has none."""
+    for name, ty in cited_types(rejection.message, types).items():
+        help = _help_for_type(ty)
         if rejection.help is None and rejection.code in ("LOWER_TYPE", "GUARD_DTYPE") and help:
             return replace(rejection, help=help.format(name))
     return rejection

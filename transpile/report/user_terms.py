@@ -18,16 +18,19 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
+from ..analysis.access_paths import access_path_type
 from ..diagnostics import CODES, Label, Rejection
 from ..frontend.ast_names import names_used
 from ..frontend.source import Source, is_within, span_of
+from ..types.value_types import ArgType
 
-__all__ = ["CITATION", "UserTerms", "cited_names", "source_segment", "user_terms"]
+__all__ = ["CITATION", "UserTerms", "cited_names", "cited_types", "source_segment", "user_terms"]
 
 CITATION = re.compile(r"`([^`]+)`")
 """What a message cites."""
@@ -59,6 +62,18 @@ def cited_names(text: str) -> set[str]:
     """The names in what `text` cites, without attributes and what is in strings."""
     plain = (_STRING.sub("''", citation) for citation in CITATION.findall(text))
     return {name for citation in plain for name in _NAME.findall(citation)}
+
+
+def cited_types(text: str, types: Mapping[str, ArgType]) -> dict[str, ArgType]:
+    """Of the members of arguments that `text` cites, `self.rows`, and of the arguments whose names
+    it cites, the types. ``types``: those of the arguments.
+    """
+    cited = dict[str, ArgType]()
+    for path in CITATION.findall(text):
+        with suppress(SyntaxError):
+            ty = access_path_type(ast.parse(path, mode="eval").body, types)
+            cited |= {} if ty is None else {path: ty}
+    return cited | {name: types[name] for name in sorted(cited_names(text) & types.keys())}
 
 
 @record(frozen=True, slots=True)

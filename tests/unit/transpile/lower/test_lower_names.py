@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from written import written
 
 from transpile import fuse
 
@@ -72,3 +73,30 @@ def test_a_method_of_a_list_as_a_value(method: str, tmp_path: Path) -> None:
     shown = str(fused.report(verbose=True))
     assert "LOWER_UNDEFINED" not in shown
     assert f"the method `h.{method}` is compiled only where it is called" in shown
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.name, self.scale, self.rows = "a", 2.0, [1, "a"]
+        self.table = {k: k for k in range(100)}
+        self.inner = {"of": {"name": "b"}}
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize(("read", "member", "kind", "help"), [
+    ("c.name == 'a'", "c.name", "str", "as a parameter of its own"),
+    ("c.rows[0]", "c.rows", "list", "as a parameter of its own"),
+    ("c.table[3]", "c.table", "dict", "the keys and the values of `c.table` as two arrays"),
+    ("c.inner['of']['name'] == 'b'", "c.inner['of']['name']", "str", "as a parameter of its own"),
+])
+def test_the_member_whose_type_is_not_compiled_is_named(
+    read: str, member: str, kind: str, help: str, tmp_path: Path
+) -> None:
+    text = f"def f(x, c):\n    s = 0.0\n    for v in x: s += v * c.scale * ({read})\n    return s\n"
+    f = fuse(written(tmp_path, text).f)
+    first, *_ = f.report(np.ones(4), Settings()).rejections
+    assert first.message == f"`{member}` is of type {kind}, and no number"
+    assert help in (first.help or "")
+    assert first.span is not None
+    line = text.splitlines()[2]
+    assert line[first.span.col : first.span.end_col] == member
