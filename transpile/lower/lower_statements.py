@@ -24,12 +24,14 @@ from ..codes.lowering_codes import HELP_FOR_CALLEES
 from ..containers.method_table import METHODS
 from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import ComplexParts, ReplayIf, copy_location, obstacle, source_text
 from ..frontend.name_resolution import NameScope
 from ..frontend.refusal import refuse, refuse_unknown_length
 from ..frontend.source import span_of
 from ..numpy.function_table import ARRAY_OF_ITEMS
 from ..types.typed_values import FALSE, ComplexPair, bool_op
+from ..types.value_types import ObjectType, Opaque
 from .arrays.alias_states import (
     ambiguous_read,
     deciding_condition,
@@ -152,6 +154,7 @@ def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> Non
     ctx.budget.spend(stmt)
     rule = ctx.rules.statements.get(type(stmt))
     if rule is None:
+        _refuse_dicts(ctx, stmt)
         _refuse_statement(stmt)
     try:
         rule(ctx, stmt, live)
@@ -160,6 +163,19 @@ def _lower_statement(ctx: Lowering, stmt: ast.stmt, live: frozenset[str]) -> Non
         if noted is None or type(refused) is not Refused:  # the subclasses ask for another lowering
             raise
         raise Refused(noted, refused.inlined_at) from None
+
+
+def _refuse_dicts(ctx: Lowering, stmt: ast.stmt) -> None:
+    """Raises Refused if `stmt` reads an argument that is a dict, which would be refused, too, in
+    what the user writes in place of `stmt`::
+
+        try: n += d[k]              →   if k in d: n += d[k]
+        except KeyError: pass
+    """
+    for name in (n for n in walk_nodes(stmt) if isinstance(n, ast.Name)):
+        ty = ctx.arguments.get(name.id)
+        if str(ty) == "dict" and isinstance(ty, ObjectType | Opaque):
+            lower_scalar(ctx, name)
 
 
 def _refuse_statement(stmt: ast.stmt) -> NoReturn:

@@ -203,7 +203,8 @@ _HELP_FOR_TYPE = {
     "bytearray": "pass `np.frombuffer({}, np.uint8)`",
     "memoryview": "pass `np.asarray({})`",
     "array.array": "pass `np.asarray({})`",
-    "dict": "pass the keys and the values of `{}` as two arrays or lists",
+    "dict": "if the keys of `{}` are ints, pass keys and values as two lists, and make the dict in "
+            "the function: `dict(zip(keys, values))`; else look values up before the call",
     "set": "pass the items of `{}` as an array or a list",
     "frozenset": "pass the items of `{}` as an array or a list",
     "range": "pass the ends of `{}` as ints, and make the range in the function",
@@ -271,9 +272,8 @@ def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> R
 
 def _kind(ty: ArgType) -> str:
     """The name of a type without that of its items, or their format."""
-    if isinstance(ty, Constant):
-        return ty.kind.__name__
-    return str(ty).partition("[")[0].partition(" of ")[0]
+    text = ty.kind.__name__ if isinstance(ty, Constant) else str(ty)
+    return text.partition("[")[0].partition(" of ")[0]
 
 
 def _package_and_class(ty: Opaque | ObjectType) -> tuple[str, str]:

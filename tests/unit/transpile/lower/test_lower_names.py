@@ -86,7 +86,7 @@ class Settings:
 @pytest.mark.parametrize(("read", "member", "kind", "help"), [
     ("c.name == 'a'", "c.name", "str", "as a parameter of its own"),
     ("c.rows[0]", "c.rows", "list", "as a parameter of its own"),
-    ("c.table[3]", "c.table", "dict", "the keys and the values of `c.table` as two arrays"),
+    ("c.table[3]", "c.table", "dict", "if the keys of `c.table` are ints"),
     ("c.inner['of']['name'] == 'b'", "c.inner['of']['name']", "str", "as a parameter of its own"),
 ])
 def test_the_member_whose_type_is_not_compiled_is_named(

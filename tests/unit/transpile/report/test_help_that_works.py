@@ -607,7 +607,7 @@ def repeated_with_name(x):
     (with_list_and_number, [1],
      "`x` is of type list[int], and is used as a whole, not item by item", "to a new list"),
     (repeated_with_name, X, "not all that is done with the list `out` is compiled", "append to it"),
-    (listed([1]), X, "`names` is a closure variable of type dict", "the keys and the values of"),
+    (listed([1]), X, "`names` is a closure variable of type dict", "if the keys of `names`"),
 ])
 def test_the_reason_is_the_real_one(
     function: Callable[..., Any], x: Any, message: str, help: str
@@ -632,3 +632,45 @@ def test_an_exception_for_all_values_is_told_beside_a_help_of_its_own() -> None:
         fused([1])
     rejection, *_ = fused.report().rejections
     assert "TypeError was raised here: can only concatenate list" in (rejection.note or "")
+
+
+def counted_by_dict(x, d):
+    n = 0
+    for k in x:
+        try:
+            n += d[k]
+        except KeyError as error:  # noqa: PERF203
+            n -= len(str(error))
+    return n
+
+
+def looked_up_in_dict(x, d):
+    n = 0
+    for k in x:
+        if k in d:
+            n += d[k]
+    return n
+
+
+def looked_up_in_dict_of_lists(x, keys, values):
+    d = dict(zip(keys, values))  # noqa: B905
+    n = 0
+    for k in x:
+        if k in d:
+            n += d[k]
+    return n
+
+
+@pytest.mark.parametrize("function", [counted_by_dict, looked_up_in_dict])
+def test_a_dict_argument_can_be_made_in_the_function(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is read in a `try`, which would be refused as well."""
+    x, d = [1, 2, 300], {k: 2 * k for k in range(100)}
+    rejection, *_ = fuse(function).report(x, d).rejections
+    assert rejection.message == "`d` is of type dict, and no number"
+    assert "ints" in (rejection.help or "")
+    assert "`dict(zip(keys, values))`" in (rejection.help or "")
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    followed = fuse(looked_up_in_dict_of_lists)
+    assert followed(x, [*d], [*d.values()]) == looked_up_in_dict(x, d)
