@@ -50,7 +50,7 @@ from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, 
 from .process.compiler_faults import Faults
 from .process.fork_lock import ForkSafeLock
 from .redefined_functions import DelayedSetup
-from .refusal_warnings import RefusalWarnings, names_of_refused_values
+from .refusal_warnings import RefusalWarnings, names_of_refused_values, shown_types
 from .region_records import RegionRole
 from .self_calls import DirectSelfCalls
 from .specialization import (
@@ -374,10 +374,10 @@ class Dispatcher(WrappedFunction):
         Raises FuseError if running as Python is forbidden: by ``TRANSPILE_FALLBACK=error`` always,
         by ``on_reject="raise"`` for a signature that is refused.
         """
-        rejection = spec.rejection
-        if fallback_is_error() or (rejection and self.options.on_reject == "raise"):
-            code = rejection.code if rejection else code
-            message = fallback_message(self._function, spec.types, code, rejection, runs=False)
+        reason = spec.rejection
+        if fallback_is_error() or (reason and self.options.on_reject == "raise"):
+            code = reason.code if reason else code
+            message = fallback_message(self._function, shown_types(spec), code, reason, runs=False)
             raise FuseError(message, code) from (spec.refusal.error if spec.refusal else None)
         spec.replays[code] += 1
         return self._function
@@ -434,7 +434,7 @@ class Dispatcher(WrappedFunction):
         if self._shared is None:
             rejection = past_limit()
             self._shared = Specialization(types, rejection=rejection)
-            self.warnings.warn_of(rejection, types, self.options)
+            self.warnings.warn_of(rejection, self._shared, self.options)
         self._shared.types = types
         return self._shared
 
@@ -451,7 +451,7 @@ class Dispatcher(WrappedFunction):
             return variant
         if spec.rejection is None and (rejection := spec.rebound_too_often()):
             spec.rejection = rejection
-            self.warnings.warn_of(rejection, spec.types, self.options)
+            self.warnings.warn_of(rejection, spec, self.options)
             return None
         if spec.rejection is None or spec.starts_retry(self._function):
             return self._compile_or_refuse(spec, values)
@@ -523,7 +523,7 @@ class Dispatcher(WrappedFunction):
         spec.outlined = self._outline(spec, refusal, told)
         spec.rejection = refusal.cause if spec.outlined is not None else told
         if spec.outlined is None or spec.outlined.loops:
-            self.warnings.warn_of(told, spec.types, self.options, is_outlined=bool(spec.outlined))
+            self.warnings.warn_of(told, spec, self.options, is_outlined=bool(spec.outlined))
 
     def _build_variant(
         self, spec: Specialization, settings: knobs.Knobs, values: Arguments | None

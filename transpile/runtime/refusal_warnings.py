@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from types import FunctionType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from loopir.lazy_dataclass import record
 
@@ -20,10 +20,37 @@ if TYPE_CHECKING:
     from ..options import Options
     from ..types.value_types import ArgType
 
-__all__ = ["RefusalWarnings", "follows_from_outside", "names_of_refused_values"]
+__all__ = [
+    "RefusalWarnings", "Signature", "follows_from_outside", "names_of_refused_values",
+    "shown_types",
+]
 
 Cause: TypeAlias = "tuple[str, int | str | None]"
 """The code of a rejection, with its line or with its message."""
+
+
+class Signature(Protocol):
+    """What messages say of a call signature: a `Specialization`."""
+
+    @property
+    def types(self) -> tuple[ArgType, ...]:
+        """The types of the arguments."""
+
+    @property
+    def empty_at_first(self) -> tuple[int, ...]:
+        """The places of the arguments that were empty lists in the first call."""
+
+
+def shown_types(signature: Signature) -> tuple[ArgType, ...]:
+    """The types of the arguments for messages: an empty list is called that, since it has no item
+    whose type could be named.
+
+        f(3, [])    →    f(int, empty list)
+    """
+    from ..types.value_types import Opaque
+
+    empty = signature.empty_at_first
+    return tuple(Opaque("empty list") if k in empty else t for k, t in enumerate(signature.types))
 
 
 @record(frozen=True, slots=True)
@@ -60,10 +87,10 @@ class RefusalWarnings:
         return self.outer_rejection if follows else rejection
 
     def warn_of(
-        self, rejection: Rejection, types: tuple[ArgType, ...], options: Options, *,
+        self, rejection: Rejection, signature: Signature, options: Options, *,
         is_outlined: bool = False,
     ) -> None:
-        """Issue a FuseWarning that the signature `types` is refused, if ``on_reject`` is "warn" and
+        """Issue a FuseWarning that the `signature` is refused, if ``on_reject`` is "warn" and
         the cause is new: no earlier rejection had its code and line, or its code and message. No
         warning if ``TRANSPILE_FALLBACK=error`` makes the call raise. ``is_outlined``: some of its
         loops may compile, as regions.
@@ -76,7 +103,8 @@ class RefusalWarnings:
         self.causes.update(causes)
         if options.on_reject == "warn" and not is_known and should_warn(cause.code):
             warn(fallback_message(
-                self.function, types, cause.code, cause, part=is_outlined, region=self.is_region,
+                self.function, shown_types(signature), cause.code, cause, part=is_outlined,
+                region=self.is_region,
             ))
 
 

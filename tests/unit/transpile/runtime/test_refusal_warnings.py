@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transpile import FuseWarning, fuse
+from transpile import FuseError, FuseWarning, fuse
 
 X = np.arange(4.0)
 
@@ -84,3 +84,21 @@ def test_a_second_cause_is_told_too() -> None:
     with pytest.warns(FuseWarning) as given:
         fuse(both)([("a", 1)])
     assert len({str(w.message) for w in given}) == len(given)
+
+
+def moves_of(n, moves):
+    if n:
+        moves_of(n - 1, moves)
+        moves.append((n, n))
+
+
+def test_an_empty_list_is_called_that() -> None:
+    """Its type counts as that of floats, which it may never get."""
+    with pytest.warns(FuseWarning, match=r"moves_of\(int, empty list\) runs as Python"):
+        fuse(moves_of)(3, [])
+
+
+def test_an_empty_list_is_called_that_in_the_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    with pytest.raises(FuseError, match=r"moves_of\(int, empty list\) is not compiled"):
+        fuse(moves_of)(3, [])
