@@ -10,6 +10,7 @@ step at the site of that one: its number is not the same in each process.
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import signal
@@ -70,8 +71,8 @@ SYSTEM_STEPS = (
 )
 """Beginnings of the names of C functions that ask the system, or Python, for something."""
 
-FIRST_CALL = Dispatcher.__call__.__code__
-"""The frame that a first call has in place of the function's own."""
+FIRST_CALL = {f.__code__ for f in (Dispatcher.__call__, inspect.unwrap(Dispatcher.__call__))}
+"""The frames that a first call has in place of the function's own."""
 
 _COMPILER = tuple(f"{ROOT}/{package}/" for package in ("loopir", "targets", "transpile"))
 """Beginnings of the names of the compiler's own files."""
@@ -244,7 +245,7 @@ class Injection:
         if name in CANNOT_FAIL or frame.f_code.co_name in CANNOT_FAIL:
             return
         file = frame.f_code.co_filename
-        if file.startswith(("<transpile ", __file__)) or frame.f_code is FIRST_CALL:
+        if file.startswith(("<transpile ", __file__)) or frame.f_code in FIRST_CALL:
             return  # the call itself, compiled or not
         if "/numpy/" in file and is_of_call(frame):
             return

@@ -45,7 +45,7 @@ from ..options import Options
 from ..types.value_types import WrappedFunction
 from .call_selection import PYTHON_FASTER, Backoff, Trial, next_allowance
 from .installed_call import InstalledCall, Keys, keys_of, never_original
-from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call
+from .kernel_call.stub_functions import Arguments, Timed, choosing_stub, timed_call, untraced
 from .process.background_compilation import RUN_BACKGROUND, BackgroundCompiler, CompilationPending
 from .process.compiler_faults import Faults
 from .process.fork_lock import ForkSafeLock
@@ -107,11 +107,11 @@ class Dispatcher(WrappedFunction):
         self.warnings = RefusalWarnings(function)
         self._delayed_setup = None if self.is_region else DelayedSetup(function, options)
 
+    @untraced
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The first call: the original if nothing can be compiled now. Later: see `_install`."""
-        if not self._begin_dispatching():
-            return self._function(*args, **kwargs)
-        return self(*args, **kwargs)
+        call = self if self._begin_dispatching() else self._function
+        return call(*args, **kwargs)
 
     def _install(self, call: Callable[..., Any]) -> None:
         """Make `call` what a call of this object runs."""

@@ -8,14 +8,15 @@ other than parameters are looked up at each call, as in the original. `make_stub
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from textwrap import indent
 from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ...frontend.ast_names import bound_names, names_used
 from ...frontend.bytecode_check import FUTURE, without_annotations
@@ -27,10 +28,14 @@ __all__ = [
     "Arguments", "Timed", "choosing_stub", "argument_collector", "make_condition",
     "code_from_tree", "forwarding_source", "function_from_tree", "function_of_code",
     "backoff_stub", "make_stub", "arguments_source", "observing_stub", "timed_call",
+    "untraced",
 ]
 
 Arguments = tuple[Any, ...]
 """The arguments of a call, one for each parameter, in the order of `parameter_names`."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 Timed = Callable[[int, bool], None]
 """Is told how many nanoseconds a call took, and whether it has ended without an exception."""
@@ -41,7 +46,8 @@ def make_stub(
 ) -> FunctionType:
     """A function that replaces `function`, with this body; it can access the cells `helpers`.
 
-    Defaults are those that `function` has at the time of the call.
+    Defaults are those that `function` has at the time of the call. An exception that passes the
+    stub gets no line of it in its traceback, so that this is that of the original.
     """
     last, named = function.__defaults__ or (), function.__kwdefaults__ or {}
     names = parameter_names(function.__code__)
@@ -55,6 +61,8 @@ def make_stub(
         helpers = {
             **helpers, "_tp_missing": CellType(_MISSING), "_tp_with_defaults": CellType(fill)
         }
+    body = ["try:", *(f"    {line}" for line in body), *_UNTRACED]
+    helpers = {**helpers, **{name: CellType(of) for name, of in _UNTRACED_HELPERS.items()}}
     stub = _compile_stub(function, _signature_source(function.__code__), body, helpers)
     stub.__defaults__ = (_MISSING,) * len(last)
     stub.__kwdefaults__ = dict.fromkeys(named, _MISSING)
@@ -111,8 +119,7 @@ def choosing_stub(
     the arguments. If ``timed`` is not None, it then calls ``timed(nanoseconds, finished)`` with the
     time that the call took, and whether it did not raise.
 
-    The call is made in the stub, so that only one frame is between the caller and the target. An
-    exception passes ``finally``, which adds no line to its traceback.
+    The call is made in the stub, so that only one frame is between the caller and the target.
     """
     code = function.__code__
     forward = forwarding_source(code)
@@ -136,6 +143,44 @@ def choosing_stub(
     return make_stub(function, body, {name: CellType(of) for name, of in helpers.items()})
 
 
+def _drop_lines(error: BaseException, count: int = 1) -> None:
+    """Removes the first `count` lines of the traceback of `error`: those of the function that has
+    caught it, and of what that has called. Raised again by a bare ``raise``, the exception gets no
+    line of that function (from Python 3.11 on).
+    """
+    for _ in range(count):
+        if (traceback := _TRACEBACK.__get__(error)) is not None:
+            _TRACEBACK.__set__(error, traceback.tb_next)
+
+
+_TRACEBACK: Any = vars(BaseException)["__traceback__"]
+"""The attribute itself: the class of an exception may forbid that attributes are set, as a frozen
+dataclass does."""
+
+_UNTRACED = (
+    "except _tp_exception as _tp_error:", "    try: _tp_drop_lines(_tp_error)",
+    "    except _tp_exception: pass  # no stack for it", "    raise",
+)
+"""The handler of a ``try`` in a stub, of whose call tracebacks are to have no line."""
+
+_UNTRACED_HELPERS = {"_tp_exception": BaseException, "_tp_drop_lines": _drop_lines}
+
+
+def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function`, of which tracebacks have no line."""
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            with suppress(RecursionError, MemoryError):  # no stack for it
+                _drop_lines(error, 2)
+            raise
+
+    return call
+
+
 def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
     """`target`, for one call: `timed` is told how many nanoseconds it took."""
 
@@ -144,6 +189,10 @@ def timed_call(target: Callable[..., Any], timed: Timed) -> Callable[..., Any]:
         try:
             result = target(*args, **kwargs)
             finished = True
+        except BaseException as error:
+            with suppress(RecursionError, MemoryError):  # no stack for it
+                _drop_lines(error)
+            raise
         finally:
             with suppress(RecursionError, MemoryError):  # no stack for it
                 timed(perf_counter_ns() - start, finished)
@@ -156,16 +205,14 @@ def observing_stub(
     function: FunctionType, observe: Callable[[Exception], None]
 ) -> FunctionType:
     """A stub that calls `function`. If that raises an exception, the stub calls
-    ``observe(exception)`` and raises it again, without the stub's own line in the traceback (a bare
-    ``raise`` adds none from Python 3.11 on).
+    ``observe(exception)`` and raises it again.
     """
     forward = forwarding_source(function.__code__)
     body = [
         f"try: return _tp_function({forward})",
-        "except _tp_exception as _tp_error:", "    _tp_observe(_tp_error)",
-        "    _tp_error.__traceback__ = _tp_error.__traceback__.tb_next", "    raise",
+        "except _tp_observed as _tp_error:", "    _tp_observe(_tp_error)", "    raise",
     ]
-    helpers = {"_tp_function": function, "_tp_exception": Exception, "_tp_observe": observe}
+    helpers = {"_tp_function": function, "_tp_observed": Exception, "_tp_observe": observe}
     return make_stub(function, body, {name: CellType(of) for name, of in helpers.items()})
 
 
@@ -181,10 +228,11 @@ def backoff_stub(
     """
     body = [
         "nonlocal _tp_left", "_tp_left -= 1",
-        "if _tp_left <= 0: _tp_wake()", "return _tp_function(*_tp_args, **_tp_named)",
+        "if _tp_left <= 0: _tp_wake()", "try: return _tp_function(*_tp_args, **_tp_named)",
+        *_UNTRACED,
     ]
-    cells = {"_tp_left": calls_left, "_tp_wake": CellType(wake)}
-    helpers = cells | {"_tp_function": CellType(replacement)}
+    values = {"_tp_wake": wake, "_tp_function": replacement, **_UNTRACED_HELPERS}
+    helpers = {"_tp_left": calls_left} | {name: CellType(of) for name, of in values.items()}
     return _compile_stub(function, "*_tp_args, **_tp_named", body, helpers)
 
 
@@ -218,7 +266,14 @@ def code_from_tree(
         code = compile(
             module, original.co_filename, "exec", original.co_flags & FUTURE, dont_inherit=True
         )
-    return _inner_code(_inner_code(code)).replace(co_name=original.co_name)
+    return _with_name(_inner_code(_inner_code(code)), original)
+
+
+def _with_name(code: CodeType, original: CodeType) -> CodeType:
+    """`code` with the name of `original`, which tracebacks show."""
+    if sys.version_info >= (3, 11):
+        return code.replace(co_name=original.co_name, co_qualname=original.co_qualname)
+    return code.replace(co_name=original.co_name)
 
 
 def function_of_code(
@@ -282,7 +337,7 @@ def _compile_stub(
     own_cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells = own_cells | dict(helpers)
     code = _stub_code(signature, tuple(body), tuple(cells), function.__qualname__)
-    code = code.replace(co_name=function.__name__)
+    code = _with_name(code, function.__code__)
     closure = tuple(cells[name] for name in code.co_freevars)
     return FunctionType(code, function.__globals__, closure=closure)
 

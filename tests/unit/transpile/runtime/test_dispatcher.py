@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 import inspect
 import logging
 import math
@@ -236,20 +237,40 @@ def test_a_guard_that_fails(code: str, warm: bool) -> None:
     assert counts(f) == (int(warm), {code: 1})
 
 
-def test_the_traceback_is_pythons() -> None:
-    """One line more where there is a wrapper; in Python 3.10 also where a call is observed."""
-    f, g = fuse(axpy), fuse(doubled_here)
-    f(*ones())
-    g(np.ones(3), np.ones(3))
-    observed = [("axpy", "<transpile axpy>")] if sys.version_info < (3, 11) else []
-    for call, args, between in (
-        (f, (2.0, np.ones(9), np.ones(3), np.zeros(9)), observed),
-        (g, (np.ones(3), np.ones(2)), [("doubled_here", "<transpile doubled_here>")]),
-    ):
-        with pytest.raises(IndexError) as caught:
-            call(*args)
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    """No attribute of it can be set, not even its traceback by ``error.__traceback__ = …``."""
+
+    at: int
+
+
+def raising(x: Any, n: Any) -> Any:
+    text = str(n)  # is not compiled
+    if n > len(x) - 1:
+        raise FrozenError(n)
+    return text
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="``raise`` adds a line to tracebacks there")
+@pytest.mark.parametrize("calls", [0, 1, 30])
+@pytest.mark.parametrize(("function", "fine", "bad"), [
+    (axpy, ones(), (2.0, np.ones(9), np.ones(3), np.zeros(9))),
+    (doubled_here, (np.ones(3), np.ones(3)), (np.ones(3), np.ones(2))),
+    (raising, (np.ones(3), 1), (np.ones(3), 3)),
+])
+def test_the_traceback_is_pythons(
+    function: Callable[..., Any], fine: tuple[Any, ...], bad: tuple[Any, ...], calls: int
+) -> None:
+    """In the first call, in later ones, and after calls that did not raise."""
+    f = fuse(function)
+    for _ in range(calls):
+        f(*fine)
+    for _ in range(3):
+        with pytest.raises((IndexError, FrozenError)) as caught:
+            f(*bad)
         frames = [(entry.name, str(entry.path)) for entry in caught.traceback[1:]]
-        assert frames == [*between, (call.__name__, __file__)]
+        assert frames == [(function.__name__, __file__)]
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
