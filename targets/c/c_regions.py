@@ -326,10 +326,8 @@ def _definitions(
 
     # the struct: also with what tp_run needs, if a chunk does more than to run its part
     does_more = tables or copying or more
-    if does_more:
-        captured |= dict.fromkeys(_ENDS, "int64_t ")
-    if more:
-        captured[TOTALS] = "tp_totals *"
+    captured |= dict.fromkeys(_ENDS, "int64_t ") if does_more else {}
+    captured |= {TOTALS: "tp_totals *"} if more else {}
     fields = [f"{kind}{c};" for c, kind in captured.items()]
     fields += ["int32_t tp_lock;"] if tables else []
     fields += ["tp_undo tp_undo;"] if copying else []
@@ -356,8 +354,7 @@ def _definitions(
         ]
     for head, other in more.items():
         text += [f"static __attribute__((noinline)) {head.format(given)}", "{", *heads, *other, "}"]
-    if more:
-        text += join_function(number, n)
+    text += join_function(number, n) if more else ()
     if does_more:
         whole = _whole_range(number)
         lengths = [t for name, t in s.parameters.items() if _is_length(name, tables, s)]

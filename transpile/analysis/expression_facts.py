@@ -19,9 +19,8 @@ import numpy as np
 
 from ..core_functions import TYPE_TESTS, key
 from ..frontend.ast_names import bound_names
-from ..frontend.ast_walk import is_none, subscript_items
+from ..frontend.ast_walk import integer_constant, is_none, subscript_items
 from ..frontend.fold_branches import yields_surely
-from ..frontend.integer_constants import integer_constant
 from ..frontend.name_resolution import as_callee
 from ..numpy.function_table import function_row, method_row
 from ..random_numbers import ArrayDraw, array_draw_of

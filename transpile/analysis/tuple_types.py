@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..frontend.ast_names import binding_pairs, rename_names
-from ..frontend.ast_walk import walk_nodes
+from ..frontend.ast_walk import integer_constant, walk_nodes
 from ..frontend.core_nodes import copy_location
-from ..frontend.integer_constants import integer_constant
 from .type_facts import Facts
 
 __all__ = [

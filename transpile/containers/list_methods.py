@@ -11,8 +11,8 @@ import ast
 from collections.abc import Sequence
 
 from ..frontend.ast_names import bound_names, mentions_none_of, names_used
+from ..frontend.ast_walk import integer_constant
 from ..frontend.core_nodes import copy_location
-from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.bind_operands import bind_unless_repeatable
 from ..frontend.macros.list_kind import has_loops, is_list, is_number_list
 from ..frontend.macros.macro_context import Context

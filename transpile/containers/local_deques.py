@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterator
 
 from ..analysis.tuple_types import appended_by, tuple_width
 from ..frontend.ast_names import declared_outer, fresh_name, names_used
-from ..frontend.ast_walk import child_nodes, copy_tree, replace_node, walk_nodes
+from ..frontend.ast_walk import child_nodes, copy_tree, integer_constant, replace_node, walk_nodes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
-from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.macro_context import expression_from, statements_from
 
 __all__ = ["deques_as_lists"]

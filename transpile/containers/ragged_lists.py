@@ -18,8 +18,14 @@ from typing import NamedTuple
 from ..analysis.list_escapes import ListEscapes
 from ..analysis.tuple_types import is_repeatable
 from ..frontend.ast_names import binding_pairs, bound_names, names_used
-from ..frontend.ast_walk import display_leaves, is_name, is_suspending, tree_key, walk_nodes
-from ..frontend.integer_constants import integer_constant
+from ..frontend.ast_walk import (
+    display_leaves,
+    integer_constant,
+    is_name,
+    is_suspending,
+    tree_key,
+    walk_nodes,
+)
 from ..frontend.iterators.comprehensions import (
     is_repeated_rows,
     nested_loops,

@@ -8,9 +8,9 @@ from typing import Any, TypeGuard, TypeVar
 
 __all__ = [
     "all_blocks", "breaks_of_loop", "child_blocks", "child_nodes", "comprehension_results",
-    "contains_walrus", "copy_tree", "display_leaves", "fields_with_children", "is_name", "is_none",
-    "is_suspending", "replace_node", "same_tree", "subscript_items", "tree_key", "truth_operands",
-    "walk_nodes", "walk_statements",
+    "contains_walrus", "copy_tree", "display_leaves", "fields_with_children", "integer_constant",
+    "is_name", "is_none", "is_suspending", "replace_node", "same_tree", "subscript_items",
+    "tree_key", "truth_operands", "walk_nodes", "walk_statements",
 ]
 
 _LEAVES = {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment"}
@@ -186,6 +186,20 @@ def _key_of(value: object, positions: bool) -> Hashable:
         return value
     # not by ==, for which 1, 1.0 and True are the same, as 0.0 and -0.0, and NaN differs from NaN
     return type(value), repr(value)
+
+
+def integer_constant(e: ast.expr | None, default: int | None = None) -> int | None:
+    """The value of the integer constant `e`, also of a negative one; None where `e` is another
+    expression, `default` where `e` is None (no argument).
+    """
+    match e:
+        case None:
+            return default
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
 
 
 def is_none(e: ast.expr) -> bool:

@@ -25,9 +25,8 @@ from loopir.op_table import OPS
 
 from ..analysis.alias_analysis import Owner, owners_may_alias
 from ..analysis.type_facts import UNIT_LENGTH, UNKNOWN_ORDER, Fact
-from ..frontend.ast_walk import same_tree, walk_nodes
+from ..frontend.ast_walk import integer_constant, same_tree, walk_nodes
 from ..frontend.core_nodes import mark_operation_part
-from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.bind_operands import bind_fresh
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.replay_guards import unique_nodes

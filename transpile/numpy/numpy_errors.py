@@ -22,8 +22,8 @@ from ..analysis.type_facts import Fact, samples_of
 from ..analysis.type_probe import OPERATORS
 from ..codes.lowering_codes import HELP_FOR_EXCEPTIONS
 from ..diagnostics import Rejection, counted
+from ..frontend.ast_walk import integer_constant
 from ..frontend.core_nodes import note_obstacle, source_text
-from ..frontend.integer_constants import integer_constant
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.source import span_of

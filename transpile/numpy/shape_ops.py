@@ -10,8 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from ..analysis.type_facts import UNKNOWN_ORDER
-from ..frontend.ast_walk import display_leaves, is_none, walk_nodes
-from ..frontend.integer_constants import integer_constant
+from ..frontend.ast_walk import display_leaves, integer_constant, is_none, walk_nodes
 from ..frontend.macros.bind_operands import bind_fresh, bind_operand
 from ..frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ..frontend.macros.macro_index import fires_on, numpy_callees

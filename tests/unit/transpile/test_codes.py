@@ -125,7 +125,8 @@ def test_the_bad_program_gives_the_code(
     golden(KEPT / f"{name}.py", as_file(page.bad))
     for width, text in texts.items():
         folder = KEPT / f"{width} columns" if width else KEPT
-        golden(folder / f"{name}.txt", text.replace(f"{tmp_path}/", ""))
+        of_any_python = re.sub(r"(?<=syntax is that of Python )3\.\d+", "3.N", text)
+        golden(folder / f"{name}.txt", of_any_python.replace(f"{tmp_path}/", ""))
         assert max(map(len, text.splitlines())) <= (width or 1000)
 
 

@@ -17,9 +17,15 @@ import numpy as np
 
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, fresh_name, local_names, names_used, rename_names
-from ..ast_walk import contains_walrus, copy_tree, is_none, is_suspending, walk_nodes
+from ..ast_walk import (
+    contains_walrus,
+    copy_tree,
+    integer_constant,
+    is_none,
+    is_suspending,
+    walk_nodes,
+)
 from ..core_nodes import copy_location, fix_missing_locations
-from ..integer_constants import integer_constant
 from ..macros.macro_context import Context
 from ..macros.macro_index import fires_on
 from .itertools_streams import ITERTOOLS

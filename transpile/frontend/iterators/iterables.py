@@ -20,8 +20,7 @@ from ...analysis.tuple_types import items_of_tuple
 from ...analysis.type_facts import INT_TYPES
 from ...types.value_types import ScalarType
 from ..ast_names import mentions_none_of, rename_names
-from ..ast_walk import tree_key
-from ..integer_constants import integer_constant
+from ..ast_walk import integer_constant, tree_key
 from ..language.tuple_replacement import constant_tuple, indexable_tuple
 from ..macros.firing_conditions import is_constant_tuple
 from ..macros.macro_context import Context, add_ints, subtract_ints

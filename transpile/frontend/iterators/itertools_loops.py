@@ -9,8 +9,7 @@ import ast
 import itertools
 
 from ..ast_names import bound_names
-from ..ast_walk import breaks_of_loop, is_none
-from ..integer_constants import integer_constant
+from ..ast_walk import breaks_of_loop, integer_constant, is_none
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded

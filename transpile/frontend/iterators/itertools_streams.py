@@ -17,8 +17,7 @@ from typing import TypeAlias
 from loopir.lazy_dataclass import replace
 
 from ..ast_names import mentions_none_of
-from ..ast_walk import is_none
-from ..integer_constants import integer_constant
+from ..ast_walk import integer_constant, is_none
 from ..macros.macro_context import Context, add_ints, subtract_ints
 from .indexed_streams import Element, Stream
 

@@ -23,9 +23,8 @@ from ...analysis.tuple_types import (
 )
 from ...types.value_types import ScalarType
 from ..ast_names import names_used
-from ..ast_walk import child_blocks, copy_tree
+from ..ast_walk import child_blocks, copy_tree, integer_constant
 from ..core_nodes import ReplayIf, copy_location
-from ..integer_constants import integer_constant
 from ..macros.bind_operands import bind_fresh, bind_unless_repeatable
 from ..macros.firing_conditions import (
     assigns_known_tuple,

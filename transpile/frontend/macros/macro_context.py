@@ -25,7 +25,7 @@ from ...analysis.type_facts import UNKNOWN, Fact
 from ...types.type_env import Env
 from ...types.value_types import ELEMENTS
 from ..ast_names import bound_names, fresh_name, names_used
-from ..ast_walk import copy_tree, tree_key, walk_nodes
+from ..ast_walk import copy_tree, integer_constant, tree_key, walk_nodes
 from ..core_nodes import (
     CORE_NAME,
     NUMPY_NAME,
@@ -36,7 +36,6 @@ from ..core_nodes import (
     mark_operation_part,
     mark_search,
 )
-from ..integer_constants import integer_constant
 from ..object_arguments import MemberReplacer
 
 __all__ = [

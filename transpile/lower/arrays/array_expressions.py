@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...frontend.ast_walk import subscript_items
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, subscript_items
 from ...types.typed_values import Num, bool_op
 from ...types.typeof import global_type
 from ...types.value_types import ListType

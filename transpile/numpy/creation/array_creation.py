@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...frontend.ast_walk import integer_constant
 from ...frontend.core_nodes import copy_location
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import BOUND, METHOD, fires_on

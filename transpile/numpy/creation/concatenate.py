@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import same_tree
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, same_tree
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes

@@ -9,7 +9,7 @@ import ast
 
 import numpy as np
 
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant
 from ...frontend.iterators.iterables import arange_as_range, clamped_length, stream_of
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, subtract_ints

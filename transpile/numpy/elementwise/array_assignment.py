@@ -26,9 +26,8 @@ from ...analysis.alias_analysis import NEW_ARRAY, owners_may_alias
 from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNKNOWN_ORDER, Fact
 from ...frontend.ast_names import names_used
-from ...frontend.ast_walk import subscript_items, tree_key
+from ...frontend.ast_walk import integer_constant, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location, mark_operation_part
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_array, assigns_array_in_loop, makes_array
 from ...frontend.macros.macro_context import Context

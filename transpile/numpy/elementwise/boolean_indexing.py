@@ -19,9 +19,8 @@ import numpy as np
 
 from ...analysis.expression_facts import operator_fact
 from ...analysis.type_facts import UNIT_LENGTH
-from ...frontend.ast_walk import same_tree, subscript_items, tree_key
+from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, tree_key
 from ...frontend.core_nodes import copy_location
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.firing_conditions import (
     assigns_item_of_call,

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints
 from ...frontend.macros.replay_guards import unique_nodes
 from ...types.value_types import ELEMENTS

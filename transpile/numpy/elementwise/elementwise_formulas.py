@@ -20,9 +20,8 @@ import numpy as np
 
 from loopir.lazy_dataclass import record, replace
 
-from ...frontend.ast_walk import same_tree
+from ...frontend.ast_walk import integer_constant, same_tree
 from ...frontend.core_nodes import location_node
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, expression_from
 from ...frontend.macros.macro_index import fires_on, numpy_callees

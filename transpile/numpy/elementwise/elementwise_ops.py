@@ -18,8 +18,8 @@ from ... import ops
 from ...analysis.alias_analysis import NEW_ARRAY
 from ...analysis.expression_facts import unpacked_lengths
 from ...analysis.shape_rules import reshaping
+from ...frontend.ast_walk import integer_constant
 from ...frontend.core_nodes import copy_location, location_node
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.replay_guards import unique_nodes

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on

@@ -11,8 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...frontend.ast_walk import is_none
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context, Part
 from ...frontend.macros.macro_index import fires_on, numpy_callees

@@ -12,9 +12,8 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 
-from ...frontend.ast_walk import subscript_items
+from ...frontend.ast_walk import integer_constant, subscript_items
 from ...frontend.core_nodes import copy_location
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_operand
 from ...frontend.macros.firing_conditions import slices_grid
 from ...frontend.macros.macro_context import Context

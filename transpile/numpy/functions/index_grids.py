@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context, Part, add_ints
 from ...frontend.macros.replay_guards import guarded

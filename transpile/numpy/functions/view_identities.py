@@ -12,8 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...frontend.ast_walk import same_tree
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, same_tree
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

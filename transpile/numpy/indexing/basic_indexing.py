@@ -13,9 +13,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...analysis.type_facts import UNKNOWN_ORDER, is_new_axis
-from ...frontend.ast_walk import is_none, same_tree, subscript_items
+from ...frontend.ast_walk import integer_constant, is_none, same_tree, subscript_items
 from ...frontend.core_nodes import ReplayIf
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.firing_conditions import assigns_slice, is_replay_guard
 from ...frontend.macros.macro_context import Context, add_ints, subtract_ints

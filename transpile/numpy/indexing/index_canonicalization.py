@@ -13,8 +13,8 @@ import numpy as np
 
 from ...analysis.expression_facts import may_be_bool
 from ...frontend.ast_names import bound_names, mentions_none_of
+from ...frontend.ast_walk import integer_constant
 from ...frontend.core_nodes import copy_location
-from ...frontend.integer_constants import integer_constant
 from ...frontend.macros.firing_conditions import has_attribute_argument, subscripts_flat
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on

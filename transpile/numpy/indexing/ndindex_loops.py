@@ -13,8 +13,7 @@ import numpy as np
 
 from ...analysis.tuple_types import items_of_tuple
 from ...frontend.ast_names import bound_names, names_used, rename_names
-from ...frontend.ast_walk import breaks_of_loop, walk_nodes
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import breaks_of_loop, integer_constant, walk_nodes
 from ...frontend.iterators.iterables import clamped_length
 from ...frontend.macros.bind_operands import bind_fresh
 from ...frontend.macros.macro_context import Context

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import is_none
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees

@@ -15,8 +15,7 @@ import numpy as np
 from loopir.lazy_dataclass import record
 
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import is_none
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant, is_none
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded

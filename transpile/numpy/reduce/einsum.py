@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...frontend.integer_constants import integer_constant
+from ...frontend.ast_walk import integer_constant
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded

@@ -514,6 +514,7 @@ def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [r.code for r in fuse(doubled).report(np.ones(2)).rejections] == ["BUILD_FAILED"]
 
 
+@pytest.mark.own_failures
 def test_a_bug_of_ours_is_told_and_python_runs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -403,10 +403,9 @@ def _any_in_place(monkeypatch: pytest.MonkeyPatch, start: int) -> None:
     def with_all_in_place(
         outlined: Any, regions: Any, function: FunctionType, wanted: Any
     ) -> OutlinedFunction:
-        dropped = wanted.dropped if wanted else frozenset()
-        everything = SimpleNamespace(
-            dropped=dropped, in_place=frozenset(region.helper for region in regions)
-        )
+        dropped, inlined = (wanted.dropped, wanted.inlined) if wanted else (frozenset(), {})
+        in_place = frozenset(region.helper for region in regions)
+        everything = SimpleNamespace(dropped=dropped, in_place=in_place, inlined=inlined)
         for region in regions:
             region.fused.original_test = CellType(lambda *args: rng.random() < 0.5)
         return make(outlined, regions, function, everything)  # type: ignore[arg-type]

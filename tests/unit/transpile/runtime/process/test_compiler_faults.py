@@ -100,6 +100,7 @@ def total(x: Any) -> float:
     return s
 
 
+@pytest.mark.own_failures
 def test_a_fault_is_not_remembered_but_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     real, tries = compile_call.compile_variant, [0]
 
@@ -414,6 +415,7 @@ BUG = "`doubled` runs as Python: transpile itself failed: KeyError: 'bug'. "
 METHODS = {n for n, f in vars(Dispatcher).items() if callable(f) and not n.startswith("__")}
 
 
+@pytest.mark.own_failures
 @pytest.mark.parametrize("name", sorted(METHODS - {"_install"}))
 def test_a_bug_of_the_dispatcher_does_not_reach_the_user(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -440,6 +442,7 @@ def test_a_bug_of_the_dispatcher_does_not_reach_the_user(
     assert sum("transpile itself failed: KeyError: 'bug'" in str(w.message) for w in shown) <= 1
 
 
+@pytest.mark.own_failures
 def test_a_bug_of_the_dispatcher_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any) -> Any:
         raise KeyError("bug")
@@ -459,6 +462,7 @@ def test_a_bug_of_the_dispatcher_is_shown(monkeypatch: pytest.MonkeyPatch) -> No
         fused(z, z.copy())
 
 
+@pytest.mark.own_failures
 @pytest.mark.parametrize(("word", "is_raised"), [("1", True), ("0", False), ("", False)])
 def test_only_failed_checks_of_stages_are_raised(
     word: str, is_raised: bool, monkeypatch: pytest.MonkeyPatch
