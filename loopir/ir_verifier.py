@@ -376,7 +376,10 @@ class _Verifier:
                 self.subscripts(s, array, index, value.lanes, axis, step)
             case ir.Append(array, count):
                 self.stored(s, array)
-                _require(self.arrays[array].rank == 1, s, "appends go to arrays of rank 1")
+                p = self.arrays[array]
+                _require(p.rank == 1, s, "appends go to arrays of rank 1")
+                is_dense = p.unit == 0 or s.value.lanes == 1
+                _require(is_dense, s, "lanes are appended to arrays of unit stride")
                 _require(count in self.counts, s, f"{count} is no {INDEX} accumulator around")
             case ir.Prefix():
                 self.prefix(s)

@@ -45,7 +45,7 @@ from .frontend.ast_walk import walk_nodes
 from .frontend.compile_tree import compile_tree
 from .frontend.iterators.comprehensions import map_to_generators
 from .frontend.name_resolution import Scope
-from .frontend.source import Source, read_source
+from .frontend.source import Source, source_to_compile
 from .frontend.value_specialization import substitute_values
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
@@ -154,7 +154,7 @@ class Compilation:
 
 
 def _read(s: Compilation) -> Compilation:
-    source = s.function if isinstance(s.function, Source) else read_source(s.function)
+    source = source_to_compile(s.function)
     return replace(s, source=source, tree=source.tree)
 
 

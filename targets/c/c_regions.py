@@ -346,7 +346,7 @@ def _definitions(
         *([f"if (TP_PEEK({_HIT}) != INT64_MAX) status |= TP_FOUND;"] * (_HIT in used)),
         "return status;", "}",
     ]
-    length = indented(text).count("\n")
+    length = sum(not line.startswith("/* line") for line in "\n".join(text).split("\n"))
     if copying:
         text += [
             f"static __attribute__((noinline)) void tp_copy_{number}({given}, char *tp_block, "

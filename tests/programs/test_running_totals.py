@@ -219,6 +219,29 @@ def test_stores_at_a_counter_into_an_argument(room: int) -> None:
     assert (by_threads(into_argument, calls) > 0) is (room == 10_000)
 
 
+LAYOUTS: dict[str, Callable[[int], np.ndarray]] = {
+    "every other": lambda n: np.arange(2.0 * n)[::2],
+    "a column": lambda n: np.arange(3.0 * n).reshape(n, 3)[:, 1],
+    "backwards": lambda n: np.arange(1.0 * n)[::-1],
+    "every other, backwards": lambda n: np.arange(2.0 * n)[::-2],
+    "a field": lambda n: np.zeros(n, [("a", "i4"), ("b", "f8")])["b"],
+    "side by side": lambda n: np.arange(n + 3.0)[3:],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_stores_at_a_counter_into_views(layout: str) -> None:
+    """The elements between those of the view, and beside it, stay as they are."""
+    fused = fuse(into_argument)
+    for n in (0, 3, 40, 129, 4099):
+        for x in arrays(n, "float64"):
+            wanted, got = LAYOUTS[layout](n), LAYOUTS[layout](n)
+            assert fused(x, 1.0, got) == into_argument(x, 1.0, wanted)
+            whole = [a if a.base is None else a.base for a in (got, wanted)]
+            assert whole[0].tobytes() == whole[1].tobytes()
+    assert fused.stats.replays == {}
+
+
 def in_place(x, t):
     s = t
     for i in range(len(x)):

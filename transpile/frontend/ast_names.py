@@ -15,7 +15,7 @@ from .ast_walk import child_nodes, copy_tree, walk_nodes
 __all__ = [
     "COMPREHENSIONS", "binding_pairs", "bound_names", "name_bindings", "values_bound_to",
     "names_bound_once", "declared_outer", "mentions_none_of", "local_names", "rename_names",
-    "fresh_name", "names_bound_by", "names_used",
+    "fresh_name", "generator_yield", "names_bound_by", "names_used",
 ]
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -119,6 +119,32 @@ def _nodes_in_scope(node: ast.AST) -> Iterator[ast.AST]:
             yield from (inner.target for inner in walk_nodes(n) if isinstance(inner, ast.NamedExpr))
         elif not isinstance(n, _SCOPES):
             worklist += child_nodes(n)
+
+
+def generator_yield(function: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
+    """A ``yield`` by which `function` is a generator: one in its own scope, even if it can never
+    run. None if it is no generator.
+
+        def f(x): return x; yield               the `yield`
+        def f(x): return lambda: (yield)        None: the lambda is one
+    """
+    worklist: list[ast.AST] = []
+    worklist += [function.body] if isinstance(function, ast.Lambda) else function.body
+    while worklist:
+        n = worklist.pop()
+        if isinstance(n, ast.Yield | ast.YieldFrom):
+            return n
+        match n:
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                worklist.append(n.generators[0].iter)  # all else is in a scope of its own
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                worklist += (d for d in (*n.args.defaults, *n.args.kw_defaults) if d)
+                worklist += getattr(n, "decorator_list", ())
+            case ast.ClassDef():
+                worklist += (*n.bases, *(k.value for k in n.keywords), *n.decorator_list)
+            case _:
+                worklist += child_nodes(n)
+    return None
 
 
 def names_bound_by(node: ast.AST) -> Iterable[str]:

@@ -22,12 +22,14 @@ from loopir.nodes import Span
 from targets.file_kinds import is_file
 
 from ..diagnostics import Refused, Rejection
+from .ast_names import generator_yield
 from .ast_walk import copy_tree
 from .bytecode_check import compiles_to
 from .suppress_warnings import suppress_warnings
 
 __all__ = [
-    "Source", "read_source", "read_functions", "read_text", "remember_text", "is_within", "span_of",
+    "Source", "read_source", "read_functions", "read_text", "remember_text", "is_within",
+    "source_to_compile", "span_of",
 ]
 
 
@@ -82,6 +84,23 @@ tree."""
 def remember_text(fn: types.FunctionType, source: Source) -> None:
     """Makes `read_source` return `source` for `fn`, a function that was compiled from a tree."""
     _generated[fn] = source
+
+
+def source_to_compile(function: Callable[..., Any] | Source) -> Source:
+    """The source of `function`, or `function` itself if it is one: what the pipeline begins with.
+
+    Raises Refused for a generator, whose call returns an object that runs nothing yet. That is
+    decided before branches are folded, as a ``yield`` that can never run counts, too. Else as
+    `read_source`.
+    """
+    source = function if isinstance(function, Source) else read_source(function)
+    node = generator_yield(source.tree)
+    if node is not None:
+        raise Refused(Rejection(
+            "LOWER_UNSUPPORTED", "a generator is not compiled", span_of(node),
+            help="append to a list and return it, or make the generator from compiled functions",
+        ))
+    return source
 
 
 def read_source(fn: Callable[..., Any]) -> Source:

@@ -368,9 +368,6 @@ def _lower_call_statement(ctx: Lowering, value: ast.expr, stmt: ast.stmt) -> Non
             refuse_library_call(ctx, value, resolve_object(ctx, func))
             if isinstance(func, ast.Attribute):
                 refuse_missing_method(ctx, func)
-        case ast.Yield() | ast.YieldFrom():
-            help = "append to a list and return it, or make the generator from compiled functions"
-            refuse("LOWER_UNSUPPORTED", "a generator is not compiled", stmt, help=help)
     if isinstance(value, ast.Call):
         _refuse_outer_collection(ctx, value.func, stmt)
         refuse_number(ctx, value.func, "LOWER_CALL", "cannot be called", help=HELP_FOR_CALLEES)

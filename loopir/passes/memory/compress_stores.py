@@ -1,6 +1,8 @@
 """Compress-stores: a store at a counter that the same branch increments becomes an append."""
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from ...algebra.index_builder import index_add
 from ...analysis.mod_ref import arrays_written
 from ...dtypes import INDEX
@@ -43,7 +45,7 @@ def compress_stores(kernel: Kernel) -> Kernel:
             n[()] = k
     """
     fresh = FreshNames(kernel)
-    ranks = {p.name: p.rank for p in kernel.params}
+    vectors = {p.name for p in kernel.params if p.rank == 1 and p.unit == 0}
 
     def edit(s: Stmt) -> Stmt:
         """`s` with the stores at its counters as appends. A loop that is left by a `Break` or
@@ -51,22 +53,23 @@ def compress_stores(kernel: Kernel) -> Kernel:
         """
         if isinstance(s, Loop) and not any(contains(x, (Break, Return)) for x in s.body):
             for acc in s.accs:
-                s = _as_compress_store(s, acc, ranks, fresh) or s
+                s = _as_compress_store(s, acc, vectors, fresh) or s
         return s
 
     return map_statements(kernel, edit, Loop)
 
 
 def _as_compress_store(
-    loop: Loop, acc: Accum, ranks: dict[str, int | None], fresh: FreshNames
+    loop: Loop, acc: Accum, vectors: AbstractSet[str], fresh: FreshNames
 ) -> Loop | None:
     """`loop` with appends, if `acc` only counts the stores of one branch, as ``k`` in the example
     of `compress_stores`; else None. That is:
 
     - a branch of the body increments it on one side, where the stores are, and keeps it on the
       other (`_is_counting_branch`). Nothing else reads it, not even what is stored;
-    - the stores are unmasked; each array is a parameter of rank 1, and gets no other store in the
-      loop. Of several arrays each has a counter of its own then;
+    - the stores are unmasked; each array is one of `vectors`, the parameters of rank 1 whose
+      elements lie side by side in memory, and gets no other store in the loop. Of several arrays
+      each has a counter of its own then;
     - the loop does not end at a condition (``until``).
     """
     position = next((k for k, s in enumerate(loop.body) if _is_counting_branch(s, acc)), None)
@@ -87,7 +90,7 @@ def _as_compress_store(
         return None
     arrays = [x.array for x in stores]
     are_only_stores = len(set(arrays)) == len(arrays) and not set(arrays) & arrays_written(others)
-    if not are_only_stores or any(ranks.get(a) != 1 for a in arrays) or any(x.mask for x in stores):
+    if not are_only_stores or not vectors >= {*arrays} or any(x.mask for x in stores):
         return None
     counts = [count, *(Var(fresh.name(acc.name), INDEX) for _ in arrays[1:])]
     names = dict(zip(arrays, counts, strict=True))

@@ -323,7 +323,7 @@ def k(x: f32[:], out: mut(f32[:])):
 def test_pred_loops_act_in_active_lanes_only(width: object, n: int) -> None:
     zero = f"broadcast(0.0, {width})"
     text = f"""
-def k(x: f64[:], out: mut(f64[:]), kept: mut(f64[:]), total: mut(f64[:])):
+def k(x: f64[::1], out: mut(f64[::1]), kept: mut(f64[::1]), total: mut(f64[::1])):
     for i in pred(0, x.shape[0], width={width}, group=8, where=x[i:{width}] > {zero}, c=0, s=-0.0):
         y = sqrt(x[i:{width}])
         check(x[i:{width}] > {zero}, "replay")
@@ -346,7 +346,7 @@ def k(x: f64[:], out: mut(f64[:]), kept: mut(f64[:]), total: mut(f64[:])):
 @pytest.mark.parametrize("n", SIZES)
 def test_appends_keep_the_order_of_the_elements(n: int) -> None:
     text = """
-def k(x: i32[:], out: mut(i32[:])):
+def k(x: i32[::1], out: mut(i32[::1])):
     for i in vec(0, x.shape[0], width=4, c=0):
         append(out, c, where(x[i:4] > broadcast(i32(-2), 4), x[i:4]))
 """

@@ -72,6 +72,8 @@ def refused(k: ir.Kernel, says: str, stage: Stage = "vector") -> None:
         ("append(y, n, 1.0)", "n is no i64 accumulator around"),
         ("for i in loop(0, n, s=0.0):\n    append(y, s, 1.0)", "s is no i64 accumulator around"),
         ("for i in loop(0, n, s=0):\n    append(m, s, 1.0)", "appends go to arrays of rank 1"),
+        ("for i in vec(0, n, width=W, s=0):\n    append(y, s, broadcast(1.0, W))",
+         "lanes are appended to arrays of unit stride"),
         ("for i in loop(0, n, s=0):\n    append(y, s, i)", "y holds another dtype"),
         ('check(b, "unlikely")', "no such status"),
         ("y[0] = where(n, 1.0)", "a mask is a bool for each lane"),

@@ -41,7 +41,7 @@ from ...host_nodes import HostAttribute, HostExpr, HostHelper, HostName, from_as
 from ...random_numbers import Draw, array_draw_of, draw_of, is_draw_function
 from ...types.typeof import global_type
 from ...types.value_types import ArgType, Function, WrappedFunction
-from ..ast_names import bound_names, rename_names
+from ..ast_names import bound_names, generator_yield, rename_names
 from ..ast_walk import child_nodes, copy_tree, subscript_items, walk_nodes
 from ..core_nodes import copy_location, inlined_at
 from ..defining_modules import is_native, is_numpys, module_of
@@ -173,8 +173,8 @@ def _local_definition(
     """If `s`, statement `index` of `block`, defines a function whose calls can be inlined: the
     statements that evaluate its defaults, which replace the definition.
 
-    None if `s` is no ``def`` without decorators and no ``f = lambda …``, if the name occurs
-    outside the rest of `block`, is bound again, or is a parameter.
+    None if `s` is no ``def`` without decorators and no ``f = lambda …``, if that is a generator, if
+    the name occurs outside the rest of `block`, is bound again, or is a parameter.
     """
     match s:
         case ast.FunctionDef(name=name, decorator_list=[]):
@@ -183,6 +183,8 @@ def _local_definition(
             pass
         case _:
             return None
+    if generator_yield(tree) is not None:
+        return None
     everywhere = {n for t in (*state.open_bodies[-1], *block) for n in walk_nodes(t)}
     rest_of_block = {n for t in block[index:] for n in walk_nodes(t)}
     elsewhere = (
