@@ -23,6 +23,7 @@ from ..nodes import (
     Accum,
     Append,
     Assign,
+    Broadcast,
     Call,
     Check,
     Const,
@@ -174,7 +175,8 @@ def operation_of_total(loop: Loop | VecLoop | PredLoop, acc: Accum | VecAccum) -
 
 def totals_only(loop: Loop | VecLoop | PredLoop) -> Loop | VecLoop | PredLoop:
     """`loop` with nothing but what its totals are computed of. Of an append only the number of
-    elements counts; a scan becomes a reduction, of as many lanes as the loop has.
+    elements counts, and not what they are; a scan becomes a reduction, of as many lanes as the loop
+    has.
 
         for i in vec(0, n, width=W, group=8, s=0):        for i in vec(0, n, width=W, group=8, s=0):
             t = prefix("add", s, x[i:W])              →        s = step(s + x[i:W])
@@ -204,8 +206,10 @@ def _kept(body: Iterable[Stmt], needed: set[str]) -> Iterator[Stmt]:
     """The statements of `body` that append, or bind what is ``needed`` to know how much."""
     for s in body:
         match s:
-            case Append():
-                yield s
+            case Append(value=value):
+                zero = literal(0, value.dtype)
+                is_scalar = value.lanes == 1
+                yield replace(s, value=zero if is_scalar else Broadcast(zero, value.lanes))
             case Assign(name) if name in needed:
                 yield s
             case If(then=then, orelse=orelse, yields=yields):
