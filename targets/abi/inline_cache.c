@@ -221,3 +221,13 @@ object *tp_is_for_original(object *self, object *const *args, intptr_t count)
     object *answer = is_for_original ? py.truth : capi.untruth;
     return capi.hold(answer), answer;
 }
+
+/* The method ``__get__(instance, owner)`` of fused functions (METH_FASTCALL), which binds one as a method; the function itself if the
+ * instance is None. */
+static object *bind_method(object *function, object *const *args, intptr_t count)
+{
+    if (!count || args[0] == capi.none) return capi.hold(function), function;
+    return capi.method(function, args[0]);
+}
+
+method tp_get = {"__get__", bind_method, 0x0080, 0};

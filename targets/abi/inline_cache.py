@@ -25,8 +25,8 @@ from .object_layout import code_offset
 from .trampoline import opened_trampoline
 
 __all__ = [
-    "ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "original_test",
-    "size_of_call",
+    "ArgumentKey", "CacheRow", "SIZE_LIMIT", "argument_key", "inline_cache", "native_binding",
+    "original_test", "size_of_call",
 ]
 
 SIZE_LIMIT = 1 << 30
@@ -205,6 +205,15 @@ def inline_cache(
     spec = packer.pack(words).view(Spec)
     spec.kept = tuple(packer.alive)
     return opened.builtin(packer.address_of(spec), spec)
+
+
+def native_binding(owner: type) -> Any:
+    """A method descriptor to be the ``__get__`` of the class `owner`, whose objects it binds as
+    methods, in a third of the time of a Python function; None as long as the trampoline is not
+    open.
+    """
+    opened = opened_trampoline()
+    return None if opened is None else opened.descriptor(owner, opened.get)
 
 
 def original_test(cache: Callable[..., Any]) -> Callable[..., bool]:

@@ -44,7 +44,8 @@ class Trampoline:
     """The opened shared object at ``path``, with the addresses of what is in it.
 
     - ``builtin``: makes a builtin from the address of a PyMethodDef and its `self`; ``entry``,
-      ``take``, ``put``: the addresses of such definitions;
+      ``take``, ``put``, ``get``: the addresses of such definitions;
+    - ``descriptor``: makes a method descriptor of a class from such an address;
     - ``whole``, ``inline_cache``, ``is_for_original``: C functions of builtins whose definitions
       Python makes: of a whole call, of an inline cache, and of its test;
     - ``goes_on``: the function of `signals.c` by which kernels poll; ``bind_pool``,
@@ -59,10 +60,12 @@ class Trampoline:
     put: int
     inline_cache: int
     is_for_original: int
+    get: int
     goes_on: int
     bind_pool: int
     bind_context: int
     builtin: Callable[[int, np.ndarray], Callable[..., Any]]
+    descriptor: Callable[[type, int], Any]
     set_quiet_state: Callable[..., None]
 
 
@@ -122,7 +125,7 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
         names = (
             "bind", "bind_whole", "bind_items", "bind_signals", "set_quiet_state", "method",
             "whole", "take", "put", "inline_cache", "is_for_original",
-            "goes_on", "bind_pool", "bind_context",
+            "get", "goes_on", "bind_pool", "bind_context",
         )
         library = open_library(path, permanent=True)
         addresses = {name: library.address(f"tp_{name}") for name in names}
@@ -145,9 +148,13 @@ def _open_trampoline(known: str | None) -> Trampoline | None:
     )
     return Trampoline(
         path, addresses["method"], addresses["whole"], addresses["take"], addresses["put"],
-        addresses["inline_cache"], addresses["is_for_original"], addresses["goes_on"],
+        addresses["inline_cache"], addresses["is_for_original"], addresses["get"],
+        addresses["goes_on"],
         addresses["bind_pool"], addresses["bind_context"],
         builtin=lambda definition, self: new(definition, self, None),
+        descriptor=ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+            ("PyDescr_NewMethod", ctypes.pythonapi)
+        ),
         set_quiet_state=ctypes.PYFUNCTYPE(None, *[ctypes.py_object] * 5, ctypes.c_int64)(
             addresses["set_quiet_state"]
         ),
@@ -201,7 +208,7 @@ def _call_addresses() -> list[int]:
         "PyTuple_GetItem", "PyTuple_Size", "PyDict_Size",
         "Py_IncRef", "Py_DecRef", "PyErr_Restore", "PyErr_Clear", "PyErr_Occurred",
         "PyErr_ExceptionMatches", "PyFunction_GetDefaults", "PyFunction_GetKwDefaults",
-        "PyFunction_GetCode", "PyFunction_GetGlobals",
+        "PyFunction_GetCode", "PyFunction_GetGlobals", "PyMethod_New",
     )
     return [
         *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, MemoryError)),

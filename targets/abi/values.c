@@ -90,6 +90,7 @@ static struct {
     int (*matches)(object *);                           /* PyErr_ExceptionMatches */
     object *(*defaults)(object *), *(*named_defaults)(object *);    /* PyFunction_GetDefaults, PyFunction_GetKwDefaults */
     object *(*code)(object *), *(*globals)(object *);   /* of a function; borrowed */
+    object *(*method)(object *, object *);              /* PyMethod_New */
     object *(*scalar)(void *, object *, object *);      /* PyArray_Scalar */
     object *(*zeros)(int, const int64_t *, object *, int), *(*empty)(int, const int64_t *, object *, int);
     object *(*resize)(object *, const shape *, int, int);

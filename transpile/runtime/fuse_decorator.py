@@ -242,6 +242,14 @@ class Fused(Dispatcher, Generic[_P, _R_co]):
         """
         return self if instance is None else MethodType(self, instance)
 
+    def _install(self, call: Callable[..., Any]) -> None:
+        """As for each dispatcher; and once a process ``__get__`` becomes a function in C."""
+        from targets.abi.inline_cache import native_binding
+
+        super()._install(call)
+        if Fused.__get__ is _BINDING and (native := native_binding(Fused)) is not None:
+            Fused.__get__ = native  # type: ignore[method-assign]
+
     def __repr__(self) -> str:
         return f"<fused {self._function!r}>"
 
@@ -426,6 +434,10 @@ Fused.region_type = Fused
 
 AnyFused: TypeAlias = Fused[..., Any]
 """A fused function with any parameters."""
+
+
+_BINDING = Fused.__get__
+"""What is there until `Fused._install` puts a function in C in its place."""
 
 
 def _restore_fused(state: Mapping[str, Any], options: Options) -> Fused[..., Any]:

@@ -1,7 +1,9 @@
 """The inline cache: which row gets a call, by the types, the identity and the size of arguments."""
 from __future__ import annotations
 
+import functools
 import sys
+from types import MethodDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from targets.abi.inline_cache import (
 )
 from targets.abi.native_entry import ParameterList
 from targets.abi.trampoline import trampoline
+from transpile import fuse
+from transpile.runtime.fuse_decorator import Fused
 
 pytestmark = pytest.mark.skipif(trampoline(None) is None, reason="no native calls here")
 
@@ -304,3 +308,38 @@ def test_variadic_functions_have_none() -> None:
     assert ParameterList.of(missed) is None  # type: ignore[arg-type]
     assert ParameterList.of(optional) is None  # type: ignore[arg-type]
     assert ArgumentKey(int) == argument_key(3)
+
+
+def test_methods_are_bound_by_a_builtin() -> None:
+    """As by the Python function that it replaces: to an instance, or to nothing for a class; also
+    where it is called by name, as by `functools.partialmethod`.
+    """
+    class Counter:
+        @fuse
+        def total(self, x):
+            s = self.start
+            for v in x:
+                s += v
+            return s
+
+        def __init__(self) -> None:
+            self.start = 1.0
+
+    counter, other = Counter(), Counter()
+    assert [counter.total(np.ones(4)) for _ in range(3)] == [5.0] * 3
+    assert type(Fused.__get__) is MethodDescriptorType
+    bound = counter.total
+    assert type(bound) is MethodType
+    assert bound.__func__ is Counter.total is Counter.__dict__["total"]
+    assert bound.__self__ is counter
+    assert bound == counter.total != other.total
+    Counter.of_two = functools.partialmethod(Counter.total, np.ones(2))  # type: ignore[attr-defined]
+    assert counter.of_two() == 3.0  # type: ignore[attr-defined]
+    assert Counter.total.__get__(counter)(np.ones(2)) == 3.0
+    assert Counter.total.__get__(None, Counter) is Counter.total
+    with pytest.raises(TypeError):
+        Fused.__get__(len, counter)  # type: ignore[arg-type]
+    references = sys.getrefcount(counter)
+    for _ in range(1000):
+        counter.total  # noqa: B018
+    assert sys.getrefcount(counter) == references
