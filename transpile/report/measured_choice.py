@@ -36,7 +36,8 @@ def faster_as_python_rejection(
     as it was measured to be faster (`call_selection`)::
 
         Python runs this loop, of up to 127 items: that was measured to be faster
-        note: when it was measured, it took 450 ns compiled and 180 ns as Python
+        note: when it was measured, it took 450 ns compiled and 180 ns as Python; an int counts as
+              so many items
 
     It is placed at the first of the outermost `loops`, with labels at the others; without any at
     the function. ``is_region``: they are a region of a function, so "this loop, of up to" in place
@@ -50,6 +51,7 @@ def faster_as_python_rejection(
     message = f"Python runs {what}{sizes}: that was measured to be faster"
     compiled, python = map(_time, (found.compiled, found.python))
     note = f"when it was measured, it took {compiled} compiled and {python} as Python"
+    note += "; an int counts as so many items" if found.largest else ""
     labels = tuple(Label(span, "and this") for span in loops[1:])
     first = loops[0] if loops else None
     code = "RUN_PYTHON_FASTER"

@@ -19,7 +19,7 @@ from ...analysis.loop_reductions import Reduction, reduction_of
 from ...analysis.mod_ref import AliasInfo
 from ...dtypes import DTYPES
 from ...ir_traversal import advanced_accums, kernel_header, memoized_by, walk
-from ...lazy_dataclass import record
+from ...lazy_dataclass import record, replace
 from ...nodes import (
     Accum,
     Append,
@@ -27,6 +27,7 @@ from ...nodes import (
     Break,
     Call,
     Check,
+    Disjoint,
     Expr,
     If,
     Interval,
@@ -191,11 +192,21 @@ def _check_carried(case: _Candidate) -> Rejection | None:
         elif (array := _array_filled_at(acc.name, loop)) is not None:
             reason = f"where items of `{array}` are stored depends on the iteration before"
             help = _FIXED_PLACES
+        elif running_reduction_of(acc, loop, AliasInfo(_if_disjoint(case.kernel))):
+            reason = (f"`{acc.name}` takes up what is read after a store, which may have changed "
+                      "it: the arrays may be one")
+            help = "read the element into a name before the store"
         else:
             reason = f"`{acc.name}` depends on the iteration before in a way that is no fold"
         if reason is not None:
             return Rejection("VECTOR_CARRIED", reason, acc.span or loop.span, help=help)
     return None
+
+
+def _if_disjoint(kernel: Kernel) -> Kernel:
+    """The header of `kernel` for calls in which no two arrays are one."""
+    guards = (replace(g, or_same=False) if isinstance(g, Disjoint) else g for g in kernel.guards)
+    return replace(kernel, guards=tuple(guards))
 
 
 def _append_obstacle(loop: Loop, counts: frozenset[str]) -> Rejection | None:

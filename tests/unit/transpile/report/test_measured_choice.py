@@ -22,4 +22,8 @@ def test_the_message(has_loops: bool, is_region: bool, in_part: bool, said: str)
     found = FasterAsPython(255, 1500, 300, in_part)
     rejection = faster_as_python_rejection(found, loops, is_region=is_region)
     assert said in rejection.message
+    assert rejection.note == (
+        "when it was measured, it took 1.5 µs compiled and 300 ns as Python; "
+        "an int counts as so many items"
+    )
     assert rejection.span == (loops[0] if loops else None)

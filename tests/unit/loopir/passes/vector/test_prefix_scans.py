@@ -14,6 +14,7 @@ from loopir.ir_printer import parse
 from loopir.ir_traversal import walk
 from loopir.passes.pass_list import optimise
 from loopir.passes.vector.vectorize import loops_left_scalar
+from loopir.passes.vector.vectorize_legality import vectorization_obstacle
 
 HEAD = """
 def k(x: f64[::1], a: f64[::1], b: bool[::1], d: f64, s0: f64, y: mut(f64[::1]), z: mut(f64[()])):
@@ -145,3 +146,30 @@ def test_of_numbers_alone(step: str, dtype: str) -> None:
             ours = np.zeros((), kind)
             run_native(made, target, {**args, "z": ours})
             assert same(ours, got)
+
+
+EXCLUSIVE = """
+def k(x: i64[::1], y: mut(i64[::1])):
+    {guard}(x, y)
+    for i in loop(0, x.shape[0], s=0):
+        {before}
+        y[i] = s
+        s = step(s + {term})
+"""
+
+
+def test_what_is_added_is_read_before_a_store_that_may_change_it() -> None:
+    """If `x` and `y` are one array, ``y[i] = s`` changes what is added. The help can be followed."""
+    def obstacle(guard: str, before: str = "pass", term: str = "x[i]") -> Any:
+        text = EXCLUSIVE.format(guard=guard, before=before, term=term).replace("        pass\n", "")
+        kernel = parse(text)
+        (loop,) = kernel.body
+        assert isinstance(loop, ir.Loop)
+        return vectorization_obstacle(loop, kernel)
+
+    assert obstacle("disjoint") is None
+    assert obstacle("disjoint_or_same", "v = x[i]", "v") is None
+    found = obstacle("disjoint_or_same")
+    assert found.code == "VECTOR_CARRIED"
+    assert "the arrays may be one" in found.message
+    assert found.help == "read the element into a name before the store"
