@@ -159,7 +159,7 @@ def k(x: i64[::1], y: mut(i64[::1])):
 
 
 def test_what_is_added_is_read_before_a_store_that_may_change_it() -> None:
-    """If `x` and `y` are one array, ``y[i] = s`` changes what is added. The help can be followed."""
+    """If `x` and `y` are one array, ``y[i] = s`` changes what is added. The help works."""
     def obstacle(guard: str, before: str = "pass", term: str = "x[i]") -> Any:
         text = EXCLUSIVE.format(guard=guard, before=before, term=term).replace("        pass\n", "")
         kernel = parse(text)
