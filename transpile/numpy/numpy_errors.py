@@ -24,6 +24,7 @@ from ..codes.lowering_codes import HELP_FOR_EXCEPTIONS
 from ..diagnostics import Rejection, counted
 from ..frontend.ast_walk import integer_constant
 from ..frontend.core_nodes import note_obstacle, source_text
+from ..frontend.macros.firing_conditions import may_be_no_operation
 from ..frontend.macros.macro_context import Context
 from ..frontend.macros.macro_index import fires_on
 from ..frontend.source import span_of
@@ -46,7 +47,7 @@ def note_missing_axis(call: ast.AST, axes: Sequence[ast.expr], rank: int) -> Non
             return
 
 
-@fires_on(ast.Call, ast.BinOp, ast.UnaryOp)
+@fires_on(ast.Call, ast.BinOp, ast.UnaryOp, when=may_be_no_operation)
 def note_type_error(node: ast.AST, cx: Context) -> None:
     """A call or operation for whose operands Python or NumPy raises TypeError, whatever their
     values are, stays as it is. The report says so, and which operand is a float where an int would

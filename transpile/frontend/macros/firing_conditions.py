@@ -23,7 +23,8 @@ __all__ = [
     "has_new_table_argument",
     "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
     "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
-    "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_select_several",
+    "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_be_no_operation",
+    "may_select_several",
     "operates_on_array", "reads_array_flag", "reads_item_of_tuple", "reads_memory_size",
     "reads_shape_or_dtype", "returns_shape", "slices_grid", "subscripts_flat",
 ]
@@ -69,6 +70,20 @@ def has_number_tables(_: ast.AST, cx: Context) -> object:
 def is_returned(_: ast.AST, cx: Context) -> object:
     """Whether the node is the result of the function, or an item of it."""
     return cx.result_uses()
+
+
+def may_be_no_operation(node: ast.AST, _: Context) -> bool:
+    """Whether `node` is an operation that is not defined for all numbers, such as a shift, or a
+    call; but not of ``range`` and ``len``, of which lowering knows the types of arguments.
+    """
+    match node:
+        case ast.Call(func=ast.Name(id="range" | "len")):
+            return False
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
+            return False
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()):
+            return False
+    return True
 
 
 def has_class_aliases(_: ast.AST, cx: Context) -> object:
