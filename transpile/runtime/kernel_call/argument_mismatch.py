@@ -169,7 +169,8 @@ def _is_long(value: object) -> bool:
 def _too_long(argument: str, place: str, value: int) -> ArgumentMismatch:
     """The int `value` at `place` in an argument, or that itself, does not fit 64 bits."""
     message = f"`{place}` does not fit an int of 64 bits"
-    return ArgumentMismatch("GUARD_INT_RANGE", argument, message, help_for_long_int(value))
+    help = help_for_long_int(value) if place == argument else None  # of an item that of the code
+    return ArgumentMismatch("GUARD_INT_RANGE", argument, message, help)
 
 
 def _odd_items(

@@ -124,6 +124,20 @@ def test_the_int_that_is_too_long_is_named(
     assert help in (told.help or "")
 
 
+def shifted_items(x):
+    return [v * 2 for v in x]
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+def test_an_item_that_is_too_long_is_not_beside_unsigned_numbers() -> None:
+    fused = fuse(shifted_items)
+    assert fused([1, 1 << 63]) == [2, 1 << 64]
+    (told,) = fused.report([1, 1 << 63]).rejections
+    assert told.message == "`x[1]` does not fit an int of 64 bits"
+    assert "by `% m`" in (told.help or "")
+    assert "unsigned" not in (told.help or "")
+
+
 def second_of_global(x):
     return [MIXED[1] for _ in x]
 
