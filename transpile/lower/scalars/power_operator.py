@@ -270,7 +270,7 @@ def _square_or_cube(
     if ty.weak and is_float:
         product = ctx.b.bind(product)
         note_silent(ctx.b, "pow", (e,), product, node)
-        require(ctx.b, in_domain("pow", (e,), product), "GUARD_RAISES", node)
+        require(ctx.b, in_domain("mul", (e,), product), "GUARD_RAISES", node)
     elif is_float:
         product = with_warnings(ctx.b, "pow", (e,), product, str(spelled), node, ("over", "under"))
     return with_result_type(product, ty, x, y)
