@@ -13,6 +13,7 @@ Applications, 1990).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from ..algebra.constant_folding import literal, neutral_element
 from ..dtypes import DTYPES
@@ -75,23 +76,22 @@ def totals_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
     appends = [s for s in statements if isinstance(s, Append)]
     arrays = {s.count: s.array for s in appends}
     scans = {s.acc: s for s in statements if isinstance(s, Prefix)}
-    names = {a.name for a in loop.accs}
-    for a in loop.accs:
-        is_scan = a.name in scans and _is_exact(scans[a.name]) and isinstance(loop, VecLoop)
-        is_advanced = isinstance(a.step, Var) and a.step.name == a.name
-        if not is_advanced or not (is_scan or a.name in arrays) or len(loop.accs) > MOST_TOTALS:
-            appended = f"it appends to `{min(arrays.values())}`" if arrays else None
-            return appended or f"`{a.name}` is carried from iteration to iteration"
-    if not arrays.keys() <= names:
-        return f"it appends to `{appends[0].array}`"
+    is_plain = all(isinstance(s, Append | Assign | Check | If | Prefix | Store) for s in statements)
+    is_counted = isinstance(loop.range, Interval) and len(loop.accs) <= MOST_TOTALS
+    others = [
+        a for a in loop.accs
+        if not (isinstance(a.step, Var) and a.step.name == a.name)  # advanced in the body alone
+        or not (a.name in arrays or (
+            a.name in scans and _is_exact(scans[a.name]) and isinstance(loop, VecLoop)))
+    ]
+    if others or not is_plain or not is_counted or not arrays.keys() <= {a.name for a in loop.accs}:
+        carried = (others or loop.accs)[0].name
+        return (f"it appends to `{min(arrays.values())}`" if appends else
+                f"`{carried}` is carried from iteration to iteration")
+    if len({*arrays.values()}) < len(arrays):
+        return f"it appends to `{appends[0].array}` in several places"
     if any(isinstance(s, Check) and s.code == "replay" for s in statements):
         return f"it may raise, and carries `{loop.accs[0].name}` from iteration to iteration"
-    for s in statements:
-        if not isinstance(s, Append | Assign | Check | If | Prefix | Store):
-            return f"it appends to `{appends[0].array}`" if appends else (
-                f"`{loop.accs[0].name}` is carried from iteration to iteration")
-    if not isinstance(loop.range, Interval):
-        return f"`{loop.accs[0].name}` is carried from iteration to iteration"
     return _dependence_obstacle(loop, arrays, scans, kernel)
 
 
@@ -135,7 +135,7 @@ def _dependence_obstacle(
 def _arrays_of_totals(loop: Loop | VecLoop | PredLoop) -> list[tuple[str, str]]:
     """Pairs of arrays, the first of which `loop` writes: they must not be the same memory. Totals
     are computed from loads before and while other parts run; of what is appended to, nothing else
-    may be read or written.
+    may be read or written, nor appended to by another counter.
     """
     nodes = [n for part in loop.body for n in walk(part)]
     nodes += walk(loop.pred) if isinstance(loop, PredLoop) else ()
@@ -144,6 +144,7 @@ def _arrays_of_totals(loop: Loop | VecLoop | PredLoop) -> list[tuple[str, str]]:
     )
     in_totals = {n.array for e in _totals_read(loop) for n in walk(e) if isinstance(n, Load)}
     pairs = {(a, b) for a in appended for b in loaded | stored}
+    pairs |= {*combinations(sorted(appended), 2)}
     return sorted(pairs | {(a, b) for a in stored for b in in_totals})
 
 

@@ -124,7 +124,7 @@ class _TestFinder:
         }
 
     def _is_invariant(self, form: Affine) -> bool:
-        """Whether `form` is loop-invariant and small enough that adding to it does not overflow."""
+        """Whether `form` is loop-invariant. (`_fits` tells whether it can be computed.)"""
         names = (name for symbol, _ in form.symbols for name in names_read(symbol))
         return all(name not in self._forms for name in names)
 

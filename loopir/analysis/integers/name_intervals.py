@@ -1,4 +1,8 @@
-"""Intervals of the names of a kernel: of parameters, assigned names, loop variables, counters."""
+"""Intervals of the names of a kernel: of parameters, assigned names, loop variables, counters.
+
+One interval for each name, wherever it is read, without a fixpoint. What holds at a certain point,
+and differences of two names, `difference_bounds` tells (for `check_elimination`).
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -86,6 +86,8 @@ REFUSED = {
     "for i in loop(0, n, c=0):\n    append(y, c, w[i])": "`y` and `w` may be the same array",
     "for i in loop(0, n, c=0):\n    for j in loop(0, m):\n        append(y, c, x[j])":
     "it appends to `y`",
+    "for i in vec(0, n, width=W, c=0, d=0):\n    append(y, c, x[i:W])\n"
+    "    append(y, d, x[i:W])": "it appends to `y` in several places",
     "for i in loop(0, n):\n    for j in vec(0, m, width=W, c=0):\n"
     "        append(y, c, x[j:W])": "it appends to `y`",
     "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
