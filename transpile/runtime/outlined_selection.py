@@ -40,6 +40,11 @@ enters, the regions do little, and the original takes at most some ten times as 
 tried.
 """
 
+_FAILING_SHARE = 8
+"""If the guards of one in so many entries fail, the original may be tried, too: Python runs these
+entries anyway, so that it takes at most about this many times as long as the outlined function.
+"""
+
 _MAX_ALLOWANCE, _TIME_BETWEEN_TRIALS = 1 << 10, 10_000_000
 """The largest allowance, in calls. ``_MAX_ALLOWANCE`` is small, as the size of a call does not tell
 how long the loops in it are. If more calls than that take ``_TIME_BETWEEN_TRIALS`` nanoseconds, it
@@ -90,8 +95,7 @@ class OutlinedBackoff:
             for region in outlined.regions:
                 region.fused.try_kernels_again()
             return 0
-        stats = total_stats([region.fused.stats for region in outlined.regions])
-        guards = {code: n for code, n in stats.replays.items() if code.startswith("GUARD_")}
+        guards = _failed_guards(outlined)
         failures = sum(guards.values())
         helped = sum(region.fused.useful_entries for region in outlined.regions)
         if helped != self._helped:
@@ -114,6 +118,12 @@ class OutlinedBackoff:
         return min((1 << self._largest) - 1, SIZE_LIMIT)
 
 
+def _failed_guards(outlined: OutlinedFunction) -> dict[str, int]:
+    """How many entries of its regions have failed their guards so far, by the codes of these."""
+    stats = total_stats([region.fused.stats for region in outlined.regions])
+    return {code: n for code, n in stats.replays.items() if code.startswith("GUARD_")}
+
+
 class OutlinedSelection:
     """What serves the calls of one refused signature, by their size: `outlined`, or the original,
     which runs without the cost of entering regions. `Dispatcher._select_for_refused` asks `choice`,
@@ -134,7 +144,7 @@ class OutlinedSelection:
         )
         self._has_tried_original = False
         self._unfinished = 0  # trials that `add_time` was not told of
-        self._entries = 0  # of its regions, before the call that is timed
+        self._entries = self._failures = 0  # of its regions, before the call that is timed
         self._forwarded: dict[CalleeOfRefused, ForwardedCalls] = {
             "original": ForwardedCalls(), "outlined": ForwardedCalls(),
         }
@@ -146,7 +156,9 @@ class OutlinedSelection:
         if is_used_up:
             self._by_time.measure_again(size)
         served, is_trial = self._by_time.choice(size)
-        self._entries = self.outlined.calls if is_trial else 0
+        if is_trial:
+            self._entries = self.outlined.calls
+            self._failures = sum(_failed_guards(self.outlined).values())
         self._unfinished += is_trial
         return "original" if served == "python" else "outlined", is_trial
 
@@ -157,7 +169,8 @@ class OutlinedSelection:
         ``finished``: the trial did not raise.
 
         The original is only tried if that cannot take very long: the call of the outlined function
-        is short, or so short for each time that it enters a region that the regions do little.
+        is short, or so short for each time that it enters a region that the regions do little; or
+        the guards of many entries fail (`_FAILING_SHARE`).
         """
         self._unfinished -= 1
         calls = _TIME_BETWEEN_TRIALS // max(nanoseconds, 1)
@@ -166,7 +179,9 @@ class OutlinedSelection:
             self._has_tried_original = True
             return self._by_time.add_time(size, "python", nanoseconds, finished=finished)
         entries = self.outlined.calls - self._entries
-        may_try = nanoseconds < max(entries * _SHORT_ENTRY, _SHORT_CALL)
+        failed = sum(_failed_guards(self.outlined).values()) - self._failures
+        fails_often = failed > 0 and failed * _FAILING_SHARE >= entries
+        may_try = fails_often or nanoseconds < max(entries * _SHORT_ENTRY, _SHORT_CALL)
         return self._by_time.add_time(
             size, "compiled", nanoseconds, may_try_python=may_try, finished=finished
         )

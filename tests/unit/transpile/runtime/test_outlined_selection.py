@@ -15,7 +15,7 @@ import pytest
 from transpile import fuse
 from transpile.diagnostics import Rejection
 from transpile.runtime.outlined_selection import OutlinedSelection
-from transpile.runtime.region_records import OutlinedFunction
+from transpile.runtime.region_records import OutlinedFunction, Stats
 from transpile.runtime.specialization import SignatureResolver, Specialization
 
 NAN, INF = math.nan, math.inf
@@ -177,8 +177,11 @@ def test_values_that_the_source_tells_to_be_arrays_are_summed_in_lanes() -> None
 
 def outlined(**regions: bool) -> Any:
     """An outlined function with these regions, and whether they have Python's bits."""
-    parts = [SimpleNamespace(fused=SimpleNamespace(has_python_bits=bits, calls=0))
-             for bits in regions.values()]
+    fused = [
+        SimpleNamespace(has_python_bits=bits, calls=0, stats=Stats(replays=Counter()))
+        for bits in regions.values()
+    ]
+    parts = [SimpleNamespace(fused=f) for f in fused]
     return OutlinedFunction(lambda: None, None, tuple(parts), ())  # type: ignore[arg-type]
 
 
@@ -205,22 +208,28 @@ def test_bits_are_the_same_if_those_of_all_regions_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "time", "python", "serves"),
+    ("entries", "failed", "time", "python", "serves"),
     [
-        (200, 56_000, 18_000, "original"),
-        (200, 56_000, 90_000, "outlined"),
-        (200, 18_500, 18_000, "original"),  # short calls are always tried
-        (200, 18_000, 18_000, "outlined"),
-        (2, 56_000, 18_000, "outlined"),  # of long entries, whose loops could be long as Python
+        (200, 0, 56_000, 18_000, "original"),
+        (200, 0, 56_000, 90_000, "outlined"),
+        (200, 0, 18_500, 18_000, "original"),  # short calls are always tried
+        (200, 0, 18_000, 18_000, "outlined"),
+        (2, 0, 56_000, 18_000, "outlined"),  # of long entries, whose loops could be long as Python
+        (24, 3, 56_000, 18_000, "original"),  # of which Python runs one in eight anyway
+        (24, 2, 56_000, 18_000, "outlined"),
     ],
 )
-def test_the_faster_one_serves(entries: int, time: int, python: int, serves: str) -> None:
+def test_the_faster_one_serves(
+    entries: int, failed: int, time: int, python: int, serves: str
+) -> None:
     function = outlined(a=True)
     selection = OutlinedSelection(function, "LOWER_TYPE")
     for _ in range(8):
         served, is_trial = selection.choice(40, False)
         if is_trial:
-            function.regions[0].fused.calls += entries
+            region = function.regions[0].fused
+            region.calls += entries
+            region.stats.replays["GUARD_INT_RANGE"] += failed
             selection.add_time(40, served, time if served == "outlined" else python)
     assert served == serves
     assert (selection.faster_as_python() is not None) == (serves == "original")
