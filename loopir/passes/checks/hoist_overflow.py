@@ -100,7 +100,7 @@ def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
         return None
     elements, nodes = _element_names(loop), (n for s in loop.body for n in walk(s))
     checked = [c for c in nodes if isinstance(c, Check) and _checked_limit(c, elements) is not None]
-    names = {elements[c.cond.args[0]] for c in checked if isinstance(c.cond, Call)}
+    names = {elements[_checked_element(c)] for c in checked}
     for name in sorted(names):
         shared = [a for a in arrays_written(loop.body) if memory.shared(a, name)]
         if shared == [name] and _max_increment(loop, name, elements) is not None:
@@ -120,13 +120,27 @@ def _element_names(loop: Loop) -> dict[Expr, str]:
 def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
     """The greatest value that `s` allows an element (a key of `elements`), if `s` is an overflow
     check of an element; else None. A u64 has none: its limit does not fit in an i64.
+
+        check(count <= 2147483646, "over")         2147483646, of NumPy's scalars
+        check(~add_over(count, 1), "replay")       2 ** 63 - 2, of Python's ints
     """
     match s.cond:
-        case Call(op="le", args=(element, Const(value=limit, dtype=dtype))) if element in elements:
-            is_counter_check = s.code == "over" and DTYPES[dtype].kind in "iu" and dtype != "u64"
-            return int(limit) if is_counter_check and limit >= 0 else None
+        case Call("le", (element, Const(limit, dtype))) if s.code == "over":
+            pass
+        case Call("not", (Call("add_over", (element, Const(added, dtype))),)) if added > 0:
+            limit = DTYPES[dtype].high - added
         case _:
             return None
+    is_counter = element in elements and DTYPES[dtype].kind in "iu" and dtype != "u64"
+    return int(limit) if is_counter and limit >= 0 else None
+
+
+def _checked_element(c: Check) -> Expr:
+    """The element of which `c` checks that it is not too large (`_checked_limit`)."""
+    match c.cond:
+        case Call("le", (element, _)) | Call("not", (Call("add_over", (element, _)),)):
+            return element
+    raise AssertionError(f"no check of a counter: {c!r}")
 
 
 def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | None:
@@ -158,7 +172,7 @@ def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> t
     def without_checks(n: Any) -> Any:
         """`n` without the checks of this array; their limits are recorded."""
         limit = _checked_limit(n, elements) if isinstance(n, Check) else None
-        if limit is None or elements[n.cond.args[0]] != name:
+        if limit is None or elements[_checked_element(n)] != name:
             return map_children(n, without_checks)
         limits.append(limit)
         return ()

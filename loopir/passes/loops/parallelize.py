@@ -7,7 +7,7 @@ limit (`targets/c/c_regions.py`), then the pool chooses the number of threads (`
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
@@ -17,7 +17,7 @@ from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacl
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...analysis.work_estimate import weight_of_calls
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up, contains, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
@@ -45,6 +45,7 @@ from ...nodes import (
     VecLoop,
     While,
 )
+from ..vector.checked_sums import is_lane_watch, total_watch
 from .split_search import split_any, split_first_hit
 
 __all__ = ["BLOCKS_AT_ONCE", "loops_left_serial", "parallelize"]
@@ -169,10 +170,11 @@ def _definitions(kernel: Kernel) -> dict[str, Expr]:
 
 
 def _origin(n: Node) -> tuple[Span, frozenset[str]] | None:
-    """The loop of the source that `n` is a version of, and the arrays that it writes to; None if it
-    writes to none.
+    """The loop of the source that `n` is a version of, and the arrays that it writes to, apart from
+    its own; None if it writes to none.
     """
-    stored = frozenset(x.array for x in walk(n) if isinstance(x, Append | Store))
+    own = {x.name for x in walk(n) if isinstance(x, Local)}
+    stored = frozenset(x.array for x in walk(n) if isinstance(x, Append | Store)) - own
     return (n.span, stored) if isinstance(n, LoopLike) and n.span is not None and stored else None
 
 
@@ -293,17 +295,21 @@ class _Marker:
         or NaNs occur and it would depend on the order, see `vector.exact_extrema`.) None if there
         are other accumulators. A search, a loop with `until`, is split by `split_any`.
 
+        A sum with overflow checks has one more accumulator, which watches its lanes
+        (`checked_sums`). Both start anew in each block; the sum of the blocks so far is watched,
+        too, as it may take half of the integers, and the lanes of one block the other half.
+
         An accumulator of `s` is a vector, which code after `s` reduces horizontally. The new loop
         has scalar accumulators; ``totals`` maps each of those horizontal reductions to its scalar.
         """
-        uses = {a.name: _horizontal_reduction(a, self.kernel) for a in s.accs}
-        tested = (s.pred,) if isinstance(s, PredLoop) else ()
-        if not names_read(*s.body, *tested).isdisjoint(uses):
+        uses = {a.name: _horizontal_reduction(a, s, self.kernel) for a in s.accs}
+        if (accs_alone := _accumulators_alone(s)) is None:
             return None
+        watched = _watched_sums(accs_alone)
         reductions: list[tuple[VecAccum, HReduce]] = []
-        for a in s.accs:
+        for a in accs_alone:
             use = uses[a.name]
-            if use is None or not _is_exact(use, a, uses.keys() - {a.name}):
+            if use is None or not (a.name in watched or _is_exact(use, a, uses.keys() - {a.name})):
                 return None
             reductions.append((a, use))
         if isinstance(s, VecLoop) and s.until is not None:
@@ -318,10 +324,14 @@ class _Marker:
         names = {a.name: self.fresh.name(a.name) for a in s.accs}
         inner = rename_names(replace(s, range=Interval(start, end)), names)
         accs: list[Accum] = []
+        steps: dict[str, Expr] = {}  # by accumulator: a watched sum stands before its watch
         for a, use in reductions:
             total = Var(self.fresh.name(a.name), use.dtype)
             of_block = HReduce(use.op, rename_names(use.value, names))
-            accs.append(Accum(total.name, a.init, Call(use.op, (total, of_block), use.dtype)))
+            steps[a.name] = step = Call(use.op, (total, of_block), use.dtype)
+            if a.name in watched:
+                step = Call(use.op, (step, total_watch(steps[watched[a.name]])), use.dtype)
+            accs.append(Accum(total.name, a.init, step))
         strips = RangeDesc(s.range.lo, s.range.hi, _EXACT_BLOCK)
         blocks = Loop(start.name, strips, (inner,), tuple(accs), span=s.span)
         if (distributed := self.distributed(blocks)) is not None:
@@ -402,18 +412,43 @@ class _Marker:
         return counted, *rooms, work, combine
 
 
-def _horizontal_reduction(a: VecAccum, kernel: Kernel) -> HReduce | None:
-    """The horizontal reduction by which `kernel` uses the vector accumulator `a` after its loop;
+def _accumulators_alone(s: VecLoop | PredLoop) -> tuple[VecAccum, ...] | None:
+    """The accumulators of `s` with steps that read no name which the body computes from one; None
+    if the body, or the predicate, does anything else with an accumulator.
+
+        v = t + x[i:W]; t = step(v)     →     t = step(t + x[i:W])
+    """
+    carried = {a.name for a in s.accs}
+    values: dict[str, Expr] = {}
+    for x in (*s.body, *((Assign("", s.pred),) if isinstance(s, PredLoop) else ())):
+        if carried.isdisjoint(names_read(x)):
+            continue
+        if not isinstance(x, Assign) or not x.name:
+            return None
+        values[x.name] = substitute(x.value, values)
+        carried.add(x.name)
+    return tuple(replace(a, step=substitute(a.step, values)) for a in s.accs)
+
+
+def _watched_sums(accs: Sequence[VecAccum]) -> dict[str, str]:
+    """For each of `accs` that watches the lanes of a checked sum, by its name: that of the sum,
+    which stands before it.
+    """
+    return {w.name: a.name for k, w in enumerate(accs) for a in accs[:k] if is_lane_watch(w, a)}
+
+
+def _horizontal_reduction(
+    a: VecAccum, loop: VecLoop | PredLoop, kernel: Kernel
+) -> HReduce | None:
+    """The horizontal reduction by which `kernel` uses the vector accumulator `a` after its `loop`;
     None if `kernel` uses `a` there in several ways, or in any other way.
     """
-    reduced = {n for n in walk(kernel) if isinstance(n, HReduce) and _is_named(n.value, a.name)}
-    uses = sum(_is_named(n, a.name) for n in walk(kernel))
-    in_its_step = sum(_is_named(n, a.name) for n in walk(a))
-    if len(reduced) != 1:
-        return None
-    [only] = reduced
-    occurrences = sum(isinstance(n, HReduce) and n == only for n in walk(kernel))
-    return only if uses == in_its_step + occurrences else None
+    uses = [n for n in walk(kernel) if _is_named(n, a.name)]
+    reduced = [n for n in walk(kernel) if isinstance(n, HReduce) and _is_named(n.value, a.name)]
+    in_loop = [n for n in walk(loop) if _is_named(n, a.name)]
+    reduced_in_loop = [n for n in walk(loop) if isinstance(n, HReduce) and n in reduced]
+    is_only_reduced = len(uses) - len(in_loop) == len(reduced) - len(reduced_in_loop) > 0
+    return reduced[0] if len({*reduced}) == 1 and is_only_reduced else None
 
 
 def _is_named(n: Node, name: str) -> bool:
@@ -438,9 +473,11 @@ def _is_exact(use: HReduce, a: VecAccum, others: Collection[str]) -> bool:
 
 def _is_step(step: Expr, op: str, name: str) -> bool:
     """Whether `step` is ``op(name, term)``, in any order and number, or under a condition, where
-    neither the terms nor the conditions read `name`.
+    neither the terms nor the conditions read `name`. A difference is a sum.
     """
     match step:
+        case Call("sub", (a, b)) if op == "add":
+            return name not in names_read(b) and _is_step(a, op, name)
         case Var():
             return step.name == name
         case Call("select", (cond, *sides)):

@@ -61,6 +61,7 @@ from ...op_table import OPS, STATUS
 from ...rejection import Rejection
 from ...statement_blocks import backward_slice, map_statements
 from ..loop_splitting import max_trips_of_strip
+from .checked_sums import checked_sums, lane_watch, range_checks, unsigned_checks, without_checks
 from .exact_extrema import exact_extremum_result, is_order_independent
 from .if_convert import MaskedRewriter, flatten_loop
 from .prefix_scans import insert_prefixes
@@ -345,10 +346,14 @@ def vectorize_loop(
     yield from starts
     reductions = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
     lane_names = {f.acc.name: fresh.name(f.acc.name) for f in reductions}
-    vector = _vector_loop(loop, reductions, lane_names, varying)
+    sums = checked_sums(loop, reductions)
+    watches = {f.acc.name: fresh.name("bits") for f in sums}
+    vector = _vector_loop(without_checks(loop, sums), reductions, lane_names, watches, varying)
     yield vector
     for f in reductions:
         lanes = Var(lane_names[f.acc.name], f.dtype, vector.group or 1)
+        if f.acc.name in watches:
+            yield from range_checks(f, replace(lanes, name=watches[f.acc.name]), loop)
         yield from _final_reduction(f, loop, lanes, fresh, is_order_independent(f, unsigned_zeros))
 
 
@@ -369,12 +374,13 @@ def _vector_loop(
     loop: Loop,
     reductions: tuple[Reduction, ...],
     lane_names: dict[str, str],
+    watches: dict[str, str],
     varying: Uniformity | None,
 ) -> VecLoop | PredLoop:
     """The widened loop: its body, one vector accumulator for each reduction, and the counters of
     appends, which stay scalar. It is a predicated loop if all its effects have one mask
     (`predicate_loop`), else a vector loop. ``lane_names``: the name of each vector accumulator, by
-    that of the scalar one.
+    that of the scalar one; ``watches``: that of the watch of each checked sum (`lane_watch`).
     """
     vectors = {name: name for name in varying.names} if varying else {}
     widener = Widener(loop, {**vectors, **lane_names}, varying)
@@ -391,6 +397,11 @@ def _vector_loop(
     ]
     # without a reduction or a scan the target chooses how many registers stand side by side
     group = _group_lanes(body, accs) if accs or any(isinstance(s, Prefix) for s in body) else None
+    steps = {a.name: a.step for a in accs}
+    accs += [
+        lane_watch(watches[f.acc.name], f.dtype, steps[lane_names[f.acc.name]], group or 1)
+        for f in reductions if f.acc.name in watches
+    ]
     append_counters = advanced_accums(loop)
     counters = (a for a in loop.accs if a.name in append_counters)
     accs += [VecAccum(a.name, a.init, a.step, span=a.span) for a in counters]
@@ -457,19 +468,9 @@ def _final_reduction(
             yield from exact_extremum_result(f, Var(name, f.dtype), loop, fresh)
         return
     checks = overflow_checks_of(f.acc, loop)
-    if checks:
+    if checks and DTYPES[f.dtype].kind == "u":
         named_sum = Var(fresh.name(f.acc.name), f.dtype)
         yield Assign(named_sum.name, reduced)
-        yield from _lane_sum_checks(f, lanes, named_sum, checks[0])
+        yield from unsigned_checks(f, lanes, named_sum, checks[0])
         reduced = named_sum  # type: ignore[assignment]
     yield Assign(f.acc.name, rewrite(Call(f.op, (f.acc.init, reduced), f.dtype)), span=f.acc.span)
-
-
-def _lane_sum_checks(f: Reduction, lanes: Var, total: Var, check: Check) -> Iterator[Check]:
-    """Checks that adding up the lanes, none of which has overflowed, does not overflow."""
-    d, lane_count = DTYPES[f.dtype], int(lanes.lanes)
-    low, high = Const(-(-d.low // lane_count), f.dtype), Const(d.high // lane_count, f.dtype)
-    yield replace(check, cond=Call("le", (low, HReduce("min", lanes)), "bool"))
-    yield replace(check, cond=Call("le", (HReduce("max", lanes), high), "bool"))
-    over = Call("add_over", (f.acc.init, total), "bool")
-    yield replace(check, cond=Call("not", (over,), "bool"))
