@@ -233,6 +233,13 @@ def bincount(k, counts, w):
     return np.bincount(k)
 
 
+def in_list(k, counts, w):
+    h = [0] * len(counts)
+    for v in k:
+        h[v % len(counts)] += 1
+    return h
+
+
 def calls_of_histograms(dtype: str) -> Iterator[tuple[np.ndarray, ...]]:
     """Few and many keys, also negative ones; tables that are too large for one for each thread."""
     rng = np.random.default_rng(0)
@@ -246,7 +253,8 @@ def calls_of_histograms(dtype: str) -> Iterator[tuple[np.ndarray, ...]]:
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("f", "dtype"),
-    [(histogram, "int32"), (bincount, "int64"), (weighted, "int64"), (weighted, "float64")],
+    [(histogram, "int32"), (in_list, "int64"), (bincount, "int64"), (weighted, "int64"),
+     (weighted, "float64")],
 )
 def test_histograms(f: Callable[..., Any], dtype: str) -> None:
     """Integers are added up in tables of threads; where the order of floats matters, they are not.
@@ -273,6 +281,34 @@ def test_histograms(f: Callable[..., Any], dtype: str) -> None:
     else:
         assert regions[0] > regions[1]  # the table is too large
         assert "one thread: " not in text
+
+
+def sums_of_rows(x):
+    y = np.empty(len(x))
+    for i in range(len(x)):
+        s = 0.0
+        for v in x[i]:
+            s += v
+        y[i] = s
+    return y
+
+
+def list_of_sums(x):
+    out = []
+    for row in x:
+        s = 0.0
+        for v in row:
+            s += v
+        out.append(s)
+    return out
+
+
+@pytest.mark.parametrize("f", [sums_of_rows, list_of_sums])
+def test_versions_of_a_parallel_loop_give_no_reason(f: Callable[..., Any]) -> None:
+    """Of few columns, or of a small call, other loops are run than those that threads share."""
+    text = str(fuse(f).report(np.zeros((200, 200)), verbose=True))
+    assert "one thread: " not in text
+    assert "threads from " in text
 
 
 @pytest.mark.parametrize("fold", [total, extremes_of_loops, extremes_of_functions])

@@ -149,9 +149,10 @@ def loops_left_serial(
             match s:
                 case If(then=then, orelse=orelse):
                     yield from visit((*then, *orelse), is_conditional=True)
-                case Loop() | VecLoop() | PredLoop() if is_conditional and s.span in parallel_spans:
-                    yield from visit(s.body, is_conditional=True)
-                case Loop() | VecLoop() | PredLoop() if s.parallel or _is_brief(s, definitions):
+                case Loop() | VecLoop() | PredLoop() if (
+                    s.parallel or _is_brief(s, definitions)
+                    or (is_conditional and s.span in parallel_spans)
+                ):
                     pass
                 case Loop(body=inside) | While(body=inside) if any(parallel_loops(*inside)):
                     yield from visit(inside, is_conditional=is_conditional)
