@@ -279,8 +279,10 @@ def test_histograms(f: Callable[..., Any], dtype: str) -> None:
                    "float64": "the order in which floats are added to elements of `counts` matters"}
         assert f"one thread: {reasons[dtype]}" in text
     else:
-        assert regions[0] > regions[1]  # the table is too large
+        assert regions[0] > 0
         assert "one thread: " not in text
+        if f is not in_list:  # several threads also fill the list with zeros
+            assert regions[0] > regions[1]  # the table is too large
 
 
 def sums_of_rows(x):
