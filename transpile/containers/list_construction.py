@@ -272,6 +272,8 @@ def list_extend(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     match node:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
             parts = _parts(value, cx)
+            if parts is None and cx.fact(value).array is None:  # list += array makes an array
+                parts = _iterated(value, cx)
         case ast.Expr(
             value=ast.Call(
                 func=ast.Attribute(value=ast.Name(id=name), attr="extend"), args=[value]
@@ -373,7 +375,8 @@ def _iterated(e: ast.expr, cx: Context) -> _Parts | None:
         case "range", _:
             return [_Part("each", e)]
         case "reversed", ast.Call(args=[inner], keywords=[]):
-            pass
+            if cx.builtin(inner) == "range":
+                return [_Part("each", e)]
     fact = cx.fact(inner)
     has_scalar_items = not fact.list_type or len(fact.list_type.kinds) == 1
     is_flat = fact.rank == 1 and not fact.list_depth and has_scalar_items

@@ -105,6 +105,18 @@ def _assigned_values(name: str, tree: ast.FunctionDef) -> list[ast.expr] | None:
 
 
 def has_loops(cx: Context) -> bool:
-    """Whether the function has loops or hash tables: without any, compiling does not pay."""
-    loops = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
-    return bool(cx.facts.tables) or any(isinstance(n, loops) for n in walk_nodes(cx.tree))
+    """Whether the function has loops or hash tables: without any, compiling does not pay.
+
+    A call that walks numbers which are no list, such as ``list(range(n))`` or ``sorted(x)`` of an
+    array, is a loop. Of a list argument it is none: to convert the list takes as long as the call.
+    """
+    return bool(cx.facts.tables) or any(_is_loop(n, cx) for n in walk_nodes(cx.tree))
+
+
+def _is_loop(node: ast.AST, cx: Context) -> bool:
+    match node:
+        case ast.For() | ast.While() | ast.ListComp() | ast.GeneratorExp():
+            return True
+        case ast.Call(args=[walked, *_]) if cx.builtin(node) in ("list", "sorted"):
+            return cx.fact(walked).array is not None
+    return cx.builtin(node) == "range"

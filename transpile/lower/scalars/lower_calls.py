@@ -107,6 +107,10 @@ _CACHED = type(functools.cache(int))
 _HELP_FOR_CACHED = "call it without `functools.cache`, and keep its results in an array or a dict"
 
 
+_HELP_FOR_RANGE = (
+    "loop over it with `for`, make a list of it by `list(...)`, or an array by `np.arange(...)`"
+)
+
 _HELP_FOR_PRINT = (
     "print outside of the function, and collect in a list or an array what is to be printed"
 )
@@ -141,6 +145,9 @@ def _refuse_without_rule(ctx: Lowering, node: ast.Call, function: object) -> NoR
         message = f"this use of `{source_text(node)}` is not compiled"
         help = "give it a name by an assignment of its own, and loop over it or use `in` and `len`"
         refuse("LOWER_CALL", message, node, help=help)
+    if function is range:
+        message = f"`{source_text(node)}` is no loop's range, nor made a list"
+        refuse("LOWER_CALL", message, node, help=_HELP_FOR_RANGE)
     if function in _COMPILED_OTHERWISE:
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
         refuse("LOWER_CALL", message, node, help=HELP_WITHOUT_OPTIONS)

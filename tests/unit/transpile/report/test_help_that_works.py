@@ -510,8 +510,8 @@ def mapped(x):
     return np.vectorize(two)(x, x)
 
 
-def sorted_down(x):
-    return sorted(x, reverse=True)
+def sorted_by_size(x):
+    return sorted(x, key=abs)
 
 
 def steps_of_times(x):
@@ -594,7 +594,7 @@ def repeated_with_name(x):
     (formatted, X, '`f"{v}"` is of type str, which is not compiled', "after the loops"),
     (joined, X, "the method `join` of a str is not compiled here", "after the loops"),
     (mapped, X, "`np.vectorize(two)` is not a function that can be compiled", "outside of"),
-    (sorted_down, X, "`sorted` is not compiled with an array", "outside of the function"),
+    (sorted_by_size, X, "`sorted` is not compiled with an array", "outside of the function"),
     (steps_of_times, np.array([1, 3], "M8[s]"), "`x` is of type array of datetime64[s]",
      "`x.astype(np.int64)`"),
     (updated, X, "`total_` is not defined; did you mean `totl`?", "assign `total_`"),
