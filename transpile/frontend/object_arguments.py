@@ -418,7 +418,8 @@ class _ReplaceMembers(ast.NodeTransformer):
         member = self._member_name(node) if isinstance(node.ctx, ast.Load) else None
         if member is not None:
             return member
-        items = self._tuple_display(node.value) if isinstance(node, ast.Subscript) else None
+        is_computed = isinstance(node, ast.Subscript) and self._type(node) is None
+        items = self._tuple_display(node.value) if is_computed else None
         path = access_path(node.value)
         if items is not None and path is not None and not self.is_complete:
             node.value = self._local_name(node.value, path, items, is_tuple=True)

@@ -477,3 +477,27 @@ def test_a_step_of_a_grid() -> None:
         function(model, None)
     np.testing.assert_array_equal(grids[1].u, grids[0].u)
     assert fused.stats.compiled == 1
+
+
+class OfMixedTuple:
+    def __init__(self) -> None:
+        self.t = (1, "x", 2.5)
+
+
+def item_of_attribute(c, x):
+    return c.t[1], x[0]
+
+
+def item_at_computed_place(c, x):
+    return c.t[len(x) - 2], x[0]
+
+
+def unpacked_attribute(c, x):
+    a, b, d = c.t
+    return a, b, d, x[0]
+
+
+@pytest.mark.parametrize("f", [item_of_attribute, item_at_computed_place, unpacked_attribute])
+def test_the_item_of_a_tuple_that_is_not_compiled_is_named(f: Callable[..., Any]) -> None:
+    rejection, *_ = fuse(f).report(OfMixedTuple(), np.arange(3.0)).rejections
+    assert rejection.message == "`c.t[1]` is of type str, and no number"
