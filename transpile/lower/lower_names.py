@@ -12,6 +12,7 @@ bound in `IRBuilder.env` like a local variable from then on::
 from __future__ import annotations
 
 import ast
+from inspect import getattr_static
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -37,7 +38,6 @@ from ..types.typed_values import ComplexPair, Num, bool_op, constant
 from ..types.typeof import global_type
 from ..types.value_types import (
     PARTS,
-    ArgType,
     ArrayType,
     Constant,
     GeneratorType,
@@ -59,7 +59,7 @@ from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
 from .state.node_dispatch import lower_value
-from .state.outer_names import is_outer_none, resolve_guarded
+from .state.outer_names import is_outer_none, refuse_member, resolve_guarded
 from .state.symbol_values import (
     Absent,
     ArrayRef,
@@ -196,29 +196,28 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
     """Refuses the read of an argument that is an object of type `ty`, at `node`: names the member
     that is read of it, if the type of that is the matter.
 
-        c.name            "`c.name` is of type str, and no number"
-        self.rows[0]      "`self.rows` is of type list, and no number"
+        c.name            `refuse_member` of ``c.name``
+        self.rows[0]      `refuse_member` of ``self.rows``
         c                 "`c` is of type Config, and no number"
     """
-    place: ast.AST = node
-    found: ArgType = ty
+    place, found = node, ty
     types = {name: t for name, t in ctx.types.items() if isinstance(t, ObjectType)}
-    while isinstance(found, ObjectType):
+    while True:
         reads = (n for n in walk_nodes(ctx.tree) if isinstance(n, (ast.Attribute, ast.Subscript)))
         member = next((n for n in reads if n.value is place), None)
         part = None if member is None else access_path_type(member, types)
-        if member is None or not isinstance(part, (Constant, ListType, ObjectType, Opaque)):
-            break
-        place, found = member, part
-    text, help = source_text(place), None
-    if isinstance(found, (Constant, ListType)) or getattr(found, "name", "") in _PASSED_ALONE:
-        help = f"pass `{text}` as a parameter of its own"
-    kind = found.kind.__name__ if isinstance(found, Constant) else str(found)
-    refuse("LOWER_TYPE", f"`{text}` is of type {kind}, and no number", place, help=help)
-
-
-_PASSED_ALONE = "list", "str", "tuple"
-"""Types that are compiled as parameters, but not as members of objects."""
+        if member is not None and isinstance(part, ObjectType):
+            place, found = member, part
+            continue
+        is_of_class = isinstance(member, ast.Attribute) and (
+            getattr_static(found.kind, member.attr, None) is not None
+        )
+        if member is not None and (is_of_class or isinstance(part, (Constant, ListType, Opaque))):
+            refuse_member(ctx, member)
+        break
+    if isinstance(place, ast.Attribute):
+        refuse_member(ctx, place)
+    refuse("LOWER_TYPE", f"`{source_text(place)}` is of type {found}, and no number", place)
 
 
 def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:

@@ -32,7 +32,7 @@ from ..scalars.lower_expressions import lower_test
 from ..state.generated_names import counter_name
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import refuse_iterated_number, refuse_number
-from ..state.outer_names import resolve_guarded, resolve_object
+from ..state.outer_names import refuse_member, resolve_guarded, resolve_object
 from ..state.symbol_values import LoopFrame, Unbound
 from ..state.value_ranges import integer_num, max_value, min_value
 from .loop_types import lower_loop_body
@@ -52,12 +52,11 @@ def _refuse_iterable(ctx: Lowering, over: ast.expr) -> NoReturn:
     if isinstance(over, ast.Call):
         refuse_iterated_number(ctx, over, resolve_object(ctx, over.func))
     refuse_number(ctx, over, "LOWER_UNSUPPORTED", "has no items", help=HELP_FOR_ITERABLES)
+    for member in (node for node in ast.walk(over) if isinstance(node, ast.Attribute)):
+        part = _argument_part(ctx, member)
+        if isinstance(part, Opaque) and part.name in ("list", "tuple"):
+            refuse_member(ctx, member)
     ty = _argument_part(ctx, over)
-    if isinstance(over, ast.Attribute) and isinstance(ty, Opaque) and ty.name in ("list", "tuple"):
-        text = source_text(over)
-        help = f"pass `{text}` as a parameter of its own, or keep an array in the attribute"
-        message = f"`{text}` is a {ty} in an attribute, which is not read"
-        refuse("LOWER_UNSUPPORTED", message, over, help=help)
     is_text = _is_of_text(ctx, over)
     kind = "str" if is_text else str(ty) if ty else ""
     type_clause = f", which is of type {kind}," if kind else ""

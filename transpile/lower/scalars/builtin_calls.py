@@ -32,6 +32,7 @@ from ..state.float_exceptions import WarningName, in_domain, note_silent, with_w
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
 from ..state.node_dispatch import refuse_iterated_number, refuse_number
+from ..state.outer_names import refuse_member
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import Scalar
 from ..state.value_ranges import bind_num, integer_num
@@ -85,10 +86,8 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         elif not is_text:
             help = HELP_FOR_ARGUMENTS
             message = f"`{source_text(node)}`: `len` takes one argument"
-        if len(node.args) == 1 and isinstance(of := node.args[0], ast.Attribute):
-            message = f"`{source_text(of)}` is no array: of an attribute nothing else is read"
-            help = f"pass `{source_text(of)}` as a parameter of its own, or keep an array in it"
-            return refuse("LOWER_CALL", message, of, help=help)
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Attribute):
+            return refuse_member(ctx, node.args[0])
         return refuse("LOWER_CALL", message, node, help=help)
     return array.shape[0]
 

@@ -6,13 +6,20 @@ A global or closure variable whose object decided something at compile time is r
 from __future__ import annotations
 
 import ast
+from inspect import getattr_static
+from typing import NoReturn
 
+from ...analysis.access_paths import access_path_type
+from ...frontend.core_nodes import source_text
 from ...frontend.name_resolution import NameScope
+from ...frontend.refusal import refuse
 from ...host_nodes import HostAttribute, HostHelper, HostName, from_ast
-from ...types.value_types import Constant
+from ...types.value_types import Constant, ObjectType
 from .lowering_state import Lowering
 
-__all__ = ["fresh_array_name", "is_outer_none", "resolve_guarded", "resolve_object"]
+__all__ = [
+    "fresh_array_name", "is_outer_none", "refuse_member", "resolve_guarded", "resolve_object",
+]
 
 
 def is_outer_none(ctx: Lowering, name: str) -> bool:
@@ -61,3 +68,45 @@ def fresh_array_name(ctx: Lowering, hint: str) -> str:
     while ctx.scope.find(unique)[0] not in (NameScope.LOCAL, NameScope.UNBOUND):
         unique = ctx.b.name(hint)
     return unique
+
+
+def refuse_member(ctx: Lowering, member: ast.expr) -> NoReturn:
+    """Refuses `member`, which reads an attribute or an item of an object, in whatever way it is
+    used: its value is neither a number nor an array.
+
+        len(self.rows)    "`self.rows` is of type list, and only attributes that are numbers or
+                           arrays are compiled"
+        t[1]              "`t[1]` is of type str, and no number"
+    """
+    text, kind, help = source_text(member), _kind_of_member(ctx, member), None
+    is_of_type = f"is of type {kind}" if kind else "is not known to be an array"
+    if kind in _PASSED_ALONE:
+        help = f"pass `{text}` as a parameter of its own"
+    if not isinstance(member, ast.Attribute):
+        refuse("LOWER_TYPE", f"`{text}` {is_of_type}, and no number", member, help=help)
+    help = help and f"{help}, or keep an array in the attribute"
+    message = f"`{text}` {is_of_type}, and only attributes that are numbers or arrays are compiled"
+    refuse("LOWER_TYPE", message, member, help=help)
+
+
+_PASSED_ALONE = "list", "str", "tuple"
+"""Types that are compiled as parameters, but not as members of objects."""
+
+
+def _kind_of_member(ctx: Lowering, member: ast.expr) -> str:
+    """The name of the type of what `member` reads: a member of an argument, an attribute of its
+    class, or of an object that a global name is bound to. "" where it is not known.
+    """
+    found = access_path_type(member, ctx.types)
+    if found is not None:
+        return found.kind.__name__ if isinstance(found, Constant) else str(found)
+    value = None
+    if isinstance(member, ast.Attribute):
+        owner = access_path_type(member.value, ctx.types)
+        if isinstance(member.value, ast.Name):
+            owner = ctx.types.get(member.value.id)
+        if isinstance(owner, ObjectType):
+            value = getattr_static(owner.kind, member.attr, None)
+        else:
+            value = resolve_object(ctx, member)
+    return "" if value is None else type(value).__name__

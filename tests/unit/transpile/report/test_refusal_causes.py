@@ -6,7 +6,8 @@ import functools
 import itertools
 import math
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def of_class_and_argument(x):
 
 
 def sorted_array(x):
-    return sorted(x)[:3]
+    return sorted(x, key=abs)[:3]
 
 
 def axis_that_is_missing(x):
@@ -331,18 +332,57 @@ def test_the_help_for_a_sequence_fits_its_items(x: Any, kind: str, help: str) ->
     assert help in (rejection.help or "")
 
 
-def test_a_list_in_an_attribute_is_told_to_be_one() -> None:
-    def total_of(o):
-        total = 0.0
-        for v in o.xs:
-            total += v
-        return total
+class WithLists:
+    SHARED: ClassVar = [1.0, 2.0]
 
-    o = Body()
-    o.xs = [1.0]  # type: ignore[attr-defined]
-    rejection, *_ = fuse(total_of).report(o).rejections
-    assert rejection.message == "`o.xs` is a list in an attribute, which is not read"
-    assert "parameter" in (rejection.help or "")
+    def __init__(self) -> None:
+        self.xs = [1.0]
+
+
+def looped_attribute(o):
+    total = 0.0
+    for v in o.xs:
+        total += v
+    return total
+
+
+def enumerated_attribute(o):
+    total = 0.0
+    for k, v in enumerate(o.xs):
+        total += k * v
+    return total
+
+
+def item_of_attribute(o):
+    total = 0.0
+    for k in range(1):
+        total += o.xs[k]
+    return total
+
+
+def length_of_attribute(o):
+    return len(o.xs)
+
+
+def attribute_of_class(o):
+    total = 0.0
+    for k in range(1):
+        total += o.SHARED[k]
+    return total
+
+
+@pytest.mark.parametrize("f", [
+    looped_attribute, enumerated_attribute, item_of_attribute, length_of_attribute,
+    attribute_of_class,
+])
+def test_a_list_in_an_attribute_is_told_to_be_one(f: Callable[..., Any]) -> None:
+    rejection, *_ = fuse(f).report(WithLists()).rejections
+    name = "o.SHARED" if f is attribute_of_class else "o.xs"
+    assert rejection.code == "LOWER_TYPE"
+    assert rejection.message == (
+        f"`{name}` is of type list, and only attributes that are numbers or arrays are compiled"
+    )
+    assert f"pass `{name}` as a parameter" in (rejection.help or "")
 
 
 def ratio(n):
