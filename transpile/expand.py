@@ -173,10 +173,10 @@ from .numpy.elementwise.boolean_indexing import (
     mask_compress_temporary,
     mask_scatter,
     mask_store,
-    nonzero_indices,
 )
 from .numpy.elementwise.elementwise_formulas import scalar_formula
 from .numpy.elementwise.elementwise_ops import elementwise_view
+from .numpy.elementwise.nonzero_indices import nonzero_indices
 from .numpy.elementwise.ufunc_out import fill_elements, ufunc_out
 from .numpy.functions.array_identities import copyto, diff_trace
 from .numpy.functions.call_identities import call_identity

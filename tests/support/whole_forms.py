@@ -1071,6 +1071,12 @@ FORMS: dict[str, str] = {
         np.nonzero(x)
         np.where(x > 1)
         x.nonzero()
+        np.nonzero(X > 1)
+        np.where(X)
+        X.nonzero()[1]
+        np.flatnonzero(X > 1)
+        X[np.nonzero(X > 1)]
+        np.argwhere(X > 1).sum(axis=0)
         np.extract(x > 1, y)
         np.extract(k, x)
         np.compress(k, x)

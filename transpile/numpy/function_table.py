@@ -348,7 +348,7 @@ _METHOD_ROWS = (
     Row(".max", rank="fold"),
     Row(".mean", rank="fold"),
     Row(".min", rank="fold"),
-    Row(".nonzero", typed=False),
+    Row(".nonzero", typed=False, view=_array("a", "nonzero_rule")),
     Row(".partition", pure=False, typed=False, result="none", library="NumPy"),
     Row(".prod", rank="fold"),
     Row(".ravel", result="view", subscript=True),

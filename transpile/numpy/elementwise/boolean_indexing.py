@@ -1,4 +1,4 @@
-"""Boolean (mask) indexing: compress, masked stores, and the indices where a mask is true.
+"""Boolean (mask) indexing: compress and masked stores.
 
 The macros, by what they expand::
 
@@ -7,7 +7,6 @@ The macros, by what they expand::
     x[m] = v, x[m] += y[m]       mask_store: a loop with an ``if``
     x[m] = values in order       mask_scatter: a loop with a counter
     X[:, m]                      mask_columns: ``X.T[m].T``
-    i, j = np.nonzero(X)         nonzero_indices: a loop that appends subscripts
 """
 from __future__ import annotations
 
@@ -23,7 +22,6 @@ from ...frontend.ast_walk import integer_constant, same_tree, subscript_items, t
 from ...frontend.core_nodes import copy_location
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.firing_conditions import (
-    assigns_item_of_call,
     has_several_subscripts,
     may_select_several,
 )
@@ -32,15 +30,16 @@ from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
 from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS
-from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of
+from ..array_nests import allocate_array, fresh_indices, loop_nest, product_of, row_major_index
 from ..array_views import element_at, length_mismatches, may_read_array, view_of
 from ..numpy_errors import note_unsafe_store
 from .array_assignment import converted_element, converts_elementwise, store_elements
 from .elementwise_ops import augmented_element, is_elementwise, one_element_rounds_differently
+from .nonzero_indices import nonzero_argument, truth_mask
 
 __all__ = [
-    "mask_compress", "mask_compress_temporary", "mask_store", "nonzero_argument", "masked_operand",
-    "subscript_store", "truth_mask", "mask_scatter", "mask_columns", "nonzero_indices",
+    "mask_compress", "mask_compress_temporary", "mask_store", "masked_operand", "subscript_store",
+    "mask_scatter", "mask_columns",
 ]
 
 
@@ -139,7 +138,7 @@ def mask_store(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
     if (store := subscript_store(node)) is None:
         return None
     s, target, op, value = store
-    masked = masked_operand(target, cx)
+    masked = masked_operand(target, cx, is_update=op is not None)
     if masked is None:
         return None
     rank, axes = cx.fact(masked.array).rank or 0, cx.fact(masked.mask).rank or 0
@@ -219,14 +218,18 @@ def subscript_store(
     return None
 
 
-def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
-    """The subscript `e` in the form ``array[mask]``. Ints before the mask, and ints and slices
-    after it, are applied first: ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or
-    several, or other items.
+def masked_operand(e: ast.expr, cx: Context, is_update: bool = False) -> _Masked | None:
+    """The subscript `e` in the form ``array[mask]``; ``X[np.nonzero(m)]`` is ``X[m]``, in an update
+    also of a vector. Ints before the mask, and ints and slices after it, are applied first:
+    ``X[m, j]`` is ``X[:, j][m]``. None where `e` has no mask or several, or other items.
     """
     if not isinstance(e, ast.Subscript) or cx.fact(e.value).array is None:
         return None
     items = subscript_items(e)
+    if len(items) == 1 and (mask := _mask_of_places(items[0], cx)) is not None and (
+        is_update or (cx.fact(mask).rank or 0) > 1
+    ):
+        items = [mask]  # a mask of another shape than the array is replayed
     masks = [k for k, i in enumerate(items) if _is_mask(i, cx)]
     if len(masks) != 1:
         return None
@@ -243,6 +246,17 @@ def masked_operand(e: ast.expr, cx: Context) -> _Masked | None:
     return _Masked(base, items[k]) if cx.fact(base).array else None
 
 
+def _mask_of_places(e: ast.expr, cx: Context) -> ast.expr | None:
+    """The mask whose true elements are at the subscripts `e`: `m` of ``np.nonzero(m)``, or of
+    ``np.flatnonzero(m)`` of a vector. None for other expressions.
+    """
+    x = nonzero_argument(e, cx)
+    if x is not None:
+        return truth_mask(x, cx) if cx.fact(x).array else None
+    places = _nonzero_places(e, cx)
+    return places.mask if places is not None and cx.fact(places.mask).rank == 1 else None
+
+
 def _is_mask(e: ast.expr, cx: Context) -> bool:
     """Whether the item `e` of a subscript is surely an array of bools."""
     ty = None if isinstance(e, ast.Slice) else cx.fact(e).array
@@ -250,41 +264,21 @@ def _is_mask(e: ast.expr, cx: Context) -> bool:
 
 
 def _nonzero_places(e: ast.expr, cx: Context) -> _Masked | None:
-    """For ``np.flatnonzero(m)``, ``np.nonzero(m)[0]`` or ``np.where(m)[0]`` of a vector: its mask,
-    with None as the array. None for other expressions.
+    """For ``np.flatnonzero(m)``, and ``np.nonzero(m)[0]`` or ``np.where(m)[0]`` of a vector: its
+    mask, with None as the array. None for other expressions.
     """
+    of_vector = False
     match e:
         case ast.Subscript(value=call, slice=ast.Constant(value=0)):
-            x = nonzero_argument(call, cx)
+            x, of_vector = nonzero_argument(call, cx), True
         case ast.Call(func=func, args=[x], keywords=[]) if cx.resolve(func) is np.flatnonzero:
             pass
         case _:
             return None
     ty = cx.fact(x).array if x is not None else None
-    if x is None or ty is None or ty.rank != 1:
+    if x is None or ty is None or not ty.rank or (of_vector and ty.rank != 1):
         return None
     return _Masked(ast.Constant(None), truth_mask(x, cx))
-
-
-def nonzero_argument(e: ast.expr, cx: Context) -> ast.expr | None:
-    """The argument of ``np.nonzero(x)``, ``np.where(x)`` or ``x.nonzero()``; None where `e` is no
-    such call.
-    """
-    match e:
-        case ast.Call(func=func, args=[x], keywords=[]) if (
-            cx.resolve(func) is np.nonzero or cx.resolve(func) is np.where
-        ):
-            return x
-        case ast.Call(func=ast.Attribute(value=x, attr="nonzero"), args=[], keywords=[]):
-            return x
-    return None
-
-
-def truth_mask(x: ast.expr, cx: Context) -> ast.expr:
-    """The array of bools that tells which elements of `x` are true: `x`, or ``x != 0``."""
-    ty = cx.fact(x).array
-    is_bool = ty is not None and ty.dtype == "bool"
-    return x if is_bool else cx.expr("NP.not_equal(X, 0)", NP=cx.numpy, X=x)
 
 
 def _compress_loop(s: ast.stmt, name: str, masked: _Masked, cx: Context) -> list[ast.stmt] | None:
@@ -317,7 +311,7 @@ def _compress_loop(s: ast.stmt, name: str, masked: _Masked, cx: Context) -> list
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         in_row = fresh_indices(row_shape, cx)
         trailing = [i or ast.Constant(0) for i in in_row]
-        e = source.at([*at, *trailing]) if source is not None else at[0]
+        e = source.at([*at, *trailing]) if source else row_major_index(at, mask.shape, cx)
         index = [ast.Name(count, ast.Load()), *trailing]
         place = element_at(ast.Name(result, ast.Load()), index, cx)
         store = cx.code("PLACE = E", PLACE=place, E=e)
@@ -387,72 +381,6 @@ def _with_operands(e: ast.expr, replacements: dict[int, ast.expr]) -> ast.expr:
         case _:
             raise AssertionError(ast.dump(e))
     return copy_location(new, e)
-
-
-@fires_on(ast.Assign, targets=ast.Tuple, value=ast.Call, calls=[np.nonzero, np.where, ".nonzero"])
-@fires_on(ast.Assign, targets=ast.Name, value=ast.Subscript, when=assigns_item_of_call)
-def nonzero_indices(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
-    """``np.nonzero(x)`` → columns of one array with a row for each index, as NumPy's results are.
-
-        i, j = np.nonzero(X)
-    →
-        _places = np.empty((X.shape[0] * X.shape[1], 2), np.int64)
-        _n = 0
-        for _i in range(X.shape[0]):
-            for _i_1 in range(X.shape[1]):
-                if np.not_equal(X[_i, _i_1], 0):
-                    _places[_n, 0] = _i
-                    _places[_n, 1] = _i_1
-                    _n = _n + 1
-        i = _places[:_n, 0]
-        j = _places[:_n, 1]
-    """
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=call):
-            x, columns = nonzero_argument(call, cx), [*range(len(targets))]
-        case ast.Assign(
-            targets=[ast.Name() as target],
-            value=ast.Subscript(value=call, slice=ast.Constant(value=int(k))),
-        ) if k >= 0:
-            x, targets, columns = nonzero_argument(call, cx), [target], [k]
-        case _:
-            return None
-    rank = (cx.fact(x).rank or 0) if x is not None else 0
-    single = isinstance(node.targets[0], ast.Name)
-    if x is None or cx.fact(x).array is None or not all(isinstance(t, ast.Name) for t in targets):
-        return None
-    if (single and (rank < 2 or columns[0] >= rank)) or (not single and len(targets) != rank):
-        return None
-    return cx.with_before(lambda: _nonzero_loop(node, x, targets, columns, cx))
-
-
-def _nonzero_loop(
-    s: ast.stmt, x: ast.expr, targets: Sequence[ast.expr], columns: Sequence[int], cx: Context
-) -> list[ast.stmt] | None:
-    """Statements that fill an array with the subscripts of the true elements of `x`, one row for
-    each, and bind each of `targets` to the column of the same position in `columns`. `s` is the
-    statement that they replace. None where `x` has no view.
-    """
-    mask = view_of(truth_mask(x, cx), cx)
-    if mask is None:
-        return None
-    rank = len(mask.shape)
-    name, count = cx.fresh("places"), cx.fresh("n")
-    rows = ast.Name(name, ast.Load())
-    lengths = [product_of(mask.shape, cx), *([ast.Constant(rank)] if rank > 1 else [])]
-    column = ", K" if rank > 1 else ""
-
-    def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
-        lines = [line for k, i in enumerate(at) for line in cx.code(
-            f"A[N{column}] = I", A=rows, N=count, K=ast.Constant(k), I=i)]
-        text = "if C:\n    LINES\n    N = N + 1"
-        return cx.code(text, C=mask.at(at), LINES=lines, N=count)
-
-    lines = [allocate_array(name, lengths, "i64", cx), *cx.code("N = 0", N=count)]
-    lines += loop_nest(mask.shape, body, cx)
-    for target, k in zip(targets, columns, strict=True):
-        lines += cx.code(f"T = A[:N{column}]", T=target, A=rows, N=count, K=ast.Constant(k))
-    return guarded(mask.checks, s, lines, cx)
 
 
 @fires_on(ast.Assign, targets=ast.Subscript)

@@ -14,16 +14,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...diagnostics import Rejection
 from ...frontend.ast_walk import integer_constant
+from ...frontend.core_nodes import note_obstacle, source_text
 from ...frontend.macros.bind_operands import bind_fresh, bind_operand
 from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
+from ...frontend.source import span_of
 from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, constant_flag
-from ..elementwise.boolean_indexing import truth_mask
+from ..elementwise.nonzero_indices import named_indices, truth_mask
 
 __all__ = [
     "ArrayRule", "guarded_name", "copyto", "diff_trace", "delete_rule", "insert_rule", "diff_rule",
@@ -290,13 +293,32 @@ def compress_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def nonzero_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.argwhere(v)`` and ``np.nonzero(v)`` of a vector → ``np.flatnonzero(v)`` as a column, or
-    in a tuple.
+    """``np.nonzero(x)``, ``np.where(x)`` and ``np.argwhere(x)`` in an expression: of a vector
+    ``np.flatnonzero(x)`` in a tuple, or as a column; of other arrays a tuple of names, one for each
+    axis, or these as columns.
+
+        np.nonzero(X)     →    i, j = np.nonzero(X)    # before the statement
+                               (i, j)
+        np.argwhere(X)    →    np.array((i, j)).T
     """
-    x = bound["a"]
-    text = "NP.flatnonzero(X)[:, None]" if bound.name == "argwhere" else "(NP.flatnonzero(X),)"
-    is_vector = cx.fact(x).rank == 1 and cx.fact(x).array and bound.only("a")
-    return cx.expr(text, NP=cx.numpy, X=x) if is_vector else None
+    x, rank = bound["a"], cx.fact(bound["a"]).rank
+    if not rank or not cx.fact(x).array or not bound.only("a"):
+        return None
+    is_table = bound.name == "argwhere"
+    if rank == 1:
+        text = "NP.flatnonzero(X)[:, None]" if is_table else "(NP.flatnonzero(X),)"
+        return cx.expr(text, NP=cx.numpy, X=x)
+    places = named_indices(x, cx)
+    if places is None or not is_table:
+        return places
+    columns = cx.expr("NP.array(P).T", NP=cx.numpy, P=places)
+    text = source_text(x)
+    note_obstacle(columns, Rejection(
+        "LOWER_UNSUPPORTED",
+        f"`np.argwhere({text})` has columns of a length that is not known before", span_of(cx.at),
+        help=f"use `np.nonzero({text})`, or of its rows `np.column_stack(np.nonzero({text}))`",
+    ))
+    return columns
 
 
 def take_one_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
