@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import sys
 import textwrap
 import tokenize
 import types
@@ -132,7 +133,9 @@ def read_source(fn: Callable[..., Any]) -> Source:
         raise _unavailable(f"`{_name_of(fn)}` is not a Python function")
     code = fn.__code__
     if code.co_name == "<lambda>":
-        raise _unavailable("a lambda has no source of its own", help="write it as a `def`")
+        cited = _text_of_lambda(fn)
+        what = "a lambda" if cited is None else f"`{cited}`, a lambda,"
+        raise _unavailable(f"{what} has no source of its own", help="write it as a `def`")
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Refused(Rejection(
             "LOWER_UNSUPPORTED",
@@ -187,6 +190,29 @@ def _text_of(fn: types.FunctionType) -> list[str]:
                 file.read()
             return linecache.getlines(path, fn.__globals__)
     return []
+
+
+def _text_of_lambda(fn: types.FunctionType) -> str | None:
+    """The text of the lambda `fn`, if it is in one line; of several in the same line the one whose
+    body has the positions of the bytecode, which Python has from 3.11 on. None where it is not
+    found.
+    """
+    code = fn.__code__
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    try:
+        with suppress_warnings():
+            module = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    found = [
+        n for n in ast.walk(module) if isinstance(n, ast.Lambda)
+        and n.lineno == n.end_lineno == code.co_firstlineno
+    ]
+    if len(found) > 1 and sys.version_info >= (3, 11):
+        places = [(start, end) for _, _, start, end in code.co_positions() if start and end]
+        body = min((p[0] for p in places), default=0), max((p[1] for p in places), default=0)
+        found = [n for n in found if (n.body.col_offset, n.body.end_col_offset) == body]
+    return ast.get_source_segment("".join(lines), found[0]) if len(found) == 1 else None
 
 
 def read_text(text: str, name: str, path: str) -> Source:

@@ -226,7 +226,7 @@ def _as_json(value: Any) -> Any:
 
 
 def rejection_rows(
-    rejection: Rejection, path: str, source: Mapping[int, str]
+    rejection: Rejection, path: str, source: Mapping[int, str], first_line: int | None = None
 ) -> Iterator[StyledRow]:
     """The rows by which a report shows one rejection: code and location, the source with the
     message and the labels under it, note and help::
@@ -237,8 +237,10 @@ def rejection_rows(
            help: print behind the loop, and collect in a list or an array …
 
     Without a place in ``source`` (lines by number), the message has a row of its own.
+    ``first_line``: that of the function, for a rejection without a place.
     """
-    location = Path(path).name + (f":{rejection.line}" if rejection.line else "")
+    place = rejection.line or first_line
+    location = Path(path).name + (f":{place}" if place else "")
     yield styled_row((rejection.code, "code"), "  ", (location, "place"))
     marks = [Mark(label.span, label.text, "second") for label in rejection.labels]
     if rejection.span is not None and rejection.span.line in source:
@@ -265,7 +267,7 @@ def _report_rows(report: Report) -> Iterator[StyledRow]:
         is_known = (rejection.code, rejection.help) in helps
         helps.add((rejection.code, rejection.help))
         shown = replace(rejection, help=None) if is_known else rejection
-        yield from rejection_rows(shown, report.path, report.source)
+        yield from rejection_rows(shown, report.path, report.source, report.line)
 
 
 def _merge_equal_signatures(reports: Iterable[Report]) -> Iterator[Report]:

@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import linecache
 import math
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,15 @@ class TestUnavailable:
         return e.value.rejection.message
 
     def test_lambda(self):
-        assert "lambda" in self.refused(lambda x: x)
+        assert "`lambda x: x`, a lambda," in self.refused(lambda x: x)
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="bytecode has no columns")
+    def test_lambdas_of_one_line(self):
+        one, other, outer = (lambda x: x + 1), (lambda x: x + 2), (lambda x: lambda y: y)
+        assert "`lambda x: x + 1`" in self.refused(one)
+        assert "`lambda x: x + 2`" in self.refused(other)
+        assert "`lambda x: lambda y: y`" in self.refused(outer)
+        assert "`lambda y: y`" in self.refused(outer(1))
 
     def test_exec(self):
         names: dict = {}

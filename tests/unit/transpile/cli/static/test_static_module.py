@@ -382,5 +382,6 @@ def make():
     out, err = capsys.readouterr()
     for name in ("serve", "run", "maybe"):
         assert f"`{name}` is an async function" in out
+    assert "LOWER_UNSUPPORTED  tasks.py:2\n" in out
     assert "help: move its loops to a `def` of their own" in out
     assert "`made` is made when another function runs" in err
