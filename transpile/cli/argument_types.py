@@ -56,6 +56,8 @@ class ParameterTypes:
     """Those that are objects of some class, which is not known without a call."""
     spec: str | None = None
     """What ``--types`` may say for them; None if that is not known, or there are none."""
+    defaulted: tuple[str, ...] = ()
+    """Those that a call leaves out: their type is that of the default, or they are not used."""
     ran: bool = False
     """Whether the file has run, and did not call the function."""
 
@@ -118,7 +120,8 @@ def given_signature(texts: Sequence[str], function: FunctionType) -> ParameterTy
             raise ValueError(f"--types: {function.__qualname__}: {error}") from None
         if is_unknown_object(types[name], text, function.__globals__):
             objects.append(name)
-    return ParameterTypes(types, objects=tuple(objects))
+    left_out = tuple(name for name in names if name not in given)
+    return ParameterTypes(types, objects=tuple(objects), defaulted=left_out)
 
 
 def _by_parameter(texts: Sequence[str], names: Sequence[str], function: str) -> dict[str, str]:
@@ -191,7 +194,10 @@ def infer_signature(function: FunctionType, tree: ast.FunctionDef) -> ParameterT
     texts = {name: uses.keyed_type(name) or str(ty) for name, ty in types.items()}
     is_spelled = bool(objects) and all(map(uses.keyed_type, objects))
     spec = f"{function.__qualname__}({', '.join(texts.values())})" if is_spelled else None
-    return ParameterTypes(types, tuple(assumed), tuple(objects), spec)
+    defaulted = tuple(
+        name for name, ty in defaults.items() if ty == types[name] or not uses.has(name)
+    )
+    return ParameterTypes(types, tuple(assumed), tuple(objects), spec, defaulted)
 
 
 def _is_open(hint: Any, declared: ArgType | None) -> bool:

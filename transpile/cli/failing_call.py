@@ -33,7 +33,7 @@ from ..types.value_types import (
     RecordType,
     ScalarType,
 )
-from .argument_types import given_signature, infer_signature, parse_type_spec
+from .argument_types import ParameterTypes, given_signature, infer_signature, parse_type_spec
 from .file_cases import UnreadableFile, import_file, run_file
 from .static.annotation_types import array_of
 
@@ -58,8 +58,8 @@ def load_calls(spec: str, args: str | None = None, types: str | None = None) -> 
     """The call of ``FILE::FUNCTION``; or one of each fused function that ``FILE`` calls, in the
     order of their first calls, or of the only fused one. The arguments are, in this order:
 
-    - made for ``types``, written as for ``--types``;
-    - ``args``, Python in the names of the file and ``np``: a tuple, or one argument;
+    - made for ``types``, written as for ``--types``; the default of a parameter that is left out;
+    - ``args``, Python in the names of the file and ``np``: a tuple, or one argument; so too;
     - those of the first call of the function when the file runs as a script;
     - made for its annotations, if it is not called.
 
@@ -84,19 +84,20 @@ def load_calls(spec: str, args: str | None = None, types: str | None = None) -> 
         if name not in ("", function_name):
             raise ValueError(f"--types is of {function_name}, and not of {name}")
         function, options = _function(names, name or function_name, path)
-        given = given_signature(texts, function).types
-        return [FailingCall(function, options, _arguments([*given.values()]))]
+        given = given_signature(texts, function)
+        return [FailingCall(function, options, _arguments(given, function))]
     function, options = _function(names, name, path)
     try:
         values = eval(str(args), {"np": np, **names})
     except Exception as error:
         raise ValueError(f"--args: {type(error).__name__}: {error}") from None
     values = values if isinstance(values, tuple) else (values,)
-    count = len(parameter_names(function.__code__))
-    if len(values) != count:
-        takes = f"{function.__name__} takes {counted(count, 'argument')}"
+    parameters, defaults = parameter_names(function.__code__), _defaults(function)
+    left_out = parameters[len(values) :]
+    if len(values) > len(parameters) or not defaults.keys() >= {*left_out}:
+        takes = f"{function.__name__} takes {counted(len(parameters), 'argument')}"
         raise ValueError(f"--args: {takes}, not {len(values)}")
-    return [FailingCall(function, options, values)]
+    return [FailingCall(function, options, (*values, *(defaults[name] for name in left_out)))]
 
 
 def _function(names: Mapping[str, Any], name: str, path: str) -> tuple[FunctionType, Options]:
@@ -172,13 +173,28 @@ def _inferred_arguments(function: FunctionType) -> tuple[Any, ...]:
     if signature.objects:
         said = f"{function.__qualname__} is not called, and the type of {signature.objects[0]} is"
         raise ValueError(f"{said} not known: {signature.help}, or --args")
-    return _arguments([*signature.types.values()])
+    return _arguments(signature, function)
 
 
-def _arguments(types: Sequence[ArgType]) -> tuple[Any, ...]:
-    """Arguments of these types, always the same. Raises ValueError for a type that has none."""
-    rng = np.random.default_rng(0)
-    return tuple(_argument(ty, rng) for ty in types)
+def _arguments(signature: ParameterTypes, function: FunctionType) -> tuple[Any, ...]:
+    """Arguments of these types, always the same; of the parameters that a call leaves out the
+    defaults. Raises ValueError for a type that has none.
+    """
+    rng, defaults = np.random.default_rng(0), _defaults(function)
+    return tuple(
+        defaults[name] if name in signature.defaulted else _argument(ty, rng)
+        for name, ty in signature.types.items()
+    )
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    """Copies of the values of the parameters that a call may leave out, where it does."""
+    parameters = inspect.signature(function).parameters.values()
+    values: dict[str, Any] = {
+        p.name: deepcopy(p.default) for p in parameters if p.default is not p.empty
+    }
+    values |= {p.name: () for p in parameters if p.kind is p.VAR_POSITIONAL}
+    return values | {p.name: {} for p in parameters if p.kind is p.VAR_KEYWORD}
 
 
 def _argument(ty: ArgType, rng: np.random.Generator) -> Any:

@@ -157,13 +157,29 @@ def test_where_arguments_come_from(tmp_path: Path) -> None:
     assert (type(xs[0]), len(xs)) == (float, 33)
     assert (type(rows), type(rows[0]), type(rows[0][0]), len(rows)) == (list, tuple, int, 9)
     (made,) = load_calls(str(path), types="f(({x: f64, n: i32}[:], 'sum'))")
-    ((records, mode), n) = made.args  # n has the type of its default
-    assert (records.dtype.names, records.shape, mode, n) == (("x", "n"), (33,), "sum", 5)
+    ((records, mode), n) = made.args  # n is its default
+    assert (records.dtype.names, records.shape, mode, n) == (("x", "n"), (33,), "sum", 3)
+    assert load_calls(f"{path}::f", args="np.ones(2)")[0].args[1] == 3
     for wrong in ({"args": "np.ones(2), 1, 2"}, {"args": "1 +"}, {"types": "f(str)"}):
         with pytest.raises(ValueError, match=r"takes 2 arguments|--args|type"):
             load_calls(f"{path}::f", **wrong)
     with pytest.raises(ValueError, match="no function h"):
         load_calls(f"{path}::h", args="1")
+
+
+def test_parameters_that_are_left_out_have_their_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "defaults.py"
+    path.write_text(
+        "from transpile import fuse\n"
+        "@fuse\ndef f(x, n=3, w=(0.25, 0.5), mode='sum', table=None, *rest, scale: float = 2.5):\n"
+        "    return x.sum() * n * w[0] * scale\n"
+    )
+    expected = (3, (0.25, 0.5), "sum", None)
+    (given,) = load_calls(str(path), types="f(f64[:])")
+    assert (given.args[1:5], sorted(map(str, given.args[5:]))) == (expected, ["()", "2.5"])
+    (inferred,) = load_calls(str(path))
+    assert inferred.args[1:4] == expected[:3]
+    assert inferred.args[4:] in ((None, 2.5, ()), (None, (), 2.5))
 
 
 def test_all_functions_of_a_file_are_tested(
