@@ -28,6 +28,7 @@ from .outline.original_in_place import with_originals_in_place
 from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
+from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
 from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
 __all__ = ["OutliningPlan", "Refusal", "bind_plan", "outline_function", "plan_outlining"]
@@ -223,10 +224,13 @@ def _with_regions(
     key = (in_place, frozenset((helper, inlined[helper].function.__code__) for helper in replaced))
     code = plan.codes.get(key)
     if code is None:
-        code = plan.codes[key] = code_from_tree(calling_tree, function.__code__, (*cells,))
+        untraced = with_calls_untraced(calling_tree, cells.keys())
+        helpers = (*cells, *TRACEBACK_CELLS)
+        code = plan.codes[key] = code_from_tree(untraced, function.__code__, helpers)
+    calling = function_of_code(code, function, {**cells, **TRACEBACK_CELLS})
     return OutlinedFunction(
-        function_of_code(code, function, cells), outlined.tree, tuple(regions), outlined.loops,
-        dropped, outlined.too_short, calling_tree, cells, in_place, inlined,
+        calling, outlined.tree, tuple(regions), outlined.loops, dropped, outlined.too_short,
+        calling_tree, cells, in_place, inlined,
     )
 
 

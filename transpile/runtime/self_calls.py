@@ -26,6 +26,7 @@ from ..frontend.bytecode_check import nested_codes
 from ..frontend.core_nodes import copy_location, fix_missing_locations
 from ..types.value_types import ArgType, Constant, Opaque, ScalarType
 from .kernel_call.stub_functions import function_from_tree
+from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
 
 if TYPE_CHECKING:
     from .region_records import OutlinedFunction
@@ -85,7 +86,9 @@ def _outlined_with_direct_calls(
     if not names:
         return outlined.function
     called_directly = CellType()
-    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, outlined.cells)
+    tree = with_calls_untraced(tree, outlined.cells.keys())
+    cells = {**outlined.cells, **TRACEBACK_CELLS}
+    guarded = _with_guarded_calls(tree, names, function, fused, called_directly, cells)
     called_directly.cell_contents = guarded
     return guarded
 
