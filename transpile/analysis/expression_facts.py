@@ -20,7 +20,7 @@ import numpy as np
 from ..core_functions import TYPE_TESTS, key
 from ..frontend.ast_names import bound_names
 from ..frontend.ast_walk import integer_constant, is_none, subscript_items
-from ..frontend.fold_branches import yields_surely
+from ..frontend.fold_branches import with_displays, yields_surely
 from ..frontend.name_resolution import as_callee
 from ..numpy.function_table import function_row, method_row
 from ..random_numbers import ArrayDraw, array_draw_of
@@ -488,18 +488,23 @@ def _sum_fact(facts: Facts, e: ast.Call, items: ast.ListComp | ast.GeneratorExp)
     """The fact about the call `e`, ``sum(items)`` or ``sum(items, start)``: what adding items to
     the start value gives; or the start value, unless there is an item for certain.
 
-        sum(np.roll(x, k) for k in (-1, 1))     →   an array
+        sum(np.roll(x, k) for k in (-1, 1))     →   an array; so for ``range(2)``
         sum(np.roll(x, k) for k in range(n))    →   UNKNOWN: an array, or the int 0
     """
     start = [*e.args[1:], *(k.value for k in e.keywords)]
     total, item = facts.of(start[0]) if start else INT, item_fact(facts, items)
     if len(start) > 1 or (item.rank != 0 and item.array is None):
         return UNKNOWN
-    if not yields_surely(items.generators):
+    if not yields_surely(with_displays(items.generators, functools.partial(_is_range, facts))):
         total = join_facts(total, operator_fact(facts, ast.Add(), total, item))
     else:
         total = operator_fact(facts, ast.Add(), total, item)
     return join_facts(total, operator_fact(facts, ast.Add(), total, item))
+
+
+def _is_range(facts: Facts, e: ast.expr) -> bool:
+    """Whether `e` is a call of the builtin ``range`` without keywords."""
+    return isinstance(e, ast.Call) and not e.keywords and facts.resolve(e.func) is range
 
 
 def item_fact(facts: Facts, e: ast.ListComp | ast.GeneratorExp) -> Fact:

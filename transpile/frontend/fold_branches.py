@@ -23,7 +23,8 @@ from .core_nodes import copy_location, fix_missing_locations
 
 __all__ = [
     "fold_branches", "constant_of", "literal_source", "rank_key", "LessThan", "renamed_fact",
-    "less_than", "drop_excluded_branches", "unrolled_loop", "yields_surely",
+    "less_than", "drop_excluded_branches", "unrolled_loop", "with_displays",
+    "yields_surely",
 ]
 
 Constants = dict[str, object]
@@ -268,6 +269,9 @@ class _FoldBranches(ast.NodeTransformer):
 MAX_NODES = 600
 """The maximal number of nodes of the unrolled code."""
 
+_LONGEST_DISPLAY = 32
+"""How many items of a range `with_displays` makes a display of."""
+
 _MOST_COMBINATIONS = 1000
 """Of how many combinations of constants `yields_surely` evaluates the conditions."""
 
@@ -293,8 +297,8 @@ def unrolled_loop(
     loop: ast.For, arrays: Sequence[ast.expr] = (), unknown: Collection[str] = ()
 ) -> list[ast.stmt] | None:
     """For each item of a `loop` over constants a copy of its body, after an assignment of the item
-    to the loop variable. Where the body tests the variable, its constants are propagated into the
-    copy, and branches that cannot be taken are left out (`fold_branches`).
+    to the loop variable. Where the body tests the variable, or passes it to a call, its constants
+    are propagated into the copy, and branches that cannot be taken are left out (`fold_branches`).
 
         for d in (-1, 0):      →   d = -1
             if d:                  s = s + x[i + -1]
@@ -313,7 +317,7 @@ def unrolled_loop(
         out.append(copy_location(ast.Assign([copy_tree(loop.target)], copy_tree(item)), loop))
         body = [*map(copy_tree, loop.body)]
         known = {n: v for n, v in _bindings(loop.target, item).items() if n not in unknown}
-        out += fold_branches(body, known) if _tests_one_of(known, body) else body
+        out += fold_branches(body, known) if _selects_by(known, body) else body
     return [fix_missing_locations(s) for s in out]
 
 
@@ -357,10 +361,48 @@ def _bindings(target: ast.expr, item: ast.expr) -> Constants:
     return {}
 
 
-def _tests_one_of(names: Collection[str], body: Sequence[ast.stmt]) -> bool:
-    """Whether a test in `body` reads one of `names`."""
-    tests = (n.test for n in walk_nodes(*body) if isinstance(n, (ast.If, ast.IfExp)))
-    return any(isinstance(n, ast.Name) and n.id in names for t in tests for n in walk_nodes(t))
+def _selects_by(names: Collection[str], body: Sequence[ast.stmt]) -> bool:
+    """Whether a test in `body` reads one of `names`, or a call has one as an argument, such as the
+    axis of a NumPy function, that may have to be known.
+    """
+    nodes = [*walk_nodes(*body)]
+    read = [n.test for n in nodes if isinstance(n, (ast.If, ast.IfExp))]
+    passed = [a for n in nodes if isinstance(n, ast.Call) for a in (
+        *n.args, *(k.value for k in n.keywords))]
+    in_tests = (n for test in read for n in walk_nodes(test))
+    return any(isinstance(n, ast.Name) and n.id in names for n in (*in_tests, *passed))
+
+
+def with_displays(
+    generators: Sequence[ast.comprehension], is_range: Callable[[ast.expr], bool]
+) -> list[ast.comprehension]:
+    """`generators` with displays in place of short ranges of constants, so that their loops are
+    unrolled::
+
+        … for i in range(-1, 2) for v in x     →     … for i in (-1, 0, 1) for v in x
+
+    ``is_range``: whether an expression is a call of the builtin ``range``.
+    """
+    return [
+        copy_location(ast.comprehension(g.target, display, g.ifs, g.is_async), g)
+        if is_range(g.iter) and (display := _display_of_range(g.iter)) else g
+        for g in generators
+    ]
+
+
+def _display_of_range(e: ast.expr) -> ast.Tuple | None:
+    """The tuple display of the ints of ``range(…)`` with constant arguments, if they are at least
+    one and at most `_LONGEST_DISPLAY`; else None.
+    """
+    values = [constant_of(a, {}) for a in e.args] if isinstance(e, ast.Call) else []
+    ints = [v.value for v in values if v is not None and type(v.value) is int]
+    if not 1 <= len(ints) <= 3 or len(ints) < len(values) or ints[2:] == [0]:
+        return None
+    items = range(*ints)
+    if not 0 < len(items) <= _LONGEST_DISPLAY:
+        return None
+    display = ast.Tuple([ast.parse(str(k), mode="eval").body for k in items], ast.Load())
+    return fix_missing_locations(copy_location(display, e))
 
 
 def yields_surely(generators: Sequence[ast.comprehension]) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from ...analysis.tuple_types import unscalarizable_names
 from ..ast_names import bound_names, rename_names
 from ..ast_walk import is_suspending
+from ..fold_branches import with_displays
 from ..macros.macro_context import Context, Part
 from ..macros.macro_index import fires_on
 from ..macros.replay_guards import guarded
@@ -67,6 +68,8 @@ def sum_fold(node: ast.AST, cx: Context) -> ast.expr | None:
     if isinstance(items, ast.ListComp) and any(isinstance(n, _MAY_WARN) for n in ast.walk(items)):
         # Python computes the list first: warnings of the additions come after its own
         cx.mark_operation_parts()
+    if cx.fact(node).array:  # each addition has other types than the first
+        items.generators = with_displays(items.generators, lambda e: cx.builtin(e) == "range")
     total = cx.fresh("sum")
     cx.before(*cx.code("TOTAL = START", TOTAL=total, START=start))
     step = compensated_step(total, start, items, cx)

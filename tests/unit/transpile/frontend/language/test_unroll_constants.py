@@ -71,7 +71,41 @@ def rebound(g: Any, n: Any) -> Any:
     return s
 
 
+def sum_over_range(g: Any, n: Any) -> Any:
+    for _ in range(n):
+        nb = sum(np.roll(g, i, 0) for i in range(-1, 2) if i)
+        g = (nb > 1).astype(g.dtype)
+    return g
+
+
+def sum_over_ranges(g: Any, n: Any) -> Any:
+    return sum(
+        np.roll(np.roll(g, i, 0), j, 1) for i in range(-1, 2) for j in range(1, -2, -1) if i or j
+    ) - g
+
+
+def sum_of_list(g: Any, n: Any) -> Any:
+    return sum([np.roll(g, i, 0) for i in range(3)])
+
+
+def sum_of_slices(g: Any, n: Any) -> Any:
+    return sum(g[1 + i : 3 + i, 1 + j : 3 + j] for i in range(-1, 2) for j in range(-1, 2))
+
+
+def axes_of_items(g: Any, n: Any) -> Any:
+    return sum(np.roll(g, s, axis=axis) for s, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)))
+
+
+def axes_of_loops(g: Any, n: Any) -> Any:
+    nb = 0
+    for axis in (0, 1):
+        for s in (1, -1):
+            nb = nb + np.roll(g, s, axis)
+    return nb
+
+
 ALL = [
+    sum_over_range, sum_over_ranges, sum_of_list, sum_of_slices, axes_of_items, axes_of_loops,
     sum_in_time_loop, loop_in_time_loop, sum_with_condition, sums_with_condition,
     loops_with_condition, sum_of_pairs, rebound,
 ]
@@ -84,6 +118,29 @@ def test_whole_arrays_are_added_up(function: Callable[..., Any]) -> None:
     got, wanted = fused(g, 3), function(g, 3)
     assert (got.dtype, got.tolist()) == (wanted.dtype, wanted.tolist())
     assert fused.stats.compiled == 1
+
+
+def another_range(g: Any, n: Any) -> Any:
+    range = other_items
+    return sum(np.roll(g, i, 0) for i in range(2))
+
+
+def other_items(n: int) -> tuple[int, ...]:
+    return 5, 7, n
+
+
+def no_items(g: Any, n: Any) -> Any:
+    return sum(np.roll(g, i, 0) for i in range(2, 2))
+
+
+@pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
+@pytest.mark.parametrize("function", [another_range, no_items])
+def test_only_short_ranges_of_constants_are_unrolled(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "")
+    g = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(fuse(function)(g, 1), function(g, 1))
 
 
 def nothing_for_certain(g: Any, n: Any) -> Any:
