@@ -106,7 +106,7 @@ class InstalledCall:
         call = self._only_target()
         cache = None if call else self._inline_cache()
         self._set_test(cache)
-        self._install(call or cache or self._stub_for_rows(rows, is_alternating))
+        self._install(call or cache or self._stub_for_rows(keys, rows, is_alternating))
 
     def _set_test(self, cache: Callable[..., Any] | None) -> None:
         """Put the test of this inline cache into the cell ``test``, if there is such a cell."""
@@ -145,10 +145,11 @@ class InstalledCall:
         return inline_cache(name, self._parameters, rows, self._miss, self._function)
 
     def _stub_for_rows(
-        self, rows: Sequence[CacheRow], is_alternating: bool
+        self, keys: Keys | None, rows: Sequence[CacheRow], is_alternating: bool
     ) -> Callable[..., Any]:
         """What stands in for the inline cache while there is none. It serves one signature, that of
-        `rows`, and cannot tell sizes, so it goes by the first row. The first that applies:
+        `rows`, which it tells by the classes in `keys`, and cannot tell sizes, so it goes by the
+        first row. The first that applies:
 
         - ``miss``, if the calls alternate between signatures, or the row's target must not serve
           other sizes;
@@ -166,7 +167,11 @@ class InstalledCall:
         self.count_calls()
         limit = min(int(row.counters[1]), _SOON)  # until the inline cache can be made
         self._stub_row, self._uncounted, self._calls_left = row, limit, CellType(limit)
-        return backoff_stub(self._function, row.target, self._calls_left, self._on_stub_used_up)
+        positional = self._function.__code__.co_argcount
+        types = None if keys is None else [key.kind for key in keys[:positional]]
+        return backoff_stub(
+            self._function, row.target, self._calls_left, self._on_stub_used_up, types, self._miss,
+        )
 
     def _on_stub_used_up(self) -> None:
         """Called by the stub once it has passed on as many calls as it may: the next call goes to

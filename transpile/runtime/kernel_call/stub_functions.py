@@ -218,20 +218,29 @@ def observing_stub(
 
 def backoff_stub(
     function: FunctionType, replacement: Callable[..., Any], calls_left: CellType,
-    wake: Callable[[], None],
+    wake: Callable[[], None], types: Sequence[type] | None, other: Callable[..., Any],
 ) -> FunctionType:
     """A stub that calls `replacement` instead of `function`. The cell `calls_left` counts these
-    calls down; with the last one, the stub calls `wake` first.
+    calls down; with the last one, the stub calls `wake` first. A call whose positional arguments
+    are not of the classes `types` goes to `other`, and is not counted; None: of any.
 
     It passes the arguments on as they come, and has no defaults of its own: to fill these in takes
     several times as long.
     """
+    given = "(*_tp_map(_tp_type, _tp_args),) != _tp_types[:_tp_len(_tp_args)]"
+    forward = "(*_tp_args, **_tp_named)"
     body = [
-        "nonlocal _tp_left", "_tp_left -= 1",
-        "if _tp_left <= 0: _tp_wake()", "try: return _tp_function(*_tp_args, **_tp_named)",
-        *_UNTRACED,
+        "nonlocal _tp_left", "_tp_target = _tp_function",
+        *([f"if {given}: _tp_target = _tp_other"] if types else []),
+        "if _tp_target is _tp_function:",
+        "    _tp_left -= 1",
+        "    if _tp_left <= 0: _tp_wake()",
+        f"try: return _tp_target{forward}", *_UNTRACED,
     ]
-    values = {"_tp_wake": wake, "_tp_function": replacement, **_UNTRACED_HELPERS}
+    values = {
+        "_tp_wake": wake, "_tp_function": replacement, "_tp_other": other, "_tp_type": type,
+        "_tp_types": tuple(types or ()), "_tp_map": map, "_tp_len": len, **_UNTRACED_HELPERS,
+    }
     helpers = {"_tp_left": calls_left} | {name: CellType(of) for name, of in values.items()}
     return _compile_stub(function, "*_tp_args, **_tp_named", body, helpers)
 
