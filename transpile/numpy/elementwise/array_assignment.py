@@ -193,8 +193,8 @@ def _assign_new_array(
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
     if in_f and any(integer_constant(n) == 1 for n in view.shape):
-        return None  # see `_may_be_unit`
-    unit_lengths = [test for n in view.shape if (test := _may_be_unit(n, cx)) is not None]
+        return None  # see `_is_unit`
+    unit_lengths = [_is_unit(n, cx) for n in view.shape if integer_constant(n) is None]
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return store_element(target_name, at, view.at(at), cx)
@@ -206,14 +206,11 @@ def _assign_new_array(
     return guarded([*view.checks, *(unit_lengths if in_f else ())], s, lines, cx)
 
 
-def _may_be_unit(length: ast.expr, cx: Context) -> ast.expr | None:
+def _is_unit(length: ast.expr, cx: Context) -> ast.expr:
     """The condition that an axis of a result in Fortran order has length 1: then the statement is
     replayed, as NumPy sorts the other axes by their strides, and puts this one at its place in C
-    order. None for an axis of an argument: the signature tells whether its length is 1.
+    order. Also for an axis of an argument: a kernel for any length serves calls with length 1, too.
     """
-    match length:
-        case ast.Subscript(ast.Attribute(ast.Name(name), "shape")) if name in cx.parameters:
-            return None
     return cx.expr("N == 1", N=length)
 
 
