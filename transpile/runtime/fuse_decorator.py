@@ -108,7 +108,8 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     - ``allow_control_flow_simple=True``: also loops whose branches become masks may be joined.
     - ``allow_broadcast_identity=True``: also loops that read one row for all rows may be joined.
     - ``on_reject="warn"``: what the first call of a function that stays Python does besides running
-      it: "warn" issues a `FuseWarning`, "raise" raises a `FuseError`, "silent" does nothing.
+      it: "warn" issues a `FuseWarning`, "raise" raises a `FuseError`, "silent" does nothing. No
+      call does of a function whose loops are all compiled, though a statement beside them is not.
     - ``cache=True``: compiled kernels are stored on disk, for later processes.
     - ``verify=0.0``: the share of calls, from 0 to 1, that also run as Python and are compared; a
       difference raises `FuseError`.

@@ -516,3 +516,26 @@ def test_a_function_with_except_star_is_not_outlined(tmp_path: Path) -> None:
 
     function = written(tmp_path, TRIES_A_GROUP).tries_a_group
     assert fuse(function, on_reject="silent")(X, show) == function(X, show)
+
+
+def test_raise_is_about_loops() -> None:
+    """A statement that stays Python beside compiled loops is no reason to raise; a loop is."""
+    def with_statement(x):
+        s = 0.0
+        for v in x:
+            s += v
+        return s, str(s)
+
+    def with_loop(x):
+        s = 0.0
+        for v in x:
+            s += v
+        t = ""
+        for v in x:
+            t += str(v)
+        return s, t
+
+    x = np.ones(9)
+    assert fuse(with_statement, on_reject="raise")(x) == with_statement(x)
+    with pytest.raises(FuseError, match="of type str"):
+        fuse(with_loop, on_reject="raise")(x)
