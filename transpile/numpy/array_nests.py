@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..frontend.ast_walk import tree_key
+from ..frontend.ast_walk import integer_constant, tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
 from .array_views import element_at, is_unit_length
 
 __all__ = [
     "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "loop_nest", "product_of",
-    "row_major_index", "store_element",
+    "row_major_index", "store_element", "unit_length_tests",
 ]
 
 NestBody = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
@@ -94,3 +94,11 @@ def product_of(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:
     for n in others:
         product = cx.expr("A * B", A=product, B=n)
     return product
+
+
+def unit_length_tests(shape: Sequence[ast.expr], cx: Context) -> list[ast.expr]:
+    """For each axis, the condition that it has length 1, except for constant lengths. Where one
+    holds, a result in Fortran order is replayed: NumPy sorts the other axes by their strides, and
+    puts this one at its place in C order. (A kernel for any length serves calls with length 1.)
+    """
+    return [cx.expr("N == 1", N=n) for n in shape if integer_constant(n, None) is None]

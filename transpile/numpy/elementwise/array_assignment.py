@@ -35,7 +35,14 @@ from ...frontend.macros.macro_index import fires_on
 from ...frontend.macros.replay_guards import guarded
 from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, is_weak
-from ..array_nests import allocate_array, dtype_expr, loop_nest, product_of, store_element
+from ..array_nests import (
+    allocate_array,
+    dtype_expr,
+    loop_nest,
+    product_of,
+    store_element,
+    unit_length_tests,
+)
 from ..array_views import (
     View,
     broadcast_views,
@@ -193,8 +200,8 @@ def _assign_new_array(
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
     if in_f and any(integer_constant(n) == 1 for n in view.shape):
-        return None  # see `_is_unit`
-    unit_lengths = [_is_unit(n, cx) for n in view.shape if integer_constant(n) is None]
+        return None  # see `unit_length_tests`
+    unit_lengths = unit_length_tests(view.shape, cx) if in_f else []
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return store_element(target_name, at, view.at(at), cx)
@@ -203,15 +210,7 @@ def _assign_new_array(
     lines += loop_nest(view.shape, body, cx, in_f)
     if target_name != name:
         lines += cx.code("NAME = NEW", NAME=name, NEW=target_name)
-    return guarded([*view.checks, *(unit_lengths if in_f else ())], s, lines, cx)
-
-
-def _is_unit(length: ast.expr, cx: Context) -> ast.expr:
-    """The condition that an axis of a result in Fortran order has length 1: then the statement is
-    replayed, as NumPy sorts the other axes by their strides, and puts this one at its place in C
-    order. Also for an axis of an argument: a kernel for any length serves calls with length 1, too.
-    """
-    return cx.expr("N == 1", N=length)
+    return guarded([*view.checks, *unit_lengths], s, lines, cx)
 
 
 def _gathered_layout(name: str, view: View, ty: ArrayType, cx: Context) -> list[ast.stmt]:

@@ -20,8 +20,14 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
 from ...types.value_types import ELEMENTS, PARTS, ArrayType, ScalarType
-from ..array_nests import allocate_array, dtype_expr, fresh_indices, product_of
-from ..array_views import View, element_at, length_mismatches, view_of
+from ..array_nests import (
+    allocate_array,
+    dtype_expr,
+    fresh_indices,
+    product_of,
+    unit_length_tests,
+)
+from ..array_views import View, element_at, is_unit_length, length_mismatches, view_of
 from ..call_arguments import BoundArguments, bind_arguments, representable_constant
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, REDUCE_ARGUMENTS, is_array_method
@@ -231,6 +237,15 @@ def _reduction_loops(
     if reduction.name in _ROUNDED:
         cx.mark_folds(result.dtype)
     nests = _ReductionNests(reduction, source, mask, ty, result, cx)
+    if isinstance(result, ArrayType) and result.rank > 1 and nests.fortran_order:
+        kept = (n for k, n in enumerate(source.shape) if k not in reduction.axes)
+        lengths = source.shape if reduction.keepdims else [*kept]
+        if any(map(is_unit_length, lengths)):
+            if ty.rank > 2:
+                return None
+            nests.allocates_in_f = False  # see `unit_length_tests`
+        else:
+            checks += unit_length_tests(lengths, cx)
     lines = nests.scalar(name) if isinstance(result, ScalarType) else nests.array(name, result)
     return guarded(checks, original, lines, cx)
 
@@ -256,7 +271,7 @@ class _ReductionNests:
         self.names = fresh_indices(source.shape, cx)
         self.at = [n or ast.Constant(0) for n in self.names]
         in_f = source.order == "F" or (source.order == "C+F" and ty.unit == 0)
-        self.fortran_order = ty.rank > 1 and in_f
+        self.fortran_order = self.allocates_in_f = ty.rank > 1 and in_f
         self.nest_axes = list(range(ty.rank))[:: -1 if self.fortran_order else 1]
 
     def scalar(self, name: str) -> list[ast.stmt]:
@@ -279,7 +294,7 @@ class _ReductionNests:
             *self._loops([k for k in self.nest_axes if k in reduction.axes], self._step(acc)),
             self._set(place, self._end(acc)),
         ]
-        fortran_order = self.fortran_order and ty.rank > 1
+        fortran_order = self.allocates_in_f and ty.rank > 1
         outer = [k for k in self.nest_axes if k not in reduction.axes]
         return [
             allocate_array(name, shape, self.dtype, self.cx, fortran_order=fortran_order),

@@ -20,7 +20,13 @@ from ...frontend.macros.macro_context import Context
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded
 from ...types.value_types import ELEMENTS, PARTS
-from ..array_nests import allocate_array, dtype_expr, loop_nest, row_major_index
+from ..array_nests import (
+    allocate_array,
+    dtype_expr,
+    loop_nest,
+    row_major_index,
+    unit_length_tests,
+)
 from ..array_views import element_at, is_unit_length, view_of
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, is_array_method
@@ -171,8 +177,13 @@ def _axis_loops(
 
     lines = loop_nest(other_lengths, body, cx, source.order == "F")
     if fact.rank:
-        shape, in_f = source.shape if name in _SCANS else other_lengths, fact.order == "F"
-        dtype = result_dtypes[0]
+        shape = source.shape if name in _SCANS else other_lengths
+        in_f, dtype = fact.order == "F" and len(shape) > 1, result_dtypes[0]
+        if in_f and any(map(is_unit_length, shape)):
+            if len(shape) > 2:
+                return None
+            in_f = False  # see `unit_length_tests`
+        checks += unit_length_tests(shape, cx) if in_f else []
         lines.insert(0, allocate_array(result_name, shape, dtype, cx, fortran_order=in_f))
     (original,) = cx.code("OUT = E", OUT=result_name, E=node)
     return guarded(checks, original, lines, cx)
