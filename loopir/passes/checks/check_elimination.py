@@ -122,14 +122,21 @@ def check_elimination(kernel: Kernel) -> Kernel:
     for g in kernel.guards:
         if isinstance(g, Guard):
             assume_condition(facts, g.cond)
-    body = _Prover(FreshNames(kernel), names_never_negative(kernel)).block(kernel.body, facts)
+    choices = tuple(
+        g.cond for g in kernel.guards if isinstance(g, Guard) and isinstance(g.cond, Call)
+        and g.cond.op == "or"
+    )
+    prover = _Prover(FreshNames(kernel), names_never_negative(kernel), choices)
+    body = prover.block(kernel.body, facts)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
 
 class _Prover:
     """A forward walk over the code that carries facts and removes what they imply.
 
-    ``never_negative``: float names that are never less than zero. ``in_counted_loop``: the
+    ``never_negative``: float names that are never less than zero. ``choices``: guards of which the
+    facts may refute one side, such as ``n >= 1 or k.shape[0] <= 0`` in a loop over `k`, which runs
+    only if that is not empty: the other side is a fact there. ``in_counted_loop``: the
     enclosing loop is a counted loop, so that its branches may be if-converted later. (Those of a
     ``while`` only by `vectorize_divergent`, which tests itself that loads in them stay in bounds.)
     ``may_be_masked``: the code is in such a branch, and may later run in lanes for which its
@@ -142,14 +149,19 @@ class _Prover:
         self,
         fresh: FreshNames,
         never_negative: frozenset[str],
+        choices: tuple[Expr, ...],
         *,
         in_counted_loop: bool = False,
         may_be_masked: bool = False,
         ignores_conditions: bool = False,
     ) -> None:
-        self.fresh, self.never_negative = fresh, never_negative
+        self.fresh, self.never_negative, self.choices = fresh, never_negative, choices
         self.in_counted_loop, self.may_be_masked = in_counted_loop, may_be_masked
         self.ignores_conditions = ignores_conditions
+
+    def with_(self, **where: bool) -> _Prover:
+        """A prover for other code of the same kernel, at the place that the keywords describe."""
+        return _Prover(self.fresh, self.never_negative, self.choices, **where)
 
     def block(self, stmts: tuple[Stmt, ...], f: IntegerFacts) -> tuple[Stmt, ...]:
         """Rewrite `stmts`; `f` is updated to the facts after them."""
@@ -186,15 +198,13 @@ class _Prover:
         cond = self.expr(s.cond, f)
         if self.in_counted_loop and not self.may_be_masked and _may_be_improved(s):
             # first what holds in all lanes, without the condition: that may simplify expressions
-            prover = _Prover(self.fresh, self.never_negative, ignores_conditions=True)
+            prover = self.with_(ignores_conditions=True)
             s = prover.branch(s, f.copy())
         if_true, if_false = f.copy(), f.copy()
         if not self.ignores_conditions:
             assume_condition(if_true, cond)
             assume_condition(if_false, cond, False)
-        inside = _Prover(
-            self.fresh,
-            self.never_negative,
+        inside = self.with_(
             in_counted_loop=self.in_counted_loop,
             may_be_masked=self.may_be_masked or self.in_counted_loop,
             ignores_conditions=self.ignores_conditions,
@@ -216,9 +226,8 @@ class _Prover:
         """Rewrite the loop `s`; `f` is updated to the facts after it."""
         inits = [self.expr(a.init, f) for a in s.accs]
         counted = isinstance(s, Loop)
-        inside = _Prover(
-            self.fresh, self.never_negative,
-            in_counted_loop=counted, may_be_masked=self.may_be_masked and counted,
+        inside = self.with_(
+            in_counted_loop=counted, may_be_masked=self.may_be_masked and counted
         )
         return inside.rewrite_loop(s, inits, f)
 
@@ -250,8 +259,22 @@ class _Prover:
         """Rewrite the body; returns it with the facts at its end, given the facts `head` at its
         start.
         """
-        f = _facts_in_body(s, head)
+        f = self.facts_in_body(s, head)
         return self.block(s.body, f), f
+
+    def facts_in_body(self, s: Loop | While, head: IntegerFacts) -> IntegerFacts:
+        """The facts at the start of the body: those at the head of the loop, and the range; with
+        what is left of the `choices`, as the loop is not empty.
+        """
+        f = head.copy()
+        if isinstance(s, Loop):
+            assert isinstance(s.range, Interval)
+            i = Var(s.var, INDEX)
+            assume_difference_at_most(f, s.range.lo, i, 0)
+            assume_difference_at_most(f, i, s.range.hi, -1)
+            for choice in self.choices:
+                assume_condition(f, choice)
+        return f
 
     def fixpoint(
         self, s: Loop | While, start: IntegerFacts
@@ -282,7 +305,7 @@ class _Prover:
                 body, end = self.iteration(s, head)
                 iterations[id(head)] = head, body, end
             else:
-                end = _facts_in_body(s, head)
+                end = self.facts_in_body(s, head)
             return join_facts(start, _facts_at_entry(s, end, steps, _next_counter(s)))
 
         head, dtypes = start, {a.name: a.init.dtype for a in s.accs}
@@ -353,17 +376,6 @@ def _may_be_improved(s: If) -> bool:
     """Whether the branches of `s` have a check, or an expression that may be decided."""
     inside = (*s.then, *s.orelse, *s.yields)
     return any(contains(x, Check) or _may_be_decided(x) for x in inside)
-
-
-def _facts_in_body(s: Loop | While, head: IntegerFacts) -> IntegerFacts:
-    """The facts at the start of the body: those at the head of the loop, and the range."""
-    f = head.copy()
-    if isinstance(s, Loop):
-        assert isinstance(s.range, Interval)
-        i = Var(s.var, INDEX)
-        assume_difference_at_most(f, s.range.lo, i, 0)
-        assume_difference_at_most(f, i, s.range.hi, -1)
-    return f
 
 
 def _binds_known_names(s: Loop | While, start: IntegerFacts) -> bool:
