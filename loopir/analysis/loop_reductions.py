@@ -26,7 +26,8 @@ from ..nodes import Accum, Call, Check, Expr, Loop, Var
 from ..op_table import OPS
 
 __all__ = [
-    "Reduction", "overflow_checks_of", "reduction_of", "match_reduction", "match_linear_recurrence",
+    "Reduction", "goes_on_through", "match_linear_recurrence", "match_reduction",
+    "overflow_checks_of", "reduction_of",
 ]
 
 
@@ -92,6 +93,16 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     if reduction is None or name in names_read(reduction.value, reduction.cond):
         return None
     return reduction
+
+
+def goes_on_through(outer: Accum, inner: Accum, s: Loop) -> bool:
+    """Whether `outer`, an accumulator of `s`, goes on in a loop inside `s`, whose accumulator
+    `inner` starts with it, and nothing else of `s` reads it: ``s=0: for …, t=s: …; s = step(t)``.
+    """
+    reads = sum(isinstance(n, Var) and n.name == outer.name for x in s.body for n in walk(x))
+    others = names_read(*(a.step for a in s.accs if a is not outer))
+    goes_on = inner.init == outer.current and outer.step == Var(inner.name, inner.init.dtype)
+    return goes_on and reads == 1 and outer.name not in others
 
 
 def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:

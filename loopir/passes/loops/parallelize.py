@@ -17,8 +17,8 @@ from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacl
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...analysis.work_estimate import weight_of_calls
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import bottom_up, contains, walk
+from ...ir_names import FreshNames, names_read, rename_names, substitute
+from ...ir_traversal import bottom_up, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -30,7 +30,6 @@ from ...nodes import (
     If,
     Interval,
     Kernel,
-    Load,
     Local,
     Loop,
     LoopLike,
@@ -46,15 +45,10 @@ from ...nodes import (
     While,
 )
 from ..vector.checked_sums import is_lane_watch, total_watch
+from .split_folds import FoldSplitter
 from .split_search import split_any, split_first_hit
 
-__all__ = ["BLOCKS_AT_ONCE", "loops_left_serial", "parallelize"]
-
-BLOCKS_AT_ONCE = 64
-"""Blocks whose results are kept before they are combined, in the order of the blocks."""
-
-_BLOCK = 512
-"""The least number of iterations of a block, for a loop over blocks to be distributed."""
+__all__ = ["loops_left_serial", "parallelize"]
 
 _EXACT_BLOCK = 16384
 """Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
@@ -208,6 +202,9 @@ class _Marker:
     def __init__(self, kernel: Kernel, private: frozenset[str]) -> None:
         self.kernel, self.private = kernel, private
         self.fresh = FreshNames(kernel)
+        self.folds = FoldSplitter(
+            self.fresh, private, lambda loop: _obstacle(loop, kernel, private)
+        )
         self.totals: dict[HReduce, Expr] = {}
         self.definitions = _definitions(kernel)
 
@@ -237,9 +234,9 @@ class _Marker:
         - its iterations are independent: `s` marked as parallel;
         - a vector loop: `exact_reductions_by_block`;
         - a search: `split_first_hit`;
-        - it has parallel loops inside: `s` with these, so that of a loop over blocks of blocks the
-          loop over the inner blocks is distributed;
-        - else `distributed`.
+        - the results of its iterations can be kept, and folded later: `FoldSplitter.split`; but of
+          a loop over blocks of blocks the loop over the inner blocks is split;
+        - it has parallel loops inside: `s` with these.
 
         If the function named returns None, `s` stays as it is.
         """
@@ -255,39 +252,13 @@ class _Marker:
             return (s,)
         if s.until is not None:
             return split_first_hit(s, self.kernel, self.fresh) or (s,)
+        is_over_blocks = isinstance(s.range, RangeDesc)
+        if not is_over_blocks and (split := self.folds.split(s)):
+            return split
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
-        return self.distributed(s) or (s,)
-
-    def distributed(self, s: Loop) -> tuple[Stmt, ...] | None:
-        """The loop over blocks `s`, whose accumulators combine the results of the blocks, as two
-        loops: a parallel one that computes and keeps the result of each block, and one that
-        combines the results in the order of the blocks. So a float sum has the same bits whoever
-        has computed its blocks, and however many threads there are.
-
-            for b in loop(range(0, n, 4096), s=0.0):
-                s = step(s + <sum of block b>)
-            →
-            for b in parallel_loop(range(0, n, 4096)): kept[b // 4096] = <sum of block b>
-            for k in loop(…, s=0.0): s = step(s + kept[k])
-
-        (`parallelize` has the whole example.) None if `s` is no loop over blocks of at least
-        `_BLOCK` iterations, if it may end early, or if the blocks are not independent.
-        """
-        r = s.range
-        is_over_blocks = isinstance(r, RangeDesc) and r.step >= _BLOCK and contains(s, LoopLike)
-        if not is_over_blocks or s.until is not None or any(a.init.lanes != 1 for a in s.accs):
-            return None
-        s = self.with_named_reductions(s)
-        work, combining = _partition(s.body, {a.name for a in s.accs})
-        results = _results(work, [*combining, *(a.step for a in s.accs)])
-        if work is None or not results:
-            return None  # what is expensive needs the results of earlier blocks; or there are none
-        work_loop = Loop(s.var, r, tuple(work), span=s.span)
-        if _obstacle(work_loop, self.kernel, self.private) is not None:
-            return None
-        return self.over_blocks(work_loop, combining, results, s.accs)
+        return (is_over_blocks and self.folds.split(s)) or (s,)
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """The vector loop `s` as a distributed loop over blocks, if the order of terms does not
@@ -335,83 +306,9 @@ class _Marker:
             accs.append(Accum(total.name, a.init, step))
         strips = RangeDesc(s.range.lo, s.range.hi, _EXACT_BLOCK)
         blocks = Loop(start.name, strips, (inner,), tuple(accs), span=s.span)
-        if (distributed := self.distributed(blocks)) is not None:
+        if (distributed := self.folds.split(blocks)) is not None:
             self.totals |= {use: a.current for (_, use), a in zip(reductions, accs, strict=True)}
         return distributed
-
-    def with_named_reductions(self, s: Loop) -> Loop:
-        """`s` with a name for each horizontal reduction in the steps, which is a block's result."""
-        named: dict[HReduce, Var] = {}
-
-        def name(e: Expr) -> Expr:
-            """The name of a horizontal reduction; other expressions as they are."""
-            if not isinstance(e, HReduce):
-                return e
-            return named.setdefault(e, Var(self.fresh.name("result"), e.dtype))
-
-        accs = tuple(replace(a, step=bottom_up(a.step, name)) for a in s.accs)
-        assigned = (Assign(v.name, e) for e, v in named.items())
-        return replace(s, body=(*s.body, *assigned), accs=accs)
-
-    def over_blocks(
-        self, alone: Loop, combining: list[Stmt], results: list[Var], accs: tuple[Accum, ...]
-    ) -> tuple[Stmt, ...]:
-        """The loop over blocks `alone` as a parallel loop, which keeps the `results` of each block,
-        and a loop that combines these, with the accumulators `accs` and the statements `combining`;
-        both in a loop over `BLOCKS_AT_ONCE` blocks at a time, if there may be more.
-        """
-        r = alone.range
-        assert isinstance(r, RangeDesc)
-        most = max_trips(r, {})
-        if most is not None and most <= BLOCKS_AT_ONCE:
-            return self.keep_and_combine(alone, r.start, r.end, combining, results, accs)
-        first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * BLOCKS_AT_ONCE
-        end = index_min(index_add(first, index_const(at_once)), r.end)
-        body = self.keep_and_combine(alone, first, end, combining, results, accs)
-        names = {n: self.fresh.name(n) for a in accs if (n := a.name)}
-        body = tuple(rename_names(x, names) for x in body)
-        combine = body[-1]
-        assert isinstance(combine, Loop)
-        inner = tuple(
-            replace(a, init=old.current) for a, old in zip(combine.accs, accs, strict=True)
-        )
-        outer = tuple(replace(a, step=Var(names[a.name], a.init.dtype)) for a in accs)
-        body = (*body[:-1], replace(combine, accs=inner))
-        strips = RangeDesc(r.start, r.end, at_once)
-        return (Loop(first.name, strips, body, outer, span=alone.span),)
-
-    def keep_and_combine(
-        self, alone: Loop, first: Expr, end: Expr, combining: list[Stmt], results: list[Var],
-        accs: tuple[Accum, ...],
-    ) -> tuple[Stmt, ...]:
-        """At most `BLOCKS_AT_ONCE` blocks from `first` to `end`: how many there are, room for their
-        `results`, the parallel loop over them, and the loop with the accumulators.
-        """
-        assert isinstance(alone.range, RangeDesc)
-        step = alone.range.step
-        count, block, next_ = (Var(self.fresh.name(n), INDEX) for n in ("blocks", "block", "block"))
-        rounded_up = index_add(Call("sub", (end, first), INDEX), index_const(step - 1))
-        counted = Assign(count.name, Call("floordiv", (rounded_up, index_const(step)), INDEX))
-        blocks = Interval(index_const(0), count)
-
-        def start_of(number: Var) -> Assign:
-            """The loop variable of a block, by its number."""
-            offset = Call("mul", (number, index_const(step)), INDEX)
-            return Assign(alone.var, index_add(first, offset))
-
-        kept = {v: self.fresh.name("kept") for v in results}
-        rooms = (Local(name, v.dtype, BLOCKS_AT_ONCE) for v, name in kept.items())
-        stores = (Store(name, (block,), v) for v, name in kept.items())
-        body = (start_of(block), *alone.body, *stores)
-        work = Loop(block.name, blocks, body, parallel=True, span=alone.span)
-        loads = [Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in kept.items()]
-        if alone.var in names_read(*combining, *(a.step for a in accs)):
-            loads.append(start_of(next_))
-        combine = Loop(next_.name, blocks, (*loads, *combining), accs)
-        inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
-        combine = rename_names(combine, {n: self.fresh.name(n) for n in sorted(inside)})
-        return counted, *rooms, work, combine
-
 
 def _accumulators_alone(s: VecLoop | PredLoop) -> tuple[VecAccum, ...] | None:
     """The accumulators of `s` with steps that read no name which the body computes from one; None
@@ -494,44 +391,6 @@ _IDEMPOTENT = frozenset(
     ("min", "max", "minimum", "maximum", "and", "or", "bitand", "bitor")
 )
 """Operations that give the same, however often a term is repeated."""
-
-
-def _partition(
-    body: Iterable[Stmt], carried: set[str]
-) -> tuple[list[Stmt] | None, list[Stmt]]:
-    """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
-    those that do. The first part is None if a statement of the second is anything but an assignment
-    of a scalar without loads.
-    """
-    work: list[Stmt] = []
-    combining: list[Stmt] = []
-    dependent = set(carried)
-    for s in body:
-        if dependent.isdisjoint(names_read(s)):
-            work.append(s)
-        elif isinstance(s, Assign) and s.value.lanes == 1 and not contains(s, Load):
-            combining.append(s)
-            dependent.add(s.name)
-        else:
-            return None, []
-    return work, combining
-
-
-def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
-    """The names that `work` binds and `code` reads; an empty list if one of them is no scalar, or
-    `code` has a load.
-    """
-    bound = bound_names(*work) if work else frozenset()
-    found: dict[str, Var] = {}
-    for part in code:
-        for n in walk(part):
-            if isinstance(n, Load):
-                return []
-            if isinstance(n, Var) and n.name in bound:
-                if n.lanes != 1:
-                    return []
-                found[n.name] = n
-    return [*found.values()]
 
 
 def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analysis.loop_reductions import Reduction, reduction_of
+from ...analysis.loop_reductions import Reduction, goes_on_through, reduction_of
 from ...ir_names import FreshNames
 from ...ir_traversal import counted_range
 from ...lazy_dataclass import replace
-from ...nodes import Kernel, Loop, Stmt
+from ...nodes import Call, Kernel, Loop, Stmt, Var
 from ...statement_blocks import map_statements
 from ..loop_splitting import max_trips_of_strip, strip_mine_loop
 from ..vector.vectorize_legality import vectorization_obstacle
@@ -71,7 +71,39 @@ def blocked_summation(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
         folds = [f for a in s.accs if (f := reduction_of(a, s)) is not None and f.is_inexact]
         return _in_blocks(s, {f.acc.name: f for f in folds}, fresh) if folds else s
 
-    return map_statements(kernel, edit, Loop)
+    def restart(s: Stmt) -> Stmt:
+        """`s` with the sums that go on in loops inside it starting anew there."""
+        return _with_sums_of_runs(s, kernel) if isinstance(s, Loop) else s
+
+    return map_statements(map_statements(kernel, restart, Loop), edit, Loop)
+
+
+def _with_sums_of_runs(s: Loop, kernel: Kernel) -> Loop:
+    """`s` with the float folds that go on through a loop inside it, which may be vectorised, as
+    folds of the results of its runs. These do not depend on one another, so that threads may share
+    them (`split_folds`). The bits are the same, if a run has no more than 64 blocks::
+
+        for i in loop(…, s=0.0):                        for i in loop(…, s=0.0):
+            for j in loop(…, t=s): t = step(t + x)  →       for j in loop(…, t=-0.0): t = …
+            s = step(t)                                     s = step(s + t)
+    """
+    body, accs = [*s.body], {a.name: a for a in s.accs}
+    for k, inner in enumerate(body):
+        if not isinstance(inner, Loop) or vectorization_obstacle(inner, kernel):
+            continue
+        inner_accs = [*inner.accs]
+        for m, a in enumerate(inner.accs):
+            outer = accs.get(a.init.name) if isinstance(a.init, Var) else None
+            fold = reduction_of(a, inner)
+            if outer is None or fold is None or not fold.is_inexact:
+                continue
+            if goes_on_through(outer, a, s):
+                inner_accs[m] = replace(a, init=fold.start)
+                step = Call(fold.op, (outer.current, a.current), fold.dtype)
+                accs[outer.name] = replace(outer, step=step)
+        body[k] = replace(inner, accs=tuple(inner_accs))
+    changed = replace(s, body=tuple(body), accs=tuple(accs.values()))
+    return s if changed == s else changed
 
 
 def _exceeds_one_block(loop: Loop) -> bool:

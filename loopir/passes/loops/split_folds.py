@@ -1,0 +1,313 @@
+"""Fold splitting: what each iteration computes for a fold is computed in parallel, then folded.
+
+    for i: for j in loop(0, n, t=0.0): t = step(t + x[i, j] * x[i, j])
+           s = step(s + sqrt(t))
+    →
+    for each 512 iterations:
+        for i, in parallel: …; kept[i - first] = t
+        for i: s = step(s + sqrt(kept[i - first]))
+
+The accumulators take the results in the order of the loop. So a float sum has the same bits
+whoever has computed its terms, and however many threads there are; and any accumulators will do,
+such as a minimum with its place. `parallelize` calls `FoldSplitter.split`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import (
+    index_add,
+    index_floordiv,
+    index_min,
+    index_mul,
+    index_sub,
+    logical_not,
+)
+from ...algebra.may_raise import is_replay_check, may_replay
+from ...analysis.loop_reductions import (
+    Reduction,
+    goes_on_through,
+    overflow_checks_of,
+    reduction_of,
+)
+from ...analysis.loop_set import max_trips
+from ...analysis.mod_ref import arrays_written
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, bound_names, names_read, rename_names
+from ...ir_traversal import bottom_up, contains, counted_range, walk
+from ...lazy_dataclass import replace
+from ...nodes import (
+    Accum,
+    Assign,
+    Call,
+    Check,
+    Expr,
+    HReduce,
+    If,
+    Interval,
+    Load,
+    Local,
+    Loop,
+    LoopLike,
+    RangeDesc,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from ...op_table import OPS
+
+__all__ = ["BLOCKS_AT_ONCE", "FoldSplitter"]
+
+BLOCKS_AT_ONCE = 64
+"""Blocks whose results are kept before they are combined, in the order of the blocks."""
+
+_BLOCK = 512
+"""The least number of iterations of a block."""
+
+_ITERATIONS_AT_ONCE = 512
+"""Iterations of a loop around loops whose results are kept, if it is not over blocks: the work of
+some tens of microseconds. The results of an array take at most 4 KB, which fit on any stack.
+"""
+
+_MOST_RESULTS = 4
+"""Results of an iteration that are kept, at most, of a loop that is not over blocks."""
+
+
+class FoldSplitter:
+    """Splits folds of one kernel. ``obstacle``: why the iterations of a loop must not be run by
+    several threads, None if they may; ``private``: arrays that the call has made.
+    """
+
+    def __init__(
+        self, fresh: FreshNames, private: frozenset[str], obstacle: Callable[[Loop], str | None]
+    ) -> None:
+        self.fresh, self.private, self.obstacle = fresh, private, obstacle
+
+    def split(self, s: Loop) -> tuple[Stmt, ...] | None:
+        """The loop `s` as two loops: a parallel one that computes and keeps the results of each
+        iteration, and one with the accumulators of `s`, which combines them in their order.
+
+            for b in loop(range(0, n, 4096), s=0.0):
+                s = step(s + <sum of block b>)
+            →
+            for b in parallel_loop(range(0, n, 4096)): kept[b // 4096] = <sum of block b>
+            for k in loop(…, s=0.0): s = step(s + kept[k])
+
+        (`parallelize` has the whole example.) The loop is one over blocks, as here, or around other
+        loops. None if it is neither, if it may end early, if iterations depend on earlier ones in
+        more than scalar statements without loads, or if other things stand in the way: a check in
+        these statements may end the call, after later iterations have stored what the caller sees.
+        """
+        r, has_loops = s.range, any(contains(x, LoopLike) for x in s.body)
+        if s.until is not None or not has_loops or any(a.init.lanes != 1 for a in s.accs):
+            return None
+        is_over_blocks = isinstance(r, RangeDesc) and r.step >= _BLOCK
+        if not is_over_blocks:
+            if (counted := counted_range(s)) is None:
+                return None
+            r = RangeDesc(counted.lo, counted.hi, 1)
+            s = _with_sums_of_inner_loops(s)
+        work, combining = _partition(s.body, {a.name for a in s.accs})
+        if work is None or not any(contains(x, LoopLike) for x in work):
+            return None  # what is expensive needs the results of earlier iterations
+        combining, accs = self._with_named_reductions(work, combining, s.accs)
+        results = _results(work, [*combining, *(a.step for a in accs)])
+        if not results:
+            return None
+        if may_replay(*combining) and arrays_written(work) - self.private:
+            return None
+        if not is_over_blocks and len(results) > _MOST_RESULTS:
+            return None
+        work_loop = Loop(s.var, r, tuple(work), span=s.span)
+        if self.obstacle(work_loop) is not None:
+            return None
+        at_once = BLOCKS_AT_ONCE if is_over_blocks else _ITERATIONS_AT_ONCE
+        return self._in_strips(work_loop, at_once, combining, results, accs)
+
+    def _with_named_reductions(
+        self, work: list[Stmt], combining: list[Stmt], accs: tuple[Accum, ...]
+    ) -> tuple[list[Stmt], tuple[Accum, ...]]:
+        """``combining`` and ``accs`` with a name for each horizontal reduction in them, which is a
+        result of the iteration: its assignment is added to ``work``.
+        """
+        named: dict[HReduce, Var] = {}
+
+        def name(e: Expr) -> Expr:
+            """The name of a horizontal reduction; other expressions as they are."""
+            if not isinstance(e, HReduce):
+                return e
+            return named.setdefault(e, Var(self.fresh.name("result"), e.dtype))
+
+        combining = [bottom_up(x, name) for x in combining]
+        accs = tuple(replace(a, step=bottom_up(a.step, name)) for a in accs)
+        work += (Assign(v.name, e) for e, v in named.items())
+        return combining, accs
+
+    def _in_strips(
+        self, alone: Loop, most_at_once: int, combining: list[Stmt], results: list[Var],
+        accs: tuple[Accum, ...],
+    ) -> tuple[Stmt, ...]:
+        """The loop `alone` as a parallel loop, which keeps the `results` of each iteration, and a
+        loop that combines these, with the accumulators `accs` and the statements `combining`; both
+        in a loop over ``most_at_once`` iterations at a time, if there may be more.
+        """
+        r = alone.range
+        assert isinstance(r, RangeDesc)
+        most = max_trips(r, {})
+        if most is not None and most <= most_at_once:
+            return self._keep_and_combine(
+                alone, r.start, r.end, most_at_once, combining, results, accs
+            )
+        first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * most_at_once
+        end = index_min(index_add(first, index_const(at_once)), r.end)
+        body = self._keep_and_combine(alone, first, end, most_at_once, combining, results, accs)
+        names = {n: self.fresh.name(n) for a in accs if (n := a.name)}
+        body = tuple(rename_names(x, names) for x in body)
+        combine = body[-1]
+        assert isinstance(combine, Loop)
+        inner = tuple(
+            replace(a, init=old.current) for a, old in zip(combine.accs, accs, strict=True)
+        )
+        outer = tuple(replace(a, step=Var(names[a.name], a.init.dtype)) for a in accs)
+        body = (*body[:-1], replace(combine, accs=inner))
+        strips = RangeDesc(r.start, r.end, at_once)
+        return (Loop(first.name, strips, body, outer, span=alone.span),)
+
+    def _keep_and_combine(
+        self, alone: Loop, first: Expr, end: Expr, most: int, combining: list[Stmt],
+        results: list[Var], accs: tuple[Accum, ...],
+    ) -> tuple[Stmt, ...]:
+        """At most ``most`` iterations from `first` to `end`: how many there are, room for their
+        `results`, the parallel loop over them, and the loop with the accumulators.
+        """
+        assert isinstance(alone.range, RangeDesc)
+        step = alone.range.step
+        count, block, next_ = (Var(self.fresh.name(n), INDEX) for n in ("blocks", "block", "block"))
+        rounded_up = index_add(index_sub(end, first), index_const(step - 1))
+        counted = Assign(count.name, index_floordiv(rounded_up, step))
+        blocks = Interval(index_const(0), count)
+
+        def start_of(number: Var) -> Assign:
+            """The loop variable of a block, by its number."""
+            return Assign(alone.var, index_add(first, index_mul(number, index_const(step))))
+
+        kept = {v: self.fresh.name("kept") for v in results}
+        rooms = (Local(name, v.dtype, most) for v, name in kept.items())
+        stores = (Store(name, (block,), v) for v, name in kept.items())
+        body = (start_of(block), *alone.body, *stores)
+        work = Loop(block.name, blocks, body, parallel=True, span=alone.span)
+        loads = [Assign(v.name, Load(name, (next_,), v.dtype)) for v, name in kept.items()]
+        if alone.var in names_read(*combining, *(a.step for a in accs)):
+            loads.append(start_of(next_))
+        combine = Loop(next_.name, blocks, (*loads, *combining), accs)
+        inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
+        combine = rename_names(combine, {n: self.fresh.name(n) for n in sorted(inside)})
+        return counted, *rooms, work, combine
+
+
+def _with_sums_of_inner_loops(s: Loop) -> Loop:
+    """`s` with the exact folds that go on through a loop inside it starting anew in each run of
+    that loop, so that a run does not need the result of the one before::
+
+        for i in loop(…, c=0):                       for i in loop(…, c=0):
+            for j in loop(…, c_1=c): …; c_1 = …  →       for j in loop(…, c_1=0): …; c_1 = …
+            c = step(c_1)                                c = step(c + c_1)
+
+    These are sums, products and bits of integers and bools. Checks of a sum so far become checks of
+    the part, and one of the sum. (`blocked_summation` has done the same for floats, whose bits it
+    changes.)
+    """
+    body: list[Stmt] = []
+    accs = {a.name: a for a in s.accs}
+    for x in s.body:
+        if not isinstance(x, Loop | While):
+            body.append(x)
+            continue
+        inner, checks = [*x.accs], []
+        for k, a in enumerate(x.accs):
+            outer = accs.get(a.init.name) if isinstance(a.init, Var) else None
+            if outer is None or not goes_on_through(outer, a, s):
+                continue
+            fold = _exact_fold(a, x)
+            if fold is None:
+                continue
+            of_run = Var(a.name, fold.dtype)
+            inner[k] = replace(a, init=fold.start)
+            step = Call(fold.op, (outer.current, of_run), fold.dtype)
+            accs[outer.name] = replace(outer, step=step)
+            over = Call("add_over", (outer.current, of_run), "bool")
+            of_part = overflow_checks_of(a, _as_counted(x))
+            checks += [replace(c, cond=logical_not(over)) for c in of_part[:1]]
+        body += (replace(x, accs=tuple(inner)), *checks)
+    return replace(s, body=tuple(body), accs=tuple(accs.values()))
+
+
+def _as_counted(loop: Loop | While) -> Loop:
+    """A counted loop with the body and the accumulators of `loop`, whose folds are the same."""
+    none = Interval(index_const(0), index_const(0))
+    return loop if isinstance(loop, Loop) else Loop("", none, loop.body, loop.accs)
+
+
+def _exact_fold(a: Accum, loop: Loop | While) -> Reduction | None:
+    """The reduction that `a` is in `loop`, if it is one of integers or bools that can start anew;
+    None if it is none, or one whose checks do more than replay the call.
+    """
+    fold = reduction_of(a, _as_counted(loop))
+    if fold is None or DTYPES[fold.dtype].kind == "f" or OPS[fold.op].unit is None:
+        return None
+    checks = overflow_checks_of(a, _as_counted(loop))
+    may_check = fold.op == "add" and DTYPES[fold.dtype].kind == "i"
+    end = loop.cond if isinstance(loop, While) else loop.until
+    ends_by_it = end is not None and a.name in names_read(end)
+    all_replay = not checks or (may_check and all(map(is_replay_check, checks)))
+    return fold if all_replay and not ends_by_it else None
+
+
+def _partition(
+    body: Iterable[Stmt], carried: set[str]
+) -> tuple[list[Stmt] | None, list[Stmt]]:
+    """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
+    those that do. The first part is None if a statement of the second is anything but a check, an
+    assignment, or a branch that only gives values, of scalars without loads.
+    """
+    work: list[Stmt] = []
+    combining: list[Stmt] = []
+    dependent = set(carried)
+    for s in body:
+        if dependent.isdisjoint(names_read(s)):
+            work.append(s)
+        elif _is_scalar(s):
+            combining.append(s)
+            dependent |= bound_names(s)
+        else:
+            return None, []
+    return work, combining
+
+
+def _is_scalar(s: Stmt) -> bool:
+    """Whether `s` only computes scalars from scalars, or checks them."""
+    match s:
+        case Assign(value=e) | Check(cond=e):
+            return e.lanes == 1 and not contains(s, Load)
+        case If():
+            return not (s.then or s.orelse or contains(s, Load))
+    return False
+
+
+def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
+    """The names that `work` binds and `code` reads; an empty list if one of them is no scalar, or
+    `code` has a load.
+    """
+    bound = bound_names(*work) if work else frozenset()
+    found: dict[str, Var] = {}
+    for part in code:
+        for n in walk(part):
+            if isinstance(n, Load):
+                return []
+            if isinstance(n, Var) and n.name in bound:
+                if n.lanes != 1:
+                    return []
+                found[n.name] = n
+    return [*found.values()]
