@@ -13,6 +13,7 @@ from math import inf
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_min
 from ...analysis.loop_set import max_trips
+from ...analysis.mod_ref import AliasInfo
 from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...analysis.work_estimate import weight_of_calls
@@ -203,7 +204,7 @@ class _Marker:
         self.kernel, self.private = kernel, private
         self.fresh = FreshNames(kernel)
         self.folds = FoldSplitter(
-            self.fresh, private, lambda loop: _obstacle(loop, kernel, private)
+            self.fresh, AliasInfo(kernel), private, lambda loop: _obstacle(loop, kernel, private)
         )
         self.totals: dict[HReduce, Expr] = {}
         self.definitions = _definitions(kernel)
@@ -250,8 +251,8 @@ class _Marker:
             return self.exact_reductions_by_block(s) or (s,)
         if not isinstance(s, Loop):
             return (s,)
-        if s.until is not None:
-            return split_first_hit(s, self.kernel, self.fresh) or (s,)
+        if s.until is not None and (split := split_first_hit(s, self.kernel, self.fresh)):
+            return split
         is_over_blocks = isinstance(s.range, RangeDesc)
         if not is_over_blocks and (split := self.folds.split(s)):
             return split

@@ -32,16 +32,17 @@ from ...analysis.loop_reductions import (
     reduction_of,
 )
 from ...analysis.loop_set import max_trips
-from ...analysis.mod_ref import arrays_written
+from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import bottom_up, contains, counted_range, walk
+from ...ir_traversal import bottom_up, contains, counted_range, walk, walk_statements
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,
     Call,
     Check,
+    Const,
     Expr,
     HReduce,
     If,
@@ -50,10 +51,13 @@ from ...nodes import (
     Local,
     Loop,
     LoopLike,
+    PredLoop,
     RangeDesc,
     Stmt,
     Store,
     Var,
+    VecAccum,
+    VecLoop,
     While,
 )
 from ...op_table import OPS
@@ -76,14 +80,16 @@ _MOST_RESULTS = 4
 
 
 class FoldSplitter:
-    """Splits folds of one kernel. ``obstacle``: why the iterations of a loop must not be run by
-    several threads, None if they may; ``private``: arrays that the call has made.
+    """Splits folds of one kernel. ``memory``: which of its arrays may share memory; ``private``:
+    arrays that the call has made; ``obstacle``: why the iterations of a loop must not be run by
+    several threads, None if they may.
     """
 
     def __init__(
-        self, fresh: FreshNames, private: frozenset[str], obstacle: Callable[[Loop], str | None]
+        self, fresh: FreshNames, memory: AliasInfo, private: frozenset[str],
+        obstacle: Callable[[Loop], str | None],
     ) -> None:
-        self.fresh, self.private, self.obstacle = fresh, private, obstacle
+        self.fresh, self.memory, self.private, self.obstacle = fresh, memory, private, obstacle
 
     def split(self, s: Loop) -> tuple[Stmt, ...] | None:
         """The loop `s` as two loops: a parallel one that computes and keeps the results of each
@@ -108,8 +114,8 @@ class FoldSplitter:
             if (counted := counted_range(s)) is None:
                 return None
             r = RangeDesc(counted.lo, counted.hi, 1)
-            s = _with_sums_of_inner_loops(s)
-        work, combining = _partition(s.body, {a.name for a in s.accs})
+            s = _with_extrema_of_vector_loops(_with_sums_of_inner_loops(s))
+        work, combining = _partition(s.body, {a.name for a in s.accs}, self.memory)
         if work is None or not any(contains(x, LoopLike) for x in work):
             return None  # what is expensive needs the results of earlier iterations
         combining, accs = self._with_named_reductions(work, combining, s.accs)
@@ -244,6 +250,58 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
     return replace(s, body=tuple(body), accs=tuple(accs.values()))
 
 
+def _with_extrema_of_vector_loops(s: Loop) -> Loop:
+    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the first value
+    that the extremum of `s` has::
+
+        for i in loop(…, m=0):                       for i in loop(…, m=0):
+            for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=0): …
+            m = step(hreduce("max", m_1))                m = step(max(m, hreduce("max", m_1)))
+    """
+    starts = {a.name: a.init for a in s.accs}
+    bound = bound_names(s)
+    body: list[Stmt] = []
+    totals: dict[HReduce, Expr] = {}
+
+    def total(e: Expr) -> Expr:
+        """The extremum so far in place of that of a vector loop."""
+        return totals.get(e, e) if isinstance(e, HReduce) else e
+
+    for x in s.body:
+        new = bottom_up(x, total) if totals else x
+        if isinstance(new, VecLoop | PredLoop):
+            accs = [*new.accs]
+            for k, a in enumerate(new.accs):
+                start = starts.get(a.init.name) if isinstance(a.init, Var) else None
+                is_known = isinstance(start, Const) or (
+                    isinstance(start, Var) and start.name not in bound
+                )
+                op = _extremum_of(a)
+                if op is None or start is None or not is_known or start.lanes != 1:
+                    continue
+                lanes = Var(a.name, start.dtype, new.group or 1)
+                of_loop = HReduce(op, lanes)
+                totals[of_loop] = Call(op, (a.init, of_loop), start.dtype)
+                accs[k] = replace(a, init=start)
+            new = replace(new, accs=tuple(accs))
+        body.append(new)
+    if not totals:
+        return s
+    return replace(
+        s, body=tuple(body), accs=tuple(replace(a, step=bottom_up(a.step, total)) for a in s.accs)
+    )
+
+
+def _extremum_of(a: VecAccum) -> str | None:
+    """The operation by which `a` takes an extremum of its terms; None if it does anything else."""
+    match a.step:
+        case Call("min" | "max" as op, (p, q)) if (p.name if isinstance(p, Var) else "") == a.name:
+            return None if a.name in names_read(q) else op
+        case Call("min" | "max" as op, (p, q)) if (q.name if isinstance(q, Var) else "") == a.name:
+            return None if a.name in names_read(p) else op
+    return None
+
+
 def _as_counted(loop: Loop | While) -> Loop:
     """A counted loop with the body and the accumulators of `loop`, whose folds are the same."""
     none = Interval(index_const(0), index_const(0))
@@ -266,19 +324,19 @@ def _exact_fold(a: Accum, loop: Loop | While) -> Reduction | None:
 
 
 def _partition(
-    body: Iterable[Stmt], carried: set[str]
+    body: tuple[Stmt, ...], carried: set[str], memory: AliasInfo
 ) -> tuple[list[Stmt] | None, list[Stmt]]:
     """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
-    those that do. The first part is None if a statement of the second is anything but a check, an
-    assignment, or a branch that only gives values, of scalars without loads.
+    those that do, which are to run later. The first part is None if a statement of the second is
+    not one that `_may_run_later`.
     """
     work: list[Stmt] = []
     combining: list[Stmt] = []
-    dependent = set(carried)
+    dependent, written = set(carried), arrays_written(body)
     for s in body:
         if dependent.isdisjoint(names_read(s)):
             work.append(s)
-        elif _is_scalar(s):
+        elif _may_run_later(s, written, memory):
             combining.append(s)
             dependent |= bound_names(s)
         else:
@@ -286,28 +344,26 @@ def _partition(
     return work, combining
 
 
-def _is_scalar(s: Stmt) -> bool:
-    """Whether `s` only computes scalars from scalars, or checks them."""
+def _may_run_later(s: Stmt, written: frozenset[str], memory: AliasInfo) -> bool:
+    """Whether `s` may run after the loops of later iterations, which store to the arrays `written`:
+
+    - it computes scalars from scalars, or checks them;
+    - or it is a branch that is taken rarely, such as the search for the zero that Python's minimum
+      has, and loads from other arrays only.
+    """
     match s:
         case Assign(value=e) | Check(cond=e):
             return e.lanes == 1 and not contains(s, Load)
         case If():
-            return not (s.then or s.orelse or contains(s, Load))
+            inside = [n for x in (*s.then, *s.orelse) for n in walk_statements(x)]
+            statements = [n for n in inside if isinstance(n, Stmt)]
+            is_pure = all(isinstance(n, Assign | If | Loop | VecLoop) for n in statements)
+            return is_pure and not memory.overlap(arrays_read((s,)), written)
     return False
 
 
-def _results(work: list[Stmt] | None, code: Iterable[Stmt | Expr]) -> list[Var]:
-    """The names that `work` binds and `code` reads; an empty list if one of them is no scalar, or
-    `code` has a load.
-    """
-    bound = bound_names(*work) if work else frozenset()
-    found: dict[str, Var] = {}
-    for part in code:
-        for n in walk(part):
-            if isinstance(n, Load):
-                return []
-            if isinstance(n, Var) and n.name in bound:
-                if n.lanes != 1:
-                    return []
-                found[n.name] = n
-    return [*found.values()]
+def _results(work: list[Stmt], code: Iterable[Stmt | Expr]) -> list[Var]:
+    """The names that `work` binds and `code` reads; an empty list if one of them is no scalar."""
+    bound = bound_names(*work)
+    found = {n.name: n for x in code for n in walk(x) if isinstance(n, Var) and n.name in bound}
+    return [] if any(v.lanes != 1 for v in found.values()) else [*found.values()]
