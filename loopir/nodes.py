@@ -200,7 +200,7 @@ class Loop(Spanned):
     """A counted loop; it ends after an iteration whose new accumulators make ``until`` true.
 
     ``parallel``: the iterations may run in any order and at the same time
-    (`passes.loops.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With an
+    (`passes.parallel.parallelize`); those of a VecLoop or PredLoop in groups of lanes. With an
     ``until`` all iterations up to the first one that makes it true run, and later ones may. Such a
     loop has no accumulators, with one exception: running totals, such as the count of a loop that
     appends. Each part of that begins with the total of the parts before it, which is computed first

@@ -49,7 +49,6 @@ from .loops.fission import fission
 from .loops.interchange_reductions import interchange_reductions
 from .loops.jam import jam
 from .loops.jam_rows import jam_rows
-from .loops.parallelize import parallelize
 from .loops.partition_loops import partition_loops
 from .loops.permute_loops import permute_loops
 from .loops.permute_reductions import permute_reductions
@@ -65,6 +64,7 @@ from .memory.pack_bools import pack_bools
 from .memory.pack_gathers import pack_gathers
 from .memory.pack_operands import pack_operands
 from .memory.promote import promote
+from .parallel.parallelize import parallelize
 from .reduce.arg_reduction import arg_reduction
 from .reduce.blocked_summation import blocked_summation
 from .reduce.keep_fold_order import keep_fold_order

@@ -12,7 +12,7 @@ import pytest
 from example_counts import examples, hurried_flags, with_flags
 from written import written
 
-from loopir.passes.loops import parallelize
+from loopir.passes.parallel import parallelize
 from targets.abi import thread_pool
 from transpile import fuse
 

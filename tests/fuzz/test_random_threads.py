@@ -15,7 +15,7 @@ from at_length import judge_examples
 from example_counts import with_flags
 from random_cases import Ran, RandomCase, ran, random_cases
 
-from loopir.passes.loops import parallelize, split_search
+from loopir.passes.parallel import parallelize, split_search
 from loopir.passes.reduce import blocked_summation
 from targets.abi import thread_pool
 from targets.c import c_regions

@@ -39,6 +39,7 @@ loopir.passes.vector
 loopir.passes.reduce
 loopir.passes.memory
 loopir.passes.loops
+loopir.passes.parallel
 loopir.passes.checks  loopir.passes.scalar
 loopir.passes.pass_list  loopir.passes.nest_plans  loopir.passes.__init__
 loopir.passes.version_small_calls

@@ -7,7 +7,7 @@ from dataclasses import replace
 from loopir.analysis.parallelism import parallel_loops
 from loopir.analysis.work_estimate import elements_worth
 from loopir.nodes import Kernel, LoopLike, Span
-from loopir.passes.loops.parallelize import loops_left_serial
+from loopir.passes.parallel.parallelize import loops_left_serial
 from targets.abi.thread_pool import pool_counts, why_no_pool
 from targets.region_costs import COUNTING_FIRST, FIRST_RATE, PAYS_ASLEEP
 

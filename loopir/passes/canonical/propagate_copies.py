@@ -19,6 +19,7 @@ from ...ir_traversal import (
     EXPRESSIONS,
     advanced_accums,
     children,
+    contains,
     memoized_by,
     memoized_per_node,
     tree_depth,
@@ -227,6 +228,10 @@ class _CopyPropagation:
             new = substitute(s, self.moved)
             if isinstance(new, Assign) and self.can_move(new, at):
                 self.moved[new.name] = new.value
+            elif isinstance(new, Assign) and (term := self.term_of_step(new)) is not None:
+                term_name = Var(new.name, term.dtype, term.lanes)
+                self.moved[new.name] = _with_operand(new.value, term, term_name)
+                stmts.append(replace(new, value=term))
             else:
                 stmts.append(new)
         if not self.moved:
@@ -265,6 +270,37 @@ class _CopyPropagation:
         # a store before the last use must not change what the value loads
         between = self.block_in.stmts[at + 1 : self.last_direct_use[name]]
         return not self.memory.crosses(value, between)
+
+
+    def term_of_step(self, s: Assign) -> Expr | None:
+        """The term that `s` adds to an accumulator, or multiplies it with, if the result is used
+        once, as a step, and only the term has loads, which a store behind `s` keeps here::
+
+            v = acc + abs(x[i]); x[i] = 0.0; acc = step(v)
+            →   v = abs(x[i]); x[i] = 0.0; acc = step(acc + v)
+
+        So the step of a reduction can be told to be one. None if `s` is anything else.
+        """
+        match s.value:
+            case Call("add" | "sub" | "mul", (Var() as acc, term)):
+                pass
+            case Call("add" | "mul", (term, Var() as acc)):
+                pass
+            case _:
+                return None
+        is_step = self.last_direct_use.get(s.name) == len(self.block_in.stmts)
+        is_used_once = self.uses[s.name] == self.direct_uses[s.name] == 1
+        if not is_step or not is_used_once or s.name in self.pinned or acc.name in self.assigned:
+            return None
+        if acc.name in self.changing or not contains(term, Load):
+            return None
+        return term
+
+
+def _with_operand(e: Expr, old: Expr, new: Var) -> Expr:
+    """The operation `e` on `new` in place of its operand `old`."""
+    assert isinstance(e, Call)
+    return replace(e, args=tuple(new if a is old else a for a in e.args))
 
 
 @memoized_per_node

@@ -11,7 +11,7 @@ from loopir import nodes as ir
 from loopir.fusion.fuse_loops import fuse_kernel
 from loopir.ir_printer import parse
 from loopir.ir_traversal import is_innermost, walk
-from loopir.passes.loops.parallelize import parallelize
+from loopir.passes.parallel.parallelize import parallelize
 from loopir.passes.pass_list import PASS_LIST, run_pass
 from loopir.passes.scalar.common_subexpressions import common_subexpressions
 

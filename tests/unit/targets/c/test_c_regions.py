@@ -6,7 +6,7 @@ import ctypes
 import pytest
 
 from loopir.ir_parser import parse
-from loopir.passes.loops.parallelize import parallelize
+from loopir.passes.parallel.parallelize import parallelize
 from targets.build.build_kernel import build_object
 from targets.c.emit_c import emit
 from targets.c.headers import read_header

@@ -9,7 +9,7 @@ from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.ir_printer import show
 from loopir.ir_verifier import verify
-from loopir.passes.loops.parallelize import parallelize
+from loopir.passes.parallel.parallelize import parallelize
 
 HEAD = "def k(x: f64[::1], w: mut(f64[::1]), n: mut(i64[()])):\n    disjoint(x, w)\n"
 END = "    n[()] = c\n"

@@ -1,4 +1,4 @@
-"""Parallelize: marks the loops that several threads may run; distributes sums by blocks.
+"""Parallelize: marks the loops that several threads may run, and splits folds and searches.
 
 `_Marker.loop` decides which loops may run in threads, from the outside in, by `_obstacle`. Whether
 threads pay is decided in each call: the C code of the loop compares an estimate of its work with a
