@@ -7,9 +7,11 @@ and never loaded. (This is not the contraction of a product and a sum to a fused
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ..algebra.constant_folding import constant_trip_count
+from ..algebra.may_raise import may_raise_flags
 from ..analysis.mod_ref import arrays_read
 from ..ir_names import FreshNames, names_read
 from ..ir_traversal import bottom_up, contains, walk, walk_statements
@@ -254,9 +256,9 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
     parameter. Appends become counters first (`count_appends`); an array with any other append, or a
     scan, is kept.
 
-    The last of three steps that make a temporary array a scalar: `fusion_legality` lets the loops
-    be joined, `forward_stores` replaces each load by the name of the value stored, and here the
-    array goes if no load is left.
+    The last of the steps that make a temporary array a scalar: `fusion_legality` lets the loops be
+    joined, `forward_stores` replaces each load by the name of the value stored, `rematerialize` a
+    load in a later loop by the value computed again, and here the array goes if no load is left.
 
         for i in loop(0, n):               for i in loop(0, n):
             t[i] = t_here             →        out[i] = t_here + 1.0
@@ -269,7 +271,7 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
     # `_without_arrays` removes stores only
     otherwise_written = {n.array for n in statements if isinstance(n, Append | Scan)}
     unread = frozenset(temporaries) - loaded - otherwise_written
-    kernel = bottom_up(kernel, lambda n: _without_arrays(n, unread))
+    kernel = bottom_up(kernel, partial(_without_arrays, arrays=unread, fresh=FreshNames(kernel)))
     # a length is read from the parameter
     with_length = {n.array for n in walk(kernel) if isinstance(n, Dim)}
     removed = tuple(p.name for p in kernel.params if p.name in unread - with_length)
@@ -282,13 +284,14 @@ def contract_arrays(kernel: Kernel, temporaries: Iterable[str]) -> tuple[Kernel,
     ), removed
 
 
-def _without_arrays(n: Any, arrays: frozenset[str]) -> Any:
+def _without_arrays(n: Any, arrays: frozenset[str], fresh: FreshNames) -> Any:
     """`n` without stores to arrays of `arrays`, and without loops and branches that thereby became
-    empty.
+    empty. A value that may raise a float flag is still computed, for a `fresh` name.
     """
     match n:
-        case Store(array=array) if array in arrays:
-            return ()
+        case Store(array=array, value=value) if array in arrays:
+            raises = may_raise_flags(value)
+            return Assign(fresh.name(f"{array}_1"), value, span=n.span) if raises else ()
         case If(then=(), orelse=(), yields=()) | Loop(body=(), accs=()):
             return ()
     return n

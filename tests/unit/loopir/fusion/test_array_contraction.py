@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from agree import assert_same, outcome
 
-from loopir.fusion.array_contraction import scalarize_arrays
+from loopir.fusion.array_contraction import contract_arrays, scalarize_arrays
 from loopir.ir_printer import parse, show
 from loopir.ir_verifier import verify
 from transpile import fuse
@@ -157,3 +157,33 @@ def grown(x):
 def test_items_of_lists_keep_their_types(function: Callable[..., Any], n: int) -> None:
     x = np.arange(n) - 1.0
     assert_same(outcome(fuse(function, on_reject="silent"), (x,)), outcome(function, (x,)), "list")
+
+
+def overwritten(x, y):
+    t = x * 2.0
+    s = t.sum()
+    t[:] = x / y
+    return s
+
+
+def test_a_warning_of_what_is_stored_in_vain() -> None:
+    text = """
+def k(n: i64, x: f64[::1], t: own(f64[::1]), out: mut(f64[::1])):
+    disjoint(x, out)
+    for i in loop(0, n):
+        t[i] = 1.0 / x[i]
+        out[i] = x[i]
+    for i in loop(0, n):
+        t[i] = x[i]
+"""
+    kernel, gone = contract_arrays(parse(text), {"t"})
+    verify(kernel, "scalar")
+    assert gone == ("t",)
+    assert "1.0 / x[i]" in show(kernel)
+    assert len(kernel.body) == 1
+    x = np.array([1.0, 2.0])
+    ours = fuse(overwritten, on_reject="raise")
+    for function in (overwritten, ours):
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+            function(x, np.zeros(2))
+        assert function(x, np.ones(2)) == 6.0
