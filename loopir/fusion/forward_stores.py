@@ -56,8 +56,9 @@ def forward_stores(kernel: Kernel, loop: Loop, outer: Iterable[str], fresh: Fres
         t[i] = a[i] * 2.0; out[i] = t[i] + 1.0
         →   t_here = a[i] * 2.0; t[i] = t_here; out[i] = t_here + 1.0
 
-    The second of three steps that make a temporary array a scalar: the loops are joined, loads are
-    replaced here, and `contract_arrays` removes the array if no load is left.
+    The second of the steps that make a temporary array a scalar: the loops are joined, loads in the
+    loop of the store are replaced here, cheap ones in later loops by `rematerialize`, and
+    `contract_arrays` removes the array if no load is left.
     `fuse_loops._LoopFuser.finalized` calls it. ``outer``: the variables of the loops around, for
     affine subscripts; ``fresh``: makes the new names.
     """

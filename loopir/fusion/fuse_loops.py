@@ -10,8 +10,9 @@ loops with equal iteration order, then those that can be joined when one is reve
 are tried in source order, each loop with the next one, and a legal pair that pays is joined at once
 and stays joined. Of several legal alignments the first of `shift_and_peel.alignments` is taken. Two
 fusions are never compared with each other. Afterwards `forward_stores` keeps in a register what the
-joined loop stores and loads again, and `contract_arrays` removes a temporary array that is not
-loaded any more. The stage ``fuse`` of `transpile/pipeline.py` calls `fuse_kernel`.
+joined loop stores and loads again, `rematerialize` computes again what later loops load and is
+cheap, and `contract_arrays` removes a temporary array that is not loaded any more. The stage
+``fuse`` of `transpile/pipeline.py` calls `fuse_kernel`.
 """
 from __future__ import annotations
 
@@ -41,6 +42,7 @@ from .fusion_legality import (
 )
 from .iteration_domains import affine_bindings, perfect_nest
 from .loop_pairs import FusionOptions, LoopPair, make_loop_pair
+from .rematerialize import rematerialize
 from .shift_and_peel import Alignment, alignments, shift_and_peel
 
 __all__ = ["FUSION_BUDGET", "Fusion", "fuse_kernel"]
@@ -97,9 +99,10 @@ def fuse_kernel(
     )
     fuser = _LoopFuser(kernel, options)
     body = fuser.block(kernel.body, ())
-    if body == kernel.body:
+    fused = fuser.kernel if body == kernel.body else replace(fuser.kernel, body=body)
+    fused = rematerialize(fused, temporaries, fuser.fresh)
+    if fused is kernel:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
-    fused = replace(fuser.kernel, body=body)
     no_longer_loaded = (temporaries & arrays_read((kernel,))) - arrays_read((fused,))
     fused, contracted = contract_arrays(fused, no_longer_loaded)
     return Fusion(

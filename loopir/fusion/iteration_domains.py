@@ -15,7 +15,10 @@ from ..ir_names import rename_names
 from ..ir_traversal import walk_statements
 from ..nodes import Assign, Interval, Kernel, Loop, Range, Var
 
-__all__ = ["affine_bindings", "trip_count_difference", "perfect_nest", "same_depth", "same_domain"]
+__all__ = [
+    "affine_bindings", "trip_count_difference", "perfect_nest", "same_depth", "same_domain",
+    "same_range",
+]
 
 
 def affine_bindings(kernel: Kernel) -> AffineBindings:
@@ -59,7 +62,7 @@ def same_depth(first: Loop, second: Loop) -> bool:
 def same_domain(first: Loop, second: Loop, bindings: AffineBindings) -> bool:
     """Whether two perfect nests provably have the same iterations: their depths match
     (`same_depth`), and on each level that both have, start and trip count are equal as affine forms
-    (`_same_range`).
+    (`same_range`).
 
         for i in loop(0, n): for j in loop(0, i)        the same, since the range of l, written with
         for k in loop(0, n): for l in loop(0, k)        the variables of the first one, is that of j
@@ -69,10 +72,10 @@ def same_domain(first: Loop, second: Loop, bindings: AffineBindings) -> bool:
     levels = list(zip(perfect_nest(first), perfect_nest(second), strict=False))
     names = {y.var: x.var for x, y in levels}
     ranges = ((x.range, rename_names(y.range, names)) for x, y in levels)
-    return all(_same_range(x, y, bindings) for x, y in ranges)
+    return all(same_range(x, y, bindings) for x, y in ranges)
 
 
-def _same_range(a: Range, b: Range, bindings: AffineBindings) -> bool:
+def same_range(a: Range, b: Range, bindings: AffineBindings) -> bool:
     """Whether two ranges are equal, or start at equal values and have equal trip counts."""
     if a == b:
         return True

@@ -43,7 +43,7 @@ def sieve(n: int) -> int:
 def used_twice(x: Any, t: Any, u: Any) -> tuple[int, Any]:
     m = np.zeros(len(x), bool)
     for i in range(len(x)):
-        m[i] = x[i] > t
+        m[i] = x[i] / 2.0 > t  # not so cheap that it would be computed again
     count = 0
     for i in range(len(x)):
         if m[i]:
