@@ -11,8 +11,9 @@ are tried in source order, each loop with the next one, and a legal pair that pa
 and stays joined. Of several legal alignments the first of `shift_and_peel.alignments` is taken. Two
 fusions are never compared with each other. Afterwards `forward_stores` keeps in a register what the
 joined loop stores and loads again, `rematerialize` computes again what later loops load and is
-cheap, and `contract_arrays` removes a temporary array that is not loaded any more. The stage
-``fuse`` of `transpile/pipeline.py` calls `fuse_kernel`.
+cheap, `coalesce_arrays` keeps a temporary in the result that overwrites it, and `contract_arrays`
+removes a temporary array that is not loaded any more. The stage ``fuse`` of
+`transpile/pipeline.py` calls `fuse_kernel`.
 """
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from ..nodes import Accum, Assign, Disjoint, If, Kernel, Load, Loop, LoopLike, S
 from ..passes.memory.dead_stores import without_dead_stores
 from ..rejection import Rejection
 from .array_contraction import contract_arrays
+from .coalesce_arrays import coalesce_arrays
 from .equal_lengths import unify_lengths
 from .filter_fusion import fuse_over_filter
 from .forward_stores import forward_stores
@@ -63,7 +65,7 @@ class Fusion:
     fused: int = 0  # loops joined to the one before; a perfect nest counts as one
     rejections: tuple[Rejection, ...] = ()  # why other loops were not joined
     lines: tuple[tuple[int, ...], ...] = ()  # for each joined loop, the source lines of its parts
-    contracted: tuple[str, ...] = ()  # arrays removed by array contraction
+    contracted: tuple[str, ...] = ()  # temporary arrays that it no longer takes
     tightened: tuple[tuple[str, str], ...] = ()
     """Pairs of arrays that must now be disjoint, while before they could also be the same."""
     left_out: int = 0  # pairs of neighbouring loops that were not tried, to bound the time
@@ -101,6 +103,7 @@ def fuse_kernel(
     body = fuser.block(kernel.body, ())
     fused = fuser.kernel if body == kernel.body else replace(fuser.kernel, body=body)
     fused = rematerialize(fused, temporaries, fuser.fresh)
+    fused, coalesced = coalesce_arrays(fused, temporaries, private - temporaries)
     if fused is kernel:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
     no_longer_loaded = (temporaries & arrays_read((kernel,))) - arrays_read((fused,))
@@ -110,7 +113,7 @@ def fuse_kernel(
         fused=fuser.fused,
         rejections=tuple(fuser.rejections),
         lines=tuple(tuple(lines) for lines in fuser.lines.values()),
-        contracted=contracted,
+        contracted=(*contracted, *coalesced),
         tightened=tuple(fuser.tightened),
         left_out=fuser.left_out,
     )

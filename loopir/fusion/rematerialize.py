@@ -11,21 +11,18 @@ bits and float flags. (Register allocators rematerialise values in place of spil
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cached_property, partial
 from typing import Any
 
 from ..analysis.integers.affine import AffineBindings, affine_form
-from ..analysis.mod_ref import AliasInfo, arrays_read, arrays_written
+from ..analysis.mod_ref import AliasInfo, arrays_read
 from ..analysis.work_estimate import weight_of_calls
 from ..dtypes import DTYPES
-from ..ir_names import FreshNames, bound_names, expand_names, names_read, substitute
+from ..ir_names import FreshNames, names_read
 from ..ir_traversal import (
     advanced_accums,
     bottom_up,
-    contains,
-    has_early_exit,
     walk,
     walk_statements,
 )
@@ -33,21 +30,20 @@ from ..lazy_dataclass import record, replace
 from ..nodes import (
     Append,
     Assign,
-    Break,
     Expr,
     If,
     Kernel,
     Load,
     Loop,
     LoopLike,
-    Return,
     Scan,
     Stmt,
     Store,
     Var,
 )
-from ..statement_blocks import Block, backward_slice, map_nested_blocks
-from .iteration_domains import affine_bindings, same_range
+from ..statement_blocks import Block, map_nested_blocks
+from .iteration_domains import affine_bindings
+from .stored_elements import Definition, Level, single_stores, store_levels
 
 __all__ = ["rematerialize"]
 
@@ -71,69 +67,17 @@ def rematerialize(kernel: Kernel, temporaries: Iterable[str], fresh: FreshNames)
 
     - one store writes it, in all iterations of the loops that its subscripts name;
     - each load comes after the store, with its subscripts, in loops over the same ranges, and is
-      evaluated in all their iterations (`_Definition.at`, `_Uses.block`): the flags are the same;
+      evaluated in all their iterations (`Definition.at`, `_Uses.block`): the flags are the same;
     - what the value loads is not written in between (`_Uses.is_unchanged`);
     - the value is cheap (`_Uses.cheap_value`).
     """
     arrays = frozenset(temporaries) & arrays_read((kernel,))
     if not arrays:
         return kernel
-    writes = [n for n in walk_statements(kernel) if isinstance(n, (Store, Append, Scan))]
-    counts = Counter(n.array for n in writes)
-    for n in writes:
-        if isinstance(n, Store) and n.mask is None and n.array in arrays and counts[n.array] == 1:
-            kernel = _Rematerializer(kernel, n, fresh).kernel()
+    for store in single_stores(kernel):
+        if store.array in arrays:
+            kernel = _Rematerializer(kernel, store, fresh).kernel()
     return kernel
-
-
-@record(frozen=True, slots=True)
-class _Definition:
-    """What the store writes, seen from a block around it: ``array[index] = value`` in all
-    iterations of `loops`, which are in this block, outermost first.
-
-        for j: (t = x[i, j] - mu; d[i, j] = t)    →    index (i, j), value x[i, j] - mu, loops (j,)
-    """
-
-    index: tuple[Expr, ...]
-    value: Expr
-    loops: tuple[Loop, ...] = ()
-
-    def at(
-        self,
-        index: tuple[Expr, ...],
-        loops: tuple[Loop, ...],
-        local: frozenset[str],
-        bindings: AffineBindings,
-    ) -> Expr | None:
-        """The value at `index`, read inside `loops`, which come later in the block; None if perhaps
-        no iteration, or another one than with these subscripts, has stored it, or if a loop reads
-        one element repeatedly.
-
-            stored d[i, j], j in loop(0, n);  read d[i, k], k in loop(0, n)    →    the value at j=k
-
-        `local`: names whose value may differ between store and load, variables of loops left out.
-        """
-        own, around = ({x.var: x for x in nest} for nest in (self.loops, loops))
-        variables = {
-            stored.name: loaded
-            for stored, loaded in zip(self.index, index, strict=True)
-            if isinstance(stored, Var) and stored.name in own and isinstance(loaded, Var)
-        }
-        is_same_element = (
-            variables.keys() == own.keys()
-            and {v.name for v in variables.values()} == around.keys()
-            and tuple(substitute(e, variables) for e in self.index) == index
-        )
-        if not is_same_element:
-            return None
-        for name, v in variables.items():
-            stored, loaded = own[name].range, around[v.name].range
-            names = (names_read(stored) - own.keys()) | (names_read(loaded) - around.keys())
-            if names & local or contains(stored, Load) or contains(loaded, Load):
-                return None
-            if not same_range(substitute(stored, variables), loaded, bindings):
-                return None
-        return substitute(self.value, variables)
 
 
 class _Rematerializer:
@@ -144,7 +88,6 @@ class _Rematerializer:
         self.params = {p.name: p for p in kernel.params}
         self.memory = AliasInfo(kernel)
         self.counts = advanced_accums(kernel)
-        self.operands: set[str] = set()  # names whose values are part of the definition
         self.saved = 2 * DTYPES[store.value.dtype].bytes
         """Bytes an element that are not moved any more; a store first loads the line it writes."""
 
@@ -155,80 +98,46 @@ class _Rematerializer:
 
     def kernel(self) -> Kernel:
         """The kernel without the array's loads and its store; as it was if a load must stay."""
-        new = replace(self.source, body=self.block(self.source.body)[0])
+        levels = store_levels(self.source.body, self.array)
+        new = replace(self.source, body=self.rewritten(levels))
         if self.array in arrays_read((new,)) or self.saved < 0:
             return self.source
-        return self.without_store(new)
+        operands = {name for x in levels if x.definition for name in x.definition.operands}
+        return self.without_store(new, operands)
 
-    # -- the store, and what comes after it
-
-    def block(self, stmts: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], _Definition | None]:
-        """`stmts`, which contain the store, with the loads after it replaced; and the store as it
-        is seen from around the block.
+    def rewritten(self, levels: Iterable[Level]) -> tuple[Stmt, ...]:
+        """The outermost block of `levels` with the loads after the store replaced in all of them.
         """
-        place = next(k for k, s in enumerate(stmts) if self.array in arrays_written((s,)))
-        before, [s, *after] = stmts[:place], stmts[place:]
-        s, definition = self.around_store(s)
-        if definition is None:
-            return (*before, s, *after), None
-        later = (
-            new
-            for k, t in enumerate(after, place + 1)
-            for new in self.without_loads(t, definition, stmts[place:k])
-        )
-        after = [*later]
-        operands = {a.name: a.value for a in backward_slice(before, definition.value)}
-        value = expand_names(definition.value, operands)
-        self.operands |= operands.keys()
-        outside = None if value is None else replace(definition, value=value)
-        return (*before, s, *after), outside
+        inner: tuple[Stmt, ...] = ()
+        new: tuple[Stmt, ...] = ()
+        for level in levels:
+            before, s = level.stmts[: level.place], level.stmts[level.place]
+            s = map_nested_blocks(s, partial(_with_statements, old=inner, new=new))
+            places = range(level.place + 1, len(level.stmts))
+            later = (t for k in places for t in self.without_loads(level, k))
+            inner, new = level.stmts, (*before, s, *later)
+        return new
 
-    def around_store(self, s: Stmt) -> tuple[Stmt, _Definition | None]:
-        """As `block`, for the statement `s` that contains the store. None where an iteration may
-        leave the store out: in a branch, or in a loop that may end early.
+    def without_loads(self, level: Level, k: int) -> tuple[Stmt, ...]:
+        """The statements that replace statement `k` of a block, which comes after the store; only
+        itself where its loads may read other values, or not all of them are sure to be evaluated.
         """
-        if isinstance(s, Store):
-            return s, _Definition(s.index, s.value)
-        definition: _Definition | None = None
-
-        def inside(b: Block) -> Block:
-            """The block, if the store is in it, with the loads after it replaced."""
-            nonlocal definition
-            if self.array not in arrays_written(b.stmts):
-                return b
-            stmts, definition = self.block(b.stmts)
-            return replace(b, stmts=stmts)
-
-        new = map_nested_blocks(s, inside)
-        if definition is None or not isinstance(s, Loop) or has_early_exit(s):
-            return new, None
-        return new, replace(definition, loops=(s, *definition.loops))
-
-    def without_loads(
-        self, s: Stmt, definition: _Definition, between: tuple[Stmt, ...]
-    ) -> tuple[Stmt, ...]:
-        """The statements that replace `s`, which comes after the store; only `s` where its loads
-        may read other values, or where not all of them are sure to be evaluated. `between`: the
-        statements before it, from the one that contains the store.
-        """
-        value = definition.value
-        if self.array not in arrays_read((s,)):
+        s, definition = level.stmts[k], level.definition
+        if self.array not in arrays_read((s,)) or definition is None or level.may_end(k):
             return (s,)
-        if any(contains(t, (Break, Return)) for t in (*between, s)):
-            return (s,)
-        local = self.counts | bound_names(between[0], s)
-        names = names_read(value) - {x.var for x in definition.loops}
-        if names & local or self.memory.crosses(value, between):
+        local = self.counts | level.local(k)
+        names = names_read(definition.value) - {x.var for x in definition.loops}
+        if names & local or self.memory.crosses(definition.value, level.stmts[level.place : k]):
             return (s,)
         return _Uses(self, definition, s, local).block(Block((s,)), ()).stmts
 
-    def without_store(self, kernel: Kernel) -> Kernel:
-        """`kernel` without the store, and without what was computed for it alone: each load that
-        was replaced now computes that.
+    def without_store(self, kernel: Kernel, operands: set[str]) -> Kernel:
+        """`kernel` without the store, and without those of its `operands` that were computed for it
+        alone: each load that was replaced now computes them.
         """
         kernel = _without(kernel, self.array, frozenset())
-        while unread := self.operands - names_read(kernel):
-            self.operands -= unread
+        while unread := operands - names_read(kernel):
+            operands -= unread
             kernel = _without(kernel, self.array, unread)
         return kernel
 
@@ -238,9 +147,9 @@ class _Uses:
     """The loads of the array in the statement `s`, which comes after the store in its block."""
 
     of: _Rematerializer
-    definition: _Definition
+    definition: Definition
     s: Stmt
-    local: frozenset[str]  # as in `_Definition.at`
+    local: frozenset[str]  # as in `Definition.at`
 
     def block(self, b: Block, loops: tuple[Loop, ...]) -> Block:
         """`b`, the body of the last of `loops`, with each load of the array replaced by a name, to
@@ -352,3 +261,8 @@ def _without(kernel: Kernel, array: str, names: Collection[str]) -> Kernel:
 
     new: Kernel = bottom_up(kernel, kept)
     return new
+
+
+def _with_statements(b: Block, old: tuple[Stmt, ...], new: tuple[Stmt, ...]) -> Block:
+    """The block `b`, with the statements `new` if it has the statements `old`."""
+    return replace(b, stmts=new) if b.stmts is old else b
