@@ -5,13 +5,14 @@ import copy
 import dataclasses
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from loopir import lazy_dataclass
 from loopir.dtypes import DTYPES
 from loopir.ir_names import names_read
-from loopir.lazy_dataclass import record, replace
+from loopir.lazy_dataclass import UNCOMPILED_CALLS, record, replace
 from loopir.nodes import Call, Var
 
 
@@ -70,6 +71,14 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
+def compiled(known: dict[str, type]) -> dict[str, type]:
+    """The classes, of which so many objects were made that each has its compiled ``__init__``."""
+    for _ in range(UNCOMPILED_CALLS + 1):
+        for call in CALLS:
+            made(known, call)
+    return known
+
+
 def made(known: dict[str, type], call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> Any:
     name, places, keywords = call
     try:
@@ -78,15 +87,47 @@ def made(known: dict[str, type], call: tuple[str, tuple[Any, ...], dict[str, Any
         return type(error)
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
 @pytest.mark.parametrize("call", CALLS, ids=str)
-def test_made_as_a_dataclass_is(call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> None:
-    ours, theirs = made(OURS, call), made(THEIRS, call)
+def test_made_as_a_dataclass_is(
+    call: tuple[str, tuple[Any, ...], dict[str, Any]], is_compiled: bool
+) -> None:
+    known = compiled(classes(record)) if is_compiled else classes(record)
+    ours, theirs = made(known, call), made(THEIRS, call)
     assert repr(ours) == repr(theirs)
     if not isinstance(ours, type):
         assert type(ours).__match_args__ == type(theirs).__match_args__
         assert not hasattr(ours, "__dict__")
         assert dataclasses.asdict(ours) == dataclasses.asdict(theirs)
         assert repr(dataclasses.replace(ours)) == repr(theirs)
+
+
+def test_nothing_is_compiled_for_few_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[type] = []
+    monkeypatch.setattr(lazy_dataclass, "_init", lambda cls: built.append(cls) or cls.__init__)
+    point = classes(record)["Point"]
+    for k in range(UNCOMPILED_CALLS):
+        assert repr(point(k)) == f"{point.__qualname__}(x={k}, y=2)"
+    assert not built
+
+
+def test_fields_are_those_of_a_dataclass() -> None:
+    def make(kind: Callable[..., Any]) -> Any:
+        @kind(frozen=True, slots=True)
+        class Row:
+            """A constant of the class is no field."""
+            x: int
+            places: ClassVar[dict[str, int]] = {}
+            y: dict[str, int] = dataclasses.field(default_factory=dict)
+
+        return Row
+
+    ours, theirs = make(record), make(dataclasses.dataclass)
+    facts = [[(f.name, f.type, f.default, f.kw_only) for f in dataclasses.fields(c)]
+             for c in (ours, theirs)]
+    assert facts[0] == facts[1]
+    assert ours.__annotations__ == theirs.__annotations__
+    assert ours(1).places is ours.places
 
 
 def test_equal_and_hashed_as_a_dataclass_is() -> None:
