@@ -7,8 +7,12 @@ smallest that show the cause. Every package reports with this one record; the co
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .lazy_dataclass import record
-from .nodes import Span
+
+if TYPE_CHECKING:
+    from .nodes import Span
 
 __all__ = ["HelperLine", "Label", "Rejection", "family_of"]
 

@@ -2,7 +2,7 @@
 
 A `Binding` for each kernel parameter says where its value comes from; guards must hold at a call,
 else Python runs; a `ResultSpec` says how the result is made of the arrays that the kernel filled.
-Lowering makes a `Plan`, and the pipeline's stages add to it; `make_interface` takes the
+Lowering makes a `Plan`, and the pipeline's stages add to it; `lower.kernel_interface` takes the
 `KernelInterface` out of it, which is all that a call needs besides the loaded kernel, and can be
 pickled into the disk cache. The modules `python_wrapper` and `native_call` of
 `runtime.kernel_call` perform a call.
@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopir.lazy_dataclass import record, replace
-from loopir.nodes import Disjoint
 
 from .host_nodes import HostConst, HostExpr, HostItem, HostName
 from .result_spec import ResultSpec
@@ -51,7 +50,7 @@ __all__ = [
     "writes_captured",
     "complex_params",
     "strided_params",
-    "make_interface", "python_scalar_params",
+    "python_scalar_params",
 ]
 
 
@@ -432,37 +431,3 @@ def writes_captured(interface: KernelInterface) -> bool:
     written = {p.name for p in interface.params if p.written}
     draws = any(capture.generator for capture in interface.captures)
     return draws or not captured.isdisjoint(written)
-
-
-def make_interface(
-    plan: Plan, kernel: Kernel, exact_up_to: int | None = None,
-    exact_arguments: tuple[int, ...] | None = None,
-) -> KernelInterface:
-    """The interface of `kernel`, the final Loop IR of the kernel of `plan`. The other parameters
-    are fields of `KernelInterface`.
-    """
-    guards = kernel.guards
-    return KernelInterface(
-        params=tuple(
-            KernelParameter(p.name, p.dtype, p.rank, p.unit, p.written, p.steps, p.aligned)
-            for p in kernel.params
-        ),
-        guards=tuple("GUARD_ALIAS" if isinstance(g, Disjoint) else g.code for g in guards),
-        in_place=tuple((g.a, g.b) for g in guards if isinstance(g, Disjoint) and g.or_same),
-        strict=kernel.strict,
-        bindings=plan.bindings,
-        returned=plan.returned,
-        identity_guards=plan.identity_guards,
-        constant_arguments=plan.constant_arguments,
-        class_guards=plan.class_guards,
-        writes=plan.writes,
-        rewrites=plan.rewrites,
-        snapshot=plan.snapshot,
-        copied_up_to=plan.copied_up_to,
-        sources=plan.sources,
-        raised_order=plan.raised_order,
-        captures=plan.captures,
-        overflow_slot=plan.overflow_slot,
-        exact_up_to=exact_up_to,
-        exact_arguments=exact_arguments,
-    )

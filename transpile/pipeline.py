@@ -33,7 +33,6 @@ from .call_plan import (
     Plan,
     complex_params,
     keeps_gil,
-    make_interface,
     python_scalar_params,
     strided_params,
 )
@@ -50,6 +49,7 @@ from .frontend.value_specialization import substitute_values
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
 from .lower.exact_sizes import ExactSize, exact_size, with_small_calls
+from .lower.kernel_interface import make_interface
 from .lower.lists.item_stores import NeedsMixedList
 from .lower.lower_function import has_ordered_folds, lower, refuse_ordered_folds
 from .options import Options

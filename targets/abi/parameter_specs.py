@@ -97,12 +97,9 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
 
     `entry.c` tests it in `take_array` and `take_scalar`, `PortableCall` without the builtin.
     """
-    dtype = DTYPES[p.dtype]
-    if p.rank is None and weak:
-        kind, python = _PYTHON_SCALARS[p.dtype]
-        return ParameterSpec(kind, python, 0, False, dtype.bytes, 0)
     if p.rank is None:
-        return ParameterSpec(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(p.dtype == "i64"))
+        return scalar_spec(p.dtype, weak)
+    dtype = DTYPES[p.dtype]
     flags = (ALIGNED if p.aligned else 0) | (WRITEABLE if p.written else 0)
     element_steps = [1 if axis == p.unit else step for axis, step in enumerate(_steps(p))]
     steps = tuple((step or 0) * dtype.bytes for step in element_steps)
@@ -111,6 +108,17 @@ def parameter_spec(p: HasParam, weak: bool, strided: bool, paired: bool = False)
         size = complex_dtype.itemsize
         return ParameterSpec(COMPLEX, complex_dtype, p.rank - 1, strided, size, flags, steps[:-1])
     return ParameterSpec(ARRAY, dtype.numpy, p.rank, strided, dtype.bytes, flags, steps)
+
+
+def scalar_spec(name: str, weak: bool) -> ParameterSpec:
+    """What a scalar of the dtype `name` must be: an object of the Python class if it is `weak`,
+    else of NumPy's class for the dtype.
+    """
+    dtype = DTYPES[name]
+    if weak:
+        kind, python = _PYTHON_SCALARS[name]
+        return ParameterSpec(kind, python, 0, False, dtype.bytes, 0)
+    return ParameterSpec(NUMPY, dtype.numpy.type, 0, False, dtype.bytes, int(name == "i64"))
 
 
 def has_unordered_strides(a: np.ndarray, unit: int) -> bool:

@@ -14,9 +14,8 @@ import numpy as np
 
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
-from loopir.nodes import Param
 
-from .parameter_specs import parameter_spec
+from .parameter_specs import scalar_spec
 from .trampoline import opened_trampoline
 
 __all__ = [
@@ -193,7 +192,7 @@ def sequence_converter(items: SequenceSpec, stores: bool) -> Callable[..., Any]:
 def converter_words(items: SequenceSpec) -> np.ndarray:
     """The fields of the C struct ``items`` (`items.c`), each a word of 64 bits."""
     descr, kinds = DTYPES[items.dtype].numpy, [*map(id, items.kinds), 0][:2]
-    item_spec = parameter_spec(Param("item", items.dtype), items.weak, False)
+    item_spec = scalar_spec(items.dtype, items.weak)
     share = items.take if items.shares_memory else None
     words: Sequence[int] = [
         *item_spec.fields(), len(items.kinds), *kinds, id(descr), id(share) if share else 0

@@ -12,8 +12,8 @@ import pytest
 from for_each import for_each
 from source_trees import PACKAGES
 
-LATE = ("rich", "cffi", "astor")
-"""Dependencies that ``import transpile`` does not need yet."""
+LATE = ("rich", "cffi", "astor", "pathlib", "sysconfig", "loopir.nodes", "transpile.pipeline")
+"""Modules that ``import transpile`` and ``@fuse`` do not need yet."""
 
 
 def modules() -> list[str]:

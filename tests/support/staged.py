@@ -11,7 +11,8 @@ from loopir.ir_interpreter import run_kernel
 from loopir.nodes import Kernel
 from targets.abi.portable_call import complex_as_floats
 from transpile import Fused
-from transpile.call_plan import Plan, make_interface
+from transpile.call_plan import Plan
+from transpile.lower.kernel_interface import make_interface
 from transpile.pipeline import Compilation
 from transpile.runtime.compiled_variant import Variant
 

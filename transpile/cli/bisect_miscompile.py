@@ -21,11 +21,12 @@ from targets.abi.portable_call import complex_as_floats
 from targets.build.build_kernel import NoCompiler, build_kernel
 
 from .. import core_functions, knobs, pipeline
-from ..call_plan import Plan, make_interface
+from ..call_plan import Plan
 from ..diagnostics import Refused
 from ..frontend.compile_tree import compile_tree
 from ..frontend.inline import bind_captures, plan_with_captures
 from ..frontend.macros.macro_trace import MacroFiring, MacroTrace, tracing_macros
+from ..lower.kernel_interface import make_interface
 from ..options import chosen_target
 from ..pipeline import Compilation, NamedStage, named_stages, run_stages
 from ..runtime.compiled_variant import Variant

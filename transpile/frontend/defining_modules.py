@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import builtins
 import math
+import os
 import sys
-import sysconfig
 import types
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -106,16 +105,17 @@ def is_statement_class(value: type) -> bool:
     return bool(value.__flags__ & _HEAP_TYPE_FLAG)
 
 
-def is_installed(path: Path) -> bool:
+def is_installed(path: str | os.PathLike[str]) -> bool:
     """Whether a file belongs to the standard library or to an installed package."""
-    resolved = Path(real_path(str(path)))
-    return any(resolved.is_relative_to(folder) for folder in _folders(tuple(sys.path)))
+    return real_path(os.fspath(path)).startswith(_folders(tuple(sys.path)))
 
 
 @lru_cache(maxsize=4)
-def _folders(search_path: tuple[str, ...]) -> frozenset[Path]:
-    """Where the standard library and installed packages are."""
+def _folders(search_path: tuple[str, ...]) -> tuple[str, ...]:
+    """Where the standard library and installed packages are; each path ends with a separator."""
+    import sysconfig
+
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
     paths = [sysconfig.get_path(kind) for kind in kinds]
     paths += [p for p in search_path if "-packages" in p]
-    return frozenset(Path(real_path(p)) for p in paths)
+    return tuple({os.path.join(real_path(p), "") for p in paths})

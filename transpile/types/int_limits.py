@@ -16,14 +16,14 @@ Intervals of expressions are computed in `loopir.analysis.integers.intervals`, l
 """
 from __future__ import annotations
 
-from loopir.analysis.integers.intervals import dtype_bounds
+from loopir.dtypes import DTYPES
 
 __all__ = [
     "ARGUMENT", "ENDLESS", "EXACT_F64", "EXACT_POWER_OF_TEN_F64", "INT64", "SAFE_RANGE",
     "help_for_long_int",
 ]
 
-INT64 = dtype_bounds("i64")
+INT64 = DTYPES["i64"].low, DTYPES["i64"].high
 """All values of the carrier of a Python int."""
 
 ENDLESS = (0, 1 << 59)

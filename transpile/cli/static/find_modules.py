@@ -65,7 +65,7 @@ def installed_module(name: str) -> types.ModuleType | None:
     if top not in sys.modules:
         origin = spec.origin if spec is not None else None
         if origin is None or (
-            origin not in ("built-in", "frozen") and not is_installed(Path(origin))
+            origin not in ("built-in", "frozen") and not is_installed(origin)
         ):
             return None
     try:

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from dis import opmap
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -301,4 +300,4 @@ def _is_installed(name: str, path: str | None) -> bool:
         return True
     if path is None:
         return root in sys.stdlib_module_names and root != "__main__"  # a part of the interpreter
-    return is_installed(Path(path))
+    return is_installed(path)

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from loopir.dtypes import DTYPES
-from loopir.nodes import assert_never
 
 from ...result_spec import (
     ArrayResult,
@@ -111,8 +110,6 @@ def result_source(returned: ResultSpec, names: WrapperNames) -> str:
         case SelectResult(flag, then, orelse):
             then_source = f"{result_source(then, names)} if {_item_source(flag, names)}"
             return f"({then_source} else {result_source(orelse, names)})"
-        case _:
-            return assert_never(returned)
 
 
 def _item_source(slot: str, names: WrapperNames) -> str:

@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from for_each import for_each
 
 from transpile.frontend.defining_modules import (
     is_builtin,
+    is_installed,
     is_numpy_function,
     is_numpy_random,
     is_numpys,
@@ -89,3 +91,14 @@ def test_a_module_whose_name_only_starts_like_numpys(monkeypatch: pytest.MonkeyP
     assert not is_numpy_random(f)
     monkeypatch.setattr(f, "__module__", "numpy.random.mtrand")
     assert is_numpy_random(f)
+
+
+def test_installed_files_are_below_the_folders_of_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_installed(np.__file__)
+    assert is_installed(Path(os.__file__))
+    monkeypatch.setattr("sys.path", [str(tmp_path / "site-packages")])
+    assert is_installed(tmp_path / "site-packages" / "module.py")
+    assert not is_installed(tmp_path / "module.py")
+    assert not is_installed(tmp_path / "site-packages-2" / "module.py")

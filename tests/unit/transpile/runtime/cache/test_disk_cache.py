@@ -33,7 +33,7 @@ y = roots(x)
 print(json.dumps(dict(
     y=y.tolist(), want=roots.__wrapped__(x).tolist(), compiled=roots.stats.compiled,
     front="transpile.pipeline" in sys.modules,
-    back=any(m in sys.modules for m in ("targets.c.emit_c", "loopir.passes.vector.vectorize")),
+    back=any(m in sys.modules for m in ("targets.c.emit_c", "loopir.nodes")),
 )))
 """
 

@@ -21,11 +21,11 @@ from transpile.call_plan import (
     Plan,
     ResultSlot,
     StatusSource,
-    make_interface,
     python_scalar_params,
     strided_params,
 )
 from transpile.host_nodes import HostExpr, from_ast
+from transpile.lower.kernel_interface import make_interface
 from transpile.result_spec import (
     ArrayResult,
     ConstantResult,
