@@ -95,7 +95,8 @@ def int_layout() -> int:
     """
     if sys.int_info.bits_per_digit != 30 or sys.int_info.sizeof_digit != 4:
         return 0
-    small = [0, *range(1, 300), *(k * 7919 for k in range(1, 300)), (1 << 30) - 1]
+    powers = [1 << bit for bit in range(31)]
+    small = [*powers[:-1], *(power - 1 for power in powers)]  # each bit alone, and all up to it
     large = [1 << 30, (1 << 30) + 5, 1 << 31, 1 << 62, 1 << 63, 10**30]
     for layout, value_of in ((1, _by_signed_count), (2, _by_sign_bits)):
         if all(value_of(n) == n and value_of(-n) == -n for n in small) and all(

@@ -282,13 +282,15 @@ def _transpile_files() -> tuple[tuple[str, int, int], ...]:
 
 
 def _source_files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Name, size and time of each source file below `folder`."""
+    """Name, size and time of each source file below `folder`. Python's folders of bytecode are not
+    read: they have as many files, and none is a source.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith((".py", ".h", ".c")):
                 stat = entry.stat()
                 yield entry.name, stat.st_size, stat.st_mtime_ns
-            elif "." not in entry.name and entry.is_dir():
+            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
                 yield from _source_files(entry.path)
 
 

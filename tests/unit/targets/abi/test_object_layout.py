@@ -123,3 +123,18 @@ def test_versions_that_do_not_change_are_not_used(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(ctypes, "c_uint64", Constant)
     assert object_layout.dict_version_offset.__wrapped__() == 0
+
+
+@pytest.mark.parametrize("bit", range(30))
+def test_an_unknown_digit_of_ints_is_noticed(bit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, seen = object_layout._tag_and_digit, list[int]()
+
+    def without_bit(n: int) -> tuple[int, int]:
+        seen.append(n)
+        tag, digit = read(n)
+        return tag, digit & ~(1 << bit)
+
+    assert object_layout.int_layout.__wrapped__()
+    monkeypatch.setattr(object_layout, "_tag_and_digit", without_bit)
+    assert object_layout.int_layout.__wrapped__() == 0
+    assert len(seen) < 300  # the first call of each process asks

@@ -135,6 +135,14 @@ def test_another_compiler_has_recipes_of_its_own() -> None:
     }
 
 
+def test_bytecode_is_not_read_for_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, scan = list[str](), os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: read.append(path) or scan(path))
+    assert disk_cache._transpile_files()
+    assert any(path.endswith("loopir") for path in read)
+    assert not any("__pycache__" in path for path in read)
+
+
 def test_code_that_holds_objects() -> None:
     def held(x):
         return "here"
