@@ -38,7 +38,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    from loopir.garbage_collection import collecting_less_often
+
+    with collecting_less_often():
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value
 

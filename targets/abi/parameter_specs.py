@@ -12,7 +12,7 @@ from loopir.lazy_dataclass import record
 __all__ = [
     "ALIGNED", "ARRAY", "COMPLEX", "FLOAT", "MAX_PARAMS", "MAX_RANK", "MISMATCH", "NUMPY",
     "WRITEABLE", "HasParam", "HasParams", "ParameterSpec", "has_unordered_strides",
-    "parameter_spec",
+    "parameter_spec", "scalar_spec",
 ]
 
 MISMATCH: Final = -1

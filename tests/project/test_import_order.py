@@ -19,7 +19,7 @@ from source_trees import PACKAGES, SOURCES, statements_of, tree_of
 LAYERS = """
 loopir.lazy_dataclass
 loopir.dtypes
-loopir.op_semantics
+loopir.garbage_collection  loopir.op_semantics
 loopir.op_table
 loopir.nodes
 loopir.rejection  loopir.machine_model

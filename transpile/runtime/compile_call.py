@@ -23,7 +23,6 @@ from ..types.value_types import ArgType
 from .cache import disk_cache
 from .compiled_variant import Variant
 from .process.compile_progress import showing_progress
-from .process.garbage_collection import collecting_less_often
 
 if TYPE_CHECKING:
     from ..pipeline import Compilation
@@ -33,7 +32,6 @@ __all__ = ["compile_variant", "rejection_of"]
 _log = logging.getLogger(__name__)
 
 
-@collecting_less_often()
 def compile_variant(
     function: FunctionType,
     types: Mapping[str, ArgType],

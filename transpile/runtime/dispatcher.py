@@ -5,14 +5,13 @@ A call takes one of two ways:
 - fast: the installed call (`installed_call`) has a row for the types and the size of the arguments,
   and calls what the row names. The dispatcher does not see such a call;
 - slow: no row fits (`Dispatcher._select_callee`), or the variant that was called could not serve
-  the call (`Dispatcher._on_miss`), whose arguments are unchanged then. The dispatcher returns the
-  function to call: a variant, which it compiles if need be (`_compile_or_refuse`), the outlined
-  function, or the original.
+  the call (`Dispatcher._on_miss`), whose arguments are unchanged then. The dispatcher returns what
+  to call: a variant, compiled if need be (`_compile_or_refuse`), the outlined function, or the
+  original.
 
 What it decides becomes a row of the installed call: a variant, or Python, for arguments of these
-types, and for calls of which sizes (`call_selection`). Calls that Python serves, since their
-signature is refused or their guards fail, come back to the dispatcher after a number of calls that
-doubles each time. For example::
+types and of certain sizes (`call_selection`). Calls that Python serves, after a refusal or a failed
+guard, come back to the dispatcher after a number of calls that doubles each time. For example::
 
     f(x, y)          # slow: no specialization for float64 arrays yet; compiles a variant, calls it
     f(x, y) ...      # slow: trials, whose time is taken (compiled code, then Python)
@@ -29,6 +28,7 @@ from time import perf_counter
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from loopir.garbage_collection import collecting_less_often
 from targets.abi.inline_cache import CacheRow, size_of_call
 
 from .. import knobs
@@ -533,22 +533,22 @@ class Dispatcher(WrappedFunction):
         `values`: the arguments of the call; None: compile a recording variant, which is not cached.
         Raises as `compile_variant`, and CompilationPending if a thread was started to compile it.
         """
-        start, types = perf_counter(), spec.types_by_name(self._function)
+        given = self._function, spec.types_by_name(self._function), self.options, settings
+        start = perf_counter()
         try:
-            variant = None
-            if values is not None:
-                from .cache.disk_cache import find_variant
+            with collecting_less_often():
+                variant = None
+                if values is not None:
+                    from .cache.disk_cache import find_variant
 
-                variant = find_variant(self._function, types, self.options, settings, values)
-            if variant is None:
-                if values is not None and self.options.background and not fallback_is_error():
-                    again = functools.partial(self._compile_or_refuse, spec, values)
-                    self._background.start(spec.types, again)
-                from .compile_call import compile_variant
+                    variant = find_variant(*given, values)
+                if variant is None:
+                    if values is not None and self.options.background and not fallback_is_error():
+                        again = functools.partial(self._compile_or_refuse, spec, values)
+                        self._background.start(spec.types, again)
+                    from .compile_call import compile_variant
 
-                variant = compile_variant(
-                    self._function, types, self.options, settings, recording=values is None
-                )
+                    variant = compile_variant(*given, recording=values is None)
             on_miss = self._faults.guarded(functools.partial(self._on_miss, spec), self._function)
             variant.attach(on_miss, spec.calls, spec.native_calls)
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from loopir.garbage_collection import collecting_less_often
 from loopir.lazy_dataclass import replace
 from targets.isa.target_registry import Target
 
@@ -39,7 +40,6 @@ from ..report.source_listing import Listing, join_listings, make_listing
 from ..types.typeof import parameter_names
 from ..types.value_types import ArgType
 from .compile_call import rejection_of
-from .process.garbage_collection import collecting_less_often
 from .refusal_warnings import follows_from_outside, names_of_refused_values
 from .specialization import Specialization
 

@@ -1,8 +1,8 @@
-"""Garbage collection during a compilation: the collector runs less often, which saves a tenth.
+"""Garbage collection during imports and compilations: it runs less often, which saves a tenth.
 
 A compilation makes trees of many small objects, and few cycles: reference counts free what it
-drops. By default Python's collector runs after each 700 new objects, and walks through the trees
-again and again.
+drops. An import makes classes and functions that stay. By default Python's collector runs after
+each 700 new objects, and walks through them again and again.
 """
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ YOUNG_OBJECTS = 50_000
 def collecting_less_often() -> Iterator[None]:
     """A context in which the first threshold of the collector is at least `YOUNG_OBJECTS`.
 
-    A compilation (`compile_variant`) and a report (`inspection`) are such contexts, and may contain
-    one another: the outermost sets the threshold, and puts the former one back, unless it was
-    changed meanwhile by another thread or by code of the user. A collector that is switched off
-    (the first threshold is 0, or ``gc.disable()``) stays so.
+    Such contexts are the import of a public name (``transpile.__getattr__``), the search for a
+    variant in the disk cache and its compilation (`Dispatcher._build_variant`), and a report
+    (`inspection`). They may contain one another: the outermost sets the threshold, and puts the
+    former one back, unless it was changed meanwhile by another thread or by code of the user. A
+    collector that is switched off (the first threshold is 0, or ``gc.disable()``) stays so.
     """
     former = gc.get_threshold()
     if not 0 < former[0] < YOUNG_OBJECTS:

@@ -1,14 +1,17 @@
-"""The garbage collector runs less often during a compilation, and as before after it."""
+"""The garbage collector runs less often during imports and compilations, as before after them."""
 from __future__ import annotations
 
 import gc
+import importlib
 from collections.abc import Iterator
 
 import pytest
 
+import transpile
+from loopir.garbage_collection import YOUNG_OBJECTS, collecting_less_often
 from transpile import fuse
 from transpile.runtime import compile_call
-from transpile.runtime.process.garbage_collection import YOUNG_OBJECTS, collecting_less_often
+from transpile.runtime.cache import disk_cache
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +80,34 @@ def test_what_the_user_sets_meanwhile_stays(thresholds: tuple[int, int, int]) ->
     with collecting_less_often():
         gc.set_threshold(*thresholds)
     assert gc.get_threshold() == thresholds
+
+
+def test_an_import_of_a_public_name(
+    monkeypatch: pytest.MonkeyPatch, former: tuple[int, int, int]
+) -> None:
+    seen = []
+    real = importlib.import_module
+
+    def noting(*names: str) -> object:
+        seen.append(gc.get_threshold()[0])
+        return real(*names)
+
+    monkeypatch.setattr(importlib, "import_module", noting)
+    monkeypatch.delitem(vars(transpile), "fuse", raising=False)
+    assert transpile.fuse is fuse
+    assert seen == [YOUNG_OBJECTS]
+    assert gc.get_threshold() == former
+
+
+def test_a_search_in_the_disk_cache(
+    monkeypatch: pytest.MonkeyPatch, former: tuple[int, int, int]
+) -> None:
+    seen = []
+
+    def noting(*_: object) -> None:
+        seen.append(gc.get_threshold()[0])
+
+    monkeypatch.setattr(disk_cache, "find_variant", noting)
+    assert fuse(total)([1.0, 2.0]) == 3.0
+    assert seen == [YOUNG_OBJECTS]
+    assert gc.get_threshold() == former
