@@ -38,6 +38,9 @@ _FLAGS = ("-Og",)
 and 2.3 times as long: with an empty cache, the first call may wait for it.
 """
 
+BEGIN_TIMEOUT = 0.05
+"""Seconds in which the C compiler has begun if nothing is wrong: it takes 5 to 10 ms."""
+
 
 @record(frozen=True, slots=True)
 class Trampoline:
@@ -91,7 +94,8 @@ def opened_trampoline() -> Trampoline | None:
 
 
 def build_in_background() -> None:
-    """Start building the trampoline (which takes a C compiler) in a thread, once a process.
+    """Start building the trampoline in a thread, once a process; returns when the C compiler runs,
+    or is not needed.
 
     For a caller that will call `load_kernel` soon. What the thread needs is imported here: a fork
     must find no import under way.
@@ -100,6 +104,7 @@ def build_in_background() -> None:
         from ..build import build_kernel  # noqa: F401
 
         _building.start()
+        _building.let_begin(BEGIN_TIMEOUT)
 
 
 def start_opening() -> None:

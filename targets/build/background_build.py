@@ -42,6 +42,16 @@ class BackgroundBuild:
         """Whether the thread has not ended."""
         return any(thread.is_alive() for thread in self.threads)
 
+    def let_begin(self, seconds: float) -> None:
+        """Wait until the thread waits for the C compiler, or has ended; at most so many `seconds`.
+
+        A thread that begins beside one that computes gets to it late: after each file that it has
+        opened or read it waits for the GIL, 5 ms each time.
+        """
+        deadline = time.monotonic() + seconds
+        while self.is_running() and not self.is_in_compiler() and time.monotonic() < deadline:
+            self.wait(0.001)
+
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the thread has ended, at most so many `seconds`; not at all if it never
         started.
@@ -80,8 +90,7 @@ def _before_fork() -> None:
     close_gate()
     deadline = time.monotonic() + FORK_TIMEOUT
     for build in _all_builds:
-        while build.is_running() and not build.is_in_compiler() and time.monotonic() < deadline:
-            build.wait(0.005)
+        build.let_begin(deadline - time.monotonic())
 
 
 def _after_in_child() -> None:
