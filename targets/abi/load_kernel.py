@@ -67,6 +67,7 @@ def load_kernel(
     keeps_gil: bool = False,
     native: bool = True,
     trampoline_path: str | None = None,
+    pool_path: str | None = None,
 ) -> LoadedKernel:
     """Load the kernel ``tp_kernel`` of the shared object at `path` as a callable, ``fast`` of the
     result: it takes the arguments of ``kernel.params``, checks them, and returns the status.
@@ -81,7 +82,8 @@ def load_kernel(
       since another, faster variant takes it.
     - ``paired``: complex arrays, which the kernel sees as floats with a last axis of two parts.
     - ``keeps_gil``: the GIL is held during the call, however large the arrays are.
-    - ``trampoline_path``: the path of the trampoline, if it was stored with the kernel.
+    - ``trampoline_path``, ``pool_path``: the paths of the trampoline and of the thread pool, if
+      they were stored with the kernel.
 
     Raises BuildError where the object cannot be opened, or the kernel has too many parameters or an
     array has too many axes.
@@ -100,7 +102,7 @@ def load_kernel(
         portable = PortableCall(library, address, rows, keeps_gil=keeps_gil)
         checked = connect_portably(library, portable)
         return LoadedKernel(library, checked, False, address, rows, 0)
-    raised = connect_natively(library, opened)
+    raised = connect_natively(library, opened, pool_path)
     # the struct `spec` of entry.c; the array is the builtin's `self`, so it lives as long
     words = [address, len(rows), int(keeps_gil), raised, *(f for r in rows for f in r.fields())]
     spec = np.array(words, dtype=np.int64).view(_Spec)

@@ -29,15 +29,18 @@ static const int is_gil_kept = 1;
 """What `signals.c` uses of `entry.c`. The portable path releases the GIL, or must keep it."""
 
 
-def connect_natively(library: SharedLibrary, trampoline: Trampoline) -> int:
+def connect_natively(
+    library: SharedLibrary, trampoline: Trampoline, pool_path: str | None = None
+) -> int:
     """Connect the kernel in `library`, which has just been opened, to what it calls in long loops:
     the function of `signals.c` in the `trampoline`, and the thread pool. Returns the address where
     the kernel keeps the exception of a signal handler (``tp_raised``), which `entry.c` raises after
-    the kernel; 0 if the kernel has no signal checks, as its loops are short.
+    the kernel; 0 if the kernel has no signal checks, as its loops are short. ``pool_path``: the
+    path of the pool's object, if it is known.
 
     `load_kernel` calls this; `connect_portably` where there is no trampoline.
     """
-    connect(library, trampoline.bind_pool, trampoline.bind_context)
+    connect(library, trampoline.bind_pool, trampoline.bind_context, pool_path)
     if not _connect(library, trampoline.goes_on):
         return 0
     return library.address("tp_raised")

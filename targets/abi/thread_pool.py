@@ -27,8 +27,9 @@ from ..region_costs import COUNTING_FIRST, PAYS_ASLEEP, PAYS_AWAKE
 
 __all__ = [
     "PoolCounts", "RegionRuns", "apply_limit", "connect", "forced", "limit_by_context",
-    "pool_address", "pool_counts", "pool_source", "region_runs", "register_controller",
-    "set_outer_limit", "take_context", "thread_limit", "wait_until_ready", "why_no_pool",
+    "pool_address", "pool_counts", "pool_object", "pool_source", "region_runs",
+    "register_controller", "set_outer_limit", "take_context", "thread_limit", "wait_until_ready",
+    "why_no_pool",
 ]
 
 FLAGS = ("-pthread",)
@@ -121,7 +122,23 @@ def pool_source() -> str:
         return "".join(("#define _GNU_SOURCE\n", costs, *headers, file.read()))
 
 
-def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> None:
+def pool_object(library: SharedLibrary) -> str | None:
+    """The name in the cache of the pool's object, for a later process that calls the kernel in
+    `library` (`connect`): with it, nothing of the compiler has to be imported to find the pool.
+    None if the kernel has no parallel loops, or there is no compiler.
+    """
+    from ..build.build_kernel import object_name
+
+    try:
+        library.address("tp_run_region")
+        return object_name(pool_source(), FLAGS)
+    except (BuildError, NoCompiler):
+        return None
+
+
+def connect(
+    library: SharedLibrary, bind_pool: int, bind_context: int = 0, pool_path: str | None = None
+) -> None:
     """Let the parallel loops of the kernel in `library` be run by the pool: store the address of
     ``tp_pool_run`` in its variable ``tp_run_region``. Until that is done, the kernel runs its loops
     in the caller's thread alone.
@@ -130,7 +147,8 @@ def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> No
     built it. A kernel without parallel loops has no such variable, and nothing is done. Called when
     a kernel is loaded (`signal_checks`). `bind_pool`: the address of the function of `signals.c` by
     which the kernel's polls learn of the pool; `bind_context`: that of `entry.c`, which passes the
-    bound of `transpile.threads`; 0 on the portable path.
+    bound of `transpile.threads`; 0 on the portable path. ``pool_path``: the path of the pool's
+    object, if it was stored with the kernel (`pool_object`).
     """
     try:
         library.address("tp_run_region")
@@ -139,7 +157,7 @@ def connect(library: SharedLibrary, bind_pool: int, bind_context: int = 0) -> No
     register_controller()
     _waiting.append((weakref.ref(library), bind_pool, bind_context))
     if not _opened:
-        _open_if_built()
+        _open_if_built(pool_path)
     if _opened:
         if time.monotonic() > _configured[0] + QUOTA_HOLDS:  # a kernel that is loaded later
             apply_limit()
@@ -170,18 +188,25 @@ def _connect_waiting() -> None:
         ctypes.c_void_p.from_address(library.address("tp_run_region")).value = pool.run
 
 
-def _open_if_built() -> None:
-    """Open the pool, if its object is in the cache, and no thread builds it at the moment."""
+def _open_if_built(known: str | None = None) -> None:
+    """Open the pool, if its object is in the cache, and no thread builds it at the moment. `known`:
+    the path of the object, if the caller has it.
+    """
     if _building.is_running():
         return
-    from ..build.build_kernel import find_object
-
     try:
-        path = find_object(pool_source(), FLAGS)
+        path = known or _found_in_cache()
         if path and not _opened:
             _open(path)
     except failures(BuildError, NoCompiler, OSError):
         return  # the thread tries again, and notes why it fails
+
+
+def _found_in_cache() -> str | None:
+    """The path of the pool's object, if it is in the cache. Raises NoCompiler and BuildError."""
+    from ..build.build_kernel import find_object
+
+    return find_object(pool_source(), FLAGS)
 
 
 def _build() -> None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABI", "BuildError", "CacheInfo", "Compiler", "NoCompiler", "assembly", "build_kernel",
     "build_object", "cache_clear", "cache_dir", "cache_info", "find_compiler", "find_object",
-    "user_flags", "wrong_target",
+    "object_name", "user_flags", "wrong_target",
 ]
 
 ABI = 1
@@ -123,13 +123,21 @@ def find_object(source: str, cflags: tuple[str, ...] = ()) -> str | None:
     """The path of what `build_object` would build, if that is in the cache, else None; nothing is
     compiled. Raises NoCompiler if it is not in the cache, and there is no compiler to build it.
     """
-    _, key = _flags_and_key(source, cflags)
     try:
-        return find_cached(_object_name(key, find_compiler()))
+        return find_cached(object_name(source, cflags))
     except NoCompiler:
+        _, key = _flags_and_key(source, cflags)
         if path := find_cached_prefix(f"{key}-"):
             return path
         raise
+
+
+def object_name(source: str, cflags: tuple[str, ...] = ()) -> str:
+    """The name in the cache of what `build_object` builds, without its suffix. Raises NoCompiler
+    and BuildError.
+    """
+    _, key = _flags_and_key(source, cflags)
+    return _object_name(key, find_compiler())
 
 
 def _flags_and_key(source: str, cflags: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

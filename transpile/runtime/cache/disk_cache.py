@@ -24,6 +24,7 @@ import numpy as np
 
 from loopir.lazy_dataclass import record
 from targets.abi.load_kernel import load_kernel
+from targets.abi.thread_pool import pool_object
 from targets.build.build_errors import BuildError, failures
 from targets.build.object_cache import (
     OBJECT_SUFFIX,
@@ -103,11 +104,11 @@ def store_variant(
     is_described = all(description is not None for _, description in descriptions)
     if entry.trampoline is None or not is_described or helpers is None or _has_user_macros():
         return
-    names = map(os.path.basename, (entry.path, entry.trampoline))
+    names = [os.path.basename(path) for path in (entry.path, entry.trampoline)]
     sources = tuple(replace(source, helper=None) for source in interface.sources)
     stored = replace(interface, identity_guards=(), sources=sources)
-    recipe = stored, descriptions, helpers, *names
     try:
+        recipe = stored, descriptions, helpers, pool_object(entry.library), *names
         publish(encoded(recipe), _cache_key(function, types, options, target), RECIPE_SUFFIX)
     except failures(Exception) as error:  # the kernel is there all the same
         _log.info("no recipe for %s: %s", function.__qualname__, error)
@@ -187,7 +188,7 @@ def _variant_of_recipe(
     """The variant that `store_variant` has stored as `recipe`, loaded; None if a global name that
     it depends on means something else now, or its objects are not in the cache any more.
     """
-    stored, descriptions, helpers, *names = recipe
+    stored, descriptions, helpers, pool, *names = recipe
     names_of = _name_meanings(function, types, stored)
     guards = [_guard_if_unchanged(names_of, *described) for described in descriptions]
     objects = [find_cached(name.removesuffix(OBJECT_SUFFIX)) for name in names]
@@ -209,6 +210,7 @@ def _variant_of_recipe(
             paired=complex_params(interface),
             keeps_gil=keeps_gil(interface),
             trampoline_path=trampoline,
+            pool_path=pool and find_cached(pool),
         )
     except BuildError:
         return None

@@ -33,9 +33,12 @@ y = roots(x)
 print(json.dumps(dict(
     y=y.tolist(), want=roots.__wrapped__(x).tolist(), compiled=roots.stats.compiled,
     front="transpile.pipeline" in sys.modules,
-    back=any(m in sys.modules for m in ("targets.c.emit_c", "loopir.nodes")),
+    back=[m for m in ("loopir.nodes", "targets.build.build_kernel") if m in sys.modules],
 )))
 """
+
+WITH_POOL = "from targets.abi import thread_pool; assert thread_pool.wait_until_ready()"
+"""Builds the thread pool before the kernel; else the process may end before it is built."""
 
 
 @pytest.fixture
@@ -57,9 +60,19 @@ def run(tmp_path: Path):
 
 
 def test_the_second_process_compiles_nothing(run) -> None:
-    assert run(start_python=True)["front"]
+    assert run(start_python=True, before=WITH_POOL)["front"]
     again = run(start_python=True)
-    assert (again["compiled"], again["front"], again["back"]) == (1, False, False)
+    assert (again["compiled"], again["front"], again["back"]) == (1, False, [])
+
+
+def test_a_pool_that_is_not_in_the_cache_any_more_is_built(run, tmp_path: Path) -> None:
+    run(before=WITH_POOL)
+    for path in (tmp_path / "cache" / "kernels").glob("*.so"):
+        if b"tp_pool_run" in path.read_bytes():
+            path.unlink()
+    again = run()
+    assert (again["compiled"], again["front"]) == (1, False)
+    assert "targets.build.build_kernel" in again["back"]
 
 
 def test_code_that_a_knob_shapes_is_neither_stored_nor_taken(
