@@ -74,12 +74,14 @@ def _with_fields(cls: type, kw_only: bool) -> type:
     is named, which halves its time. Each field has its own annotation afterwards.
     """
     annotations = vars(cls).get("__annotations__", {})
-    cls.__annotations__ = {
-        name: object if type(kind) is str and not any(n in kind for n in _NO_FIELDS) else kind
-        for name, kind in annotations.items()
-    }
+    if annotations:  # no fields; or lazy ones (PEP 649), which are no texts
+        cls.__annotations__ = {
+            name: object if type(kind) is str and not any(n in kind for n in _NO_FIELDS) else kind
+            for name, kind in annotations.items()
+        }
     dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-    cls.__annotations__ = annotations
+    if annotations:
+        cls.__annotations__ = annotations
     known: Mapping[str, Field[Any]] = vars(cls)["__dataclass_fields__"]
     for name, kind in annotations.items():
         if name in known:
