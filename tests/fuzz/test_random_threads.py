@@ -15,7 +15,7 @@ from at_length import judge_examples
 from example_counts import with_flags
 from random_cases import Ran, RandomCase, ran, random_cases
 
-from loopir.passes.parallel import parallelize, split_search
+from loopir.passes.parallel import parallelize, split_folds, split_search
 from loopir.passes.reduce import blocked_summation
 from targets.abi import thread_pool
 from targets.c import c_regions
@@ -79,8 +79,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(c_regions, "_grain", smallest_grain)
     monkeypatch.setattr(c_regions, "_PER_ELEMENT", 0)
     monkeypatch.setattr(split_search, "_PART", 64)
-    for name, value in {"_BLOCK": 16, "_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
+    for name, value in {"_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)
+    for name, value in {"_BLOCK": 16, "_ITERATIONS_AT_ONCE": 8}.items():
+        monkeypatch.setattr(split_folds, name, value)
     monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)
     monkeypatch.setattr(blocked_summation, "BLOCKS_PER_GROUP", 4)
     monkeypatch.setattr(random_arguments, "SIZES", SIZES)

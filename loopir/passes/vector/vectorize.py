@@ -346,9 +346,10 @@ def vectorize_loop(
     yield from starts
     reductions = tuple(f for a in loop.accs if (f := reduction_of(a, loop)) is not None)
     lane_names = {f.acc.name: fresh.name(f.acc.name) for f in reductions}
-    sums = checked_sums(loop, reductions)
+    sums = checked_sums(loop, reductions) if contains(loop, Check) else ()
     watches = {f.acc.name: fresh.name("bits") for f in sums}
-    vector = _vector_loop(without_checks(loop, sums), reductions, lane_names, watches, varying)
+    unchecked = without_checks(loop, sums) if sums else loop
+    vector = _vector_loop(unchecked, reductions, lane_names, watches, varying)
     yield vector
     for f in reductions:
         lanes = Var(lane_names[f.acc.name], f.dtype, vector.group or 1)
