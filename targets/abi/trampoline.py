@@ -217,6 +217,7 @@ def _call_addresses() -> list[int]:
     )
     return [
         *map(id, (ModuleType, FunctionType, dict, False, None, tuple, Exception, MemoryError)),
+        *(id(str), id(type(np.dtype))),
         *map(_python_function, functions),
         *numpy_c_functions(),
         dict_version_offset(),

@@ -23,7 +23,7 @@ typedef struct { object *cell, *root, *fixed; int64_t step_count; const name_ste
 /* The versions of the dicts in which names were looked up, in the order in which one leads to the next; `count` 0: none are known. */
 enum { MAX_STAMPS = 6 };
 typedef struct { int64_t count; struct { object *dict; int64_t version; } of[MAX_STAMPS]; } dict_stamps;
-typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object */
+typedef struct { int64_t place; object *expected; } constant;           /* an argument that must be this object (`is_object`) */
 /* A value derived from that of number `place`. CHECKED: no new value; the other one must be of class `of`, and have `number`
  * items unless that is -1. ATTRIBUTE `of`, ITEM `number`; or ITEMS: an array of the items of a list, which are stored
  * back after the call if `number` is 1. */
@@ -69,7 +69,7 @@ typedef struct {
 } call_spec;
 
 static struct {
-    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *memory_error;
+    object *module, *function, *dict, *untruth, *none, *tuples, *errors, *memory_error, *strings, *dtype_classes;
     object *(*get)(object *, const object *);                 /* of a dict; borrowed */
     object *(*contents)(object *);                      /* of a cell; owned */
     object *(*attributes)(object *);                    /* of a module; borrowed */
@@ -96,6 +96,23 @@ static struct {
     object *(*resize)(object *, const shape *, int, int);
     intptr_t version_offset;                            /* of the version of a dict, which each change replaces; 0: it has none */
 } capi;
+
+/* Whether `given` is the object `wanted`, or a str or int that is equal to it, which runs no code of the user. */
+static int is_object(object *given, object *wanted)
+{
+    if (given == wanted) return 1;
+    int is_value = (object *)given->type == capi.strings || (object *)given->type == py.ints;
+    return is_value && given->type == wanted->type && capi.equal(given, wanted, 2) == 1;
+}
+
+/* As `is_object`, or an equal dtype. */
+static int is_object_or_dtype(object *given, object *wanted)
+{
+    if (is_object(given, wanted)) return 1;
+    if (given->type != wanted->type || (object *)((object *)given->type)->type != capi.dtype_classes) return 0;
+    int same = capi.equal(given, wanted, 2);
+    return same < 0 ? (capi.forget(), 0) : same;
+}
 
 /* The quiet state (see float_errors.py): the context variable of the error state, the dict and name of the warning filters,
  * and the values of both under which no floating-point condition can raise in the middle of a loop. */

@@ -205,7 +205,7 @@ static int perform(const call_spec *w, object **given, object *args, object *nam
     int held = guarded_names_hold(w) ? compute_values(w, given) : -1;       /* 1, 2; `held`: objects to be dropped at the end */
     *out = 0;
     if (held < 0) return !may_repeat(capi.errors);
-    for (int i = 0; i < w->constant_count; i++) fits &= given[w->constants[i].place] == w->constants[i].expected;    /* 3 */
+    for (int i = 0; i < w->constant_count; i++) fits &= is_object(given[w->constants[i].place], w->constants[i].expected);    /* 3 */
     fits &= lists_are_distinct(w, given);
     for (int i = 0; fits && i < w->param_count; i++) {                      /* 4 */
         const param *p = &w->params[i];

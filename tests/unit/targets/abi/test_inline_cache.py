@@ -86,10 +86,34 @@ def test_a_read_only_array_is_another_kind() -> None:
     assert f(np.zeros(8))[0] == "one"
 
 
-def test_a_key_by_identity() -> None:
-    mode = "".join(["fa", "st"])
-    f = cache_of(CacheRow(one, (argument_key(mode, by_identity=True),)))
-    assert [f(mode)[0], f("".join(["fas", "t"]))[0], f(None)[0]] == ["one", "miss", "miss"]
+class Named(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "equal", "others"),
+    [
+        ("".join(["fa", "st"]), "".join(["fas", "t"]), ("slow", Named("fast"), None)),
+        (2**40, 2**39 * 2, (2**41, float(2**40), True)),
+        (np.dtype([("a", "f8")]), np.dtype([("a", "f8")]), (np.dtype([("b", "f8")]), float)),
+        (np.dtype("M8[s]"), np.dtype("M8[s]"), (np.dtype("M8[ms]"),)),
+        (Named("fast"), None, (Named("fast"), "fast")),  # whose equality may be the user's
+        ((1, 2), None, ((1, 2 * len("a")),)),
+    ],
+)
+def test_a_key_by_identity(value: Any, equal: Any, others: tuple[Any, ...]) -> None:
+    f = cache_of(CacheRow(one, (argument_key(value, by_identity=True),)))
+    assert f(value)[0] == "one"
+    assert equal is None or f(equal)[0] == "one"
+    assert [f(other)[0] for other in others] == ["miss"] * len(others)
+
+
+@pytest.mark.parametrize("dtype", ["M8[D]", "m8[s]", "<U1", [("m", "f8"), ("v", "i4")]])
+def test_arrays_with_an_equal_dtype(dtype: Any) -> None:
+    f = cache_of(CacheRow(one, (argument_key(np.zeros(3, dtype)),)))
+    assert f(np.zeros(4, np.dtype(dtype)))[0] == "one"
+    for other in ("M8[ms]", "<U2", [("m", "f8"), ("w", "i4")]):
+        assert f(np.zeros(3, other))[0] == "miss"
 
 
 def test_the_first_row_that_fits() -> None:

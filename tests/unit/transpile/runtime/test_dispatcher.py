@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,61 @@ def test_unpickled_arrays() -> None:
     f, args = fuse(axpy), pickle.loads(pickle.dumps(ones()))
     f(*args)
     assert counts(f) == (1, {})
+
+
+def decided_by_label(x, out, label):
+    for i in range(len(x)):
+        out[i] = x[i] * (2.0 if label == "double" else 3.0)
+    return label
+
+
+def label_is_unused(x, out, label):
+    for i in range(len(x)):
+        out[i] = x[i] * 2.0
+
+
+def label_is_read(x, out, label):
+    return [str(v) for v in label]
+
+
+def label_raises(x, out, label):
+    if label != "double":
+        raise ValueError(label)
+    return x.sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "make"),
+    [
+        (decided_by_label, lambda: "double,triple".split(",")[0]),
+        (label_is_unused, lambda: "double,triple".split(",")[1]),
+        (label_raises, lambda: "double,triple".split(",")[1]),
+        (label_is_unused, lambda: np.array(["a", "b"])),
+        (label_is_unused, lambda: np.arange(3) * np.timedelta64(1, "s")),
+        (label_is_unused, lambda: np.dtype([("a", "f8")])),
+        (label_is_read, lambda: np.datetime64("2024-01-01") + np.arange(3)),
+    ],
+)
+def test_equal_arguments_that_are_other_objects(
+    f: Callable[..., Any], make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A str or a dtype that each call makes anew costs no look at the signature."""
+    monkeypatch.setenv("TRANSPILE_SELECT", "time")
+    fused, x, out = fuse(f, on_reject="silent"), np.arange(300.0), np.zeros(300)
+    for _ in range(3000):
+        with suppress(ValueError):
+            fused(x, out, make())
+    entered: list[str] = []
+    sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_filename)
+                   if event == "call" else None)
+    try:
+        for _ in range(20):
+            with suppress(ValueError):
+                fused(x, out, make())
+    finally:
+        sys.setprofile(None)
+    ours = [name for name in entered if Path(name).is_relative_to(ROOT / "transpile")]
+    assert len(ours) < 40, ours  # one of these calls may be a trial
 
 
 @pytest.mark.parametrize("n", [0, 1])
