@@ -9,7 +9,7 @@ enum { SIZE_LIMIT = 1 << 30 };                          /* the largest size that
 enum { LAYOUT = 0x503 };                                /* NumPy's flags of C order, Fortran order, aligned, writeable */
 #define EMPTY_SEQUENCE ((object *)-1)                   /* the type of the first item of an empty list or tuple */
 
-/* What an argument must be. `value`: this object, or an equal str or dtype; `item`, `inner`: the type of the first item of a list or tuple, and
+/* What an argument must be. `value`: this object, or an equal str, int or dtype (`is_object`); `item`, `inner`: the type of the first item of a list or tuple, and
  * of the first item of that; `number`, `rank`, `flags`, `byteorder`: of an array, whose dtype is the object `item`; `code`: of
  * a Python function; `items`: the types of the `length` items of a tuple. Each is NULL, or -1, where any is fine. */
 typedef struct {
@@ -58,10 +58,10 @@ static object *type_of_first(object *of, object **first)
 static int fits_key(const inline_cache *c, const argument_key *k, object *value)
 {
     object *first, *second;
-    if ((object *)value->type != k->type || (k->value && !is_object_or_dtype(value, k->value))) return 0;
+    if ((object *)value->type != k->type || (k->value && !is_object(value, k->value))) return 0;
     if (k->number >= 0) {
         const ndarray *a = (const ndarray *)value;
-        if (k->item && !is_object_or_dtype((object *)a->dtype, k->item)) return 0;
+        if (k->item && !is_object((object *)a->dtype, k->item)) return 0;
         return a->dtype->number == k->number && a->rank == k->rank && (a->flags & LAYOUT) == k->flags
             && a->dtype->byteorder == k->byteorder;
     }

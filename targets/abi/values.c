@@ -97,19 +97,13 @@ static struct {
     intptr_t version_offset;                            /* of the version of a dict, which each change replaces; 0: it has none */
 } capi;
 
-/* Whether `given` is the object `wanted`, or a str or int that is equal to it, which runs no code of the user. */
+/* Whether `given` is the object `wanted`, or an equal one that is a str, an int or a dtype: to compare these runs no code of the user. */
 static int is_object(object *given, object *wanted)
 {
     if (given == wanted) return 1;
-    int is_value = (object *)given->type == capi.strings || (object *)given->type == py.ints;
-    return is_value && given->type == wanted->type && capi.equal(given, wanted, 2) == 1;
-}
-
-/* As `is_object`, or an equal dtype. */
-static int is_object_or_dtype(object *given, object *wanted)
-{
-    if (is_object(given, wanted)) return 1;
-    if (given->type != wanted->type || (object *)((object *)given->type)->type != capi.dtype_classes) return 0;
+    if (given->type != wanted->type) return 0;
+    object *type = (object *)given->type;
+    if (type != capi.strings && type != py.ints && (object *)type->type != capi.dtype_classes) return 0;
     int same = capi.equal(given, wanted, 2);
     return same < 0 ? (capi.forget(), 0) : same;
 }
