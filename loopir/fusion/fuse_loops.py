@@ -102,8 +102,10 @@ def fuse_kernel(
     fuser = _LoopFuser(kernel, options)
     body = fuser.block(kernel.body, ())
     fused = fuser.kernel if body == kernel.body else replace(fuser.kernel, body=body)
-    fused = rematerialize(fused, temporaries, fuser.fresh)
-    fused, coalesced = coalesce_arrays(fused, temporaries, private - temporaries)
+    coalesced: tuple[str, ...] = ()
+    if temporaries:
+        fused = rematerialize(fused, temporaries, fuser.fresh)
+        fused, coalesced = coalesce_arrays(fused, temporaries, private - temporaries)
     if fused is kernel:
         return Fusion(kernel, rejections=tuple(fuser.rejections), left_out=fuser.left_out)
     no_longer_loaded = (temporaries & arrays_read((kernel,))) - arrays_read((fused,))

@@ -41,6 +41,7 @@ from .checks.check_elimination import check_elimination
 from .checks.defer_overflow import defer_overflow
 from .checks.hoist_checks import hoist_checks
 from .checks.hoist_overflow import hoist_overflow
+from .checks.inductive_ranges import inductive_ranges
 from .checks.range_checks import range_checks
 from .loops.block_cache import block_cache
 from .loops.block_rows import block_rows
@@ -298,6 +299,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=hoist_overflow, needs=(Loop, Check),
         reason="the loops that it creates are optimised by all later passes",
+    ),
+    Pass(
+        run=inductive_ranges, needs=(Loop, Check),
+        reason="after passes that need no copy of the loop, which may be vectorised without checks",
     ),
     Pass(
         run=interchange_reductions, when=contains_nest,

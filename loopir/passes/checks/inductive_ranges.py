@@ -1,0 +1,277 @@
+"""Inductive range checks: a loop whose subscripts stay inside, by their ends, runs without checks.
+
+The subscript ``start + k`` of a loop over k is greatest and least in its first and its last
+iteration. So two tests before the loop tell whether it is inside of an array in all of them, and
+never negative. (LLVM: inductive range check elimination; Bodík, Gupta, Sarkar, ABCD, 2000, has the
+problem.) The same for values of narrow integers, which a table of 256 elements has for each byte.
+
+Other passes come first: `check_elimination` drops what the bounds of loops and guards imply,
+`partition_loops` splits a loop where a test changes its result, `hoist_checks` moves the checks of
+a whole nest before it. Left are the loops that begin anew for each iteration of another one.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import NamedTuple
+
+from ...algebra.constant_folding import index_const, literal
+from ...algebra.index_builder import index_add, index_mul, index_sub, logical_and
+from ...algebra.may_raise import replay_checks
+from ...algebra.rewrite_rules import rewrite
+from ...analysis.integers.implied_conditions import conjuncts
+from ...analysis.integers.intervals import Intervals
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, bound_names, expand_names, names_read
+from ...ir_traversal import bottom_up, contains, counted_range, is_innermost, walk
+from ...nodes import Assign, Call, Const, Expr, If, Kernel, Load, Loop, Stmt, Var, Yield
+from ...statement_blocks import map_statements
+from ..canonical.simplify import simplify
+
+__all__ = ["inductive_ranges"]
+
+_MAX_NODES = 600  # size limit of a loop that is copied
+_MAX_COPIES = 12  # of loops in a kernel
+_MAX_FACTOR, _MAX_TRIPS = 1 << 12, 1 << 48
+"""Of a subscript ``4 * k + start``: its factor at most, and how often such a loop runs at most, so
+that the subscript does not wrap around between two values that are inside.
+"""
+_NARROW = 1 << 17
+"""Values are narrow if there are fewer than this."""
+_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def inductive_ranges(kernel: Kernel) -> Kernel:
+    """Copy an innermost loop of which some check holds if the ends of its subscripts are inside of
+    the arrays: where they are, the copy runs, without these checks and without tests for negative
+    subscripts. It may then be vectorised.
+
+    Before::
+
+        def k(p: i64[::1], x: f64[::1], y: mut(f64[::1])):
+            disjoint(p, y)
+            disjoint(x, y)
+            for i in loop(0, y.shape[0]):
+                start = p[i]
+                for j in loop(0, 8, s=0.0):
+                    at = start + j
+                    inside = (at >= 0) & (at < x.shape[0])
+                    check(inside, "replay")
+                    s = step(s + x[select(inside, at, 0)])
+                y[i] = s
+
+    after::
+
+        def k(p: i64[::1], x: f64[::1], y: mut(f64[::1])):
+            disjoint(p, y)
+            disjoint(x, y)
+            for i in loop(0, y.shape[0]):
+                start = p[i]
+                if (start >= 0) & (start + 7 >= start) & (start + 7 < x.shape[0]):
+                    for j_1 in loop(0, 8, s_1=0.0):
+                        s_1 = step(s_1 + x[start + j_1])
+                    s = give(s_1)
+                else:
+                    for j_2 in loop(0, 8, s_2=0.0):
+                        at_2 = start + j_2
+                        inside_2 = (at_2 >= 0) & (at_2 < x.shape[0])
+                        check(inside_2, "replay")
+                        s_2 = step(s_2 + x[select(inside_2, at_2, 0)])
+                    s = give(s_2)
+                y[i] = s
+    """
+    fresh, copies = FreshNames(kernel), 0
+    versions = {id(n.orelse[0]) for n in walk(kernel) if isinstance(n, If) and _is_versions(n)}
+
+    def edit(s: Stmt) -> Stmt:
+        """`s` in two versions, if it is a loop for which that pays."""
+        nonlocal copies
+        if not isinstance(s, Loop) or id(s) in versions or not is_innermost(s):
+            return s
+        if copies >= _MAX_COPIES or sum(1 for _ in walk(s)) > _MAX_NODES:
+            return s
+        assumed = _Assumptions(s)
+        if not assumed.conditions:
+            return s
+        copies += 1
+        return _versions(s, assumed, fresh)
+
+    new = map_statements(kernel, edit, Loop)
+    return kernel if new is kernel else simplify(new)
+
+
+def _is_versions(s: If) -> bool:
+    """Whether `s` chooses between two versions of a loop."""
+    match s:
+        case If(then=(Loop(range=p),), orelse=(Loop(range=q),)):
+            return p == q
+    return False
+
+
+class _Linear(NamedTuple):
+    """``factor * k + rest``, where k is the variable of the loop, which does not change `rest`."""
+
+    factor: int
+    rest: Expr
+
+
+class _Assumption(NamedTuple):
+    """That the comparison `term` holds, and that some subscripts are never negative, which follows
+    from `conditions` before the loop.
+    """
+
+    term: Call
+    conditions: list[Expr]
+    never_negative: tuple[_Linear, ...]
+
+
+class _Assumptions:
+    """What is assumed of the comparisons in a loop, so that some of its checks hold: `outcomes`,
+    and the `conditions` before the loop from which that follows; none if no check would.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.changing = bound_names(loop) | {loop.var}
+        self.values: dict[str, Expr] = {
+            s.name: s.value for s in loop.body if isinstance(s, Assign) and s.value.lanes == 1
+        }
+        self.intervals = Intervals()
+        self.outcomes: dict[Call, bool] = {}
+        self.conditions: dict[Expr, None] = {}  # in their order
+        self.never_negative: set[_Linear] = set()
+        for check in replay_checks(loop):
+            self._assume_all(check.cond)
+
+    def _assume_all(self, cond: Expr) -> None:
+        """Assume all comparisons of which `cond` consists, if each of them can be assumed."""
+        terms = [*self._terms(cond)]
+        found = [f for t in terms if (f := self._assumption(t)) is not None]
+        if not terms or len(found) < len(terms):
+            return
+        for assumption in found:
+            self.outcomes[assumption.term] = True
+            self.conditions.update(dict.fromkeys(assumption.conditions))
+            self.never_negative.update(assumption.never_negative)
+
+    def _terms(self, cond: Expr) -> Iterator[Expr]:
+        """The terms that must hold so that `cond` does, with the values of names."""
+        for term in conjuncts(cond):
+            value = self.values.get(term.name) if isinstance(term, Var) else None
+            yield from (term,) if value is None else self._terms(value)
+
+    def _assumption(self, term: Expr) -> _Assumption | None:
+        """What is to be assumed so that the comparison `term` holds; None if it has none of the
+        forms that are looked for.
+        """
+        match term:
+            case Call("lt" | "le" | "gt" | "ge", (a, b)) if a.dtype == b.dtype == INDEX:
+                is_swapped = self._fixed(a) is not None
+            case _:
+                return None
+        op, value, bound = (_SWAPPED[term.op], b, a) if is_swapped else (term.op, a, b)
+        limit = self._fixed(bound)
+        if limit is None:
+            return None
+        linear, conditions = self.linear(value), None
+        if linear is None or not linear.factor:
+            conditions = self._of_narrow_values(value, op, limit)
+            return None if conditions is None else _Assumption(term, conditions, ())
+        conditions = self._at_ends(linear, op, limit)
+        return None if conditions is None else _Assumption(term, conditions, (linear,))
+
+    def _at_ends(self, subscript: _Linear, op: str, bound: Expr) -> list[Expr] | None:
+        """The conditions that `subscript` is never negative, and that it compares so with `bound`
+        at that of its ends where this is least likely; with a lower bound that it may be, as for
+        Python's negative subscripts, that the bound is not positive.
+        """
+        counted = counted_range(self.loop)
+        if counted is None or counted.lo != index_const(0) or subscript.factor > _MAX_FACTOR:
+            return None
+        if subscript.factor < 0:
+            return None
+        first = subscript.rest
+        last = index_add(first, index_mul(index_sub(counted.hi, 1), subscript.factor))
+        conditions = [_compare("ge", first, index_const(0))]
+        if subscript.factor > 1:
+            conditions.append(_compare("le", counted.hi, index_const(_MAX_TRIPS)))
+        if op in ("lt", "le"):
+            conditions.append(_compare(op, last, bound))
+        elif bound != index_const(0):
+            conditions.append(_compare("le", bound, index_const(0 if op == "ge" else -1)))
+        elif op == "gt":
+            conditions.append(_compare("gt", first, bound))
+        # a last subscript that wraps around is negative, or less than the first one
+        conditions.append(_compare("ge", last, first))
+        return conditions
+
+    def _of_narrow_values(self, value: Expr, op: str, bound: Expr) -> list[Expr] | None:
+        """The condition that all values that the dtype of `value` has compare so with `bound`."""
+        expanded = expand_names(value, self.values)
+        low, high = self.intervals.of(value if expanded is None else expanded)
+        if high - low >= _NARROW:
+            return None
+        return [_compare(op, index_const(high if op in ("lt", "le") else low), bound)]
+
+    def _fixed(self, e: Expr) -> Expr | None:
+        """`e`, in names that the loop does not bind, if it does not change it either; else None."""
+        expanded = expand_names(e, self.values)
+        if expanded is None or contains(expanded, Load):
+            return None
+        return expanded if names_read(expanded).isdisjoint(self.changing) else None
+
+    def linear(self, e: Expr) -> _Linear | None:
+        """`e` as a multiple of the loop's variable and a rest; None if it is anything else."""
+        if e.dtype != INDEX or e.lanes != 1:
+            return None
+        if (fixed := self._fixed(e)) is not None:
+            return _Linear(0, fixed)
+        match e:
+            case Var(name) if name == self.loop.var:
+                return _Linear(1, index_const(0))
+            case Var(name) if name in self.values:
+                return self.linear(self.values[name])
+            case Call("add" | "sub" as op, (a, b)):
+                p, q = self.linear(a), self.linear(b)
+                if p is None or q is None:
+                    return None
+                sign, join = (1, index_add) if op == "add" else (-1, index_sub)
+                return _Linear(p.factor + sign * q.factor, join(p.rest, q.rest))
+            case Call("mul", (Const(k), a) | (a, Const(k))):
+                p = self.linear(a)
+                return p and _Linear(p.factor * int(k), index_mul(p.rest, int(k)))
+        return None
+
+    def outcome(self, e: Expr) -> Expr:
+        """`e`, or its value if it is a comparison that is decided by what is assumed."""
+        if not isinstance(e, Call) or e.lanes != 1:
+            return e
+        if e in self.outcomes:
+            return literal(self.outcomes[e], "bool")
+        match e:
+            case Call("lt", (a, Const(0))) if self.linear(a) in self.never_negative:
+                return literal(False, "bool")
+            case Call("add_over" | "sub_over" as op, args):
+                # a subscript that is inside at both ends does not wrap around on its way
+                result = Call(op.removesuffix("_over"), args, INDEX)
+                if args[0].dtype == INDEX and self.linear(result) in self.never_negative:
+                    return literal(False, "bool")
+        return e
+
+
+def _compare(op: str, a: Expr, b: Expr) -> Expr:
+    """The comparison, simplified."""
+    return rewrite(Call(op, (a, b), "bool"))
+
+
+def _versions(s: Loop, assumed: _Assumptions, fresh: FreshNames) -> If:
+    """The branch on the conditions: a copy of `s` in which the checks that follow have gone, or
+    another copy.
+    """
+    fits = reduce(logical_and, assumed.conditions)
+    fast, checked = fresh.copy(bottom_up(s, assumed.outcome)), fresh.copy(s)
+    yields = tuple(
+        Yield(a.name, p.current, q.current)
+        for a, p, q in zip(s.accs, fast.accs, checked.accs, strict=True)
+    )
+    return If(fits, (fast,), (checked,), yields, span=s.span)
