@@ -6,14 +6,22 @@ loops that stand for a whole-array operation of NumPy, which writes nothing wher
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
+from ...algebra.index_builder import logical_or
 from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
-from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
-from ...ir_traversal import range_bounds, walk
+from ...ir_names import (
+    FreshNames,
+    bound_names,
+    expand_names,
+    names_read,
+    rename_names,
+    substitute,
+)
+from ...ir_traversal import contains, range_bounds, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
     Assign,
@@ -22,7 +30,9 @@ from ...nodes import (
     Check,
     Expr,
     If,
+    Interval,
     Kernel,
+    Load,
     Local,
     Loop,
     Return,
@@ -163,13 +173,52 @@ def _check_slice(stmts: Sequence[Stmt], names: set[str]) -> tuple[Stmt, ...]:
                 names |= names_read(s)
                 needed.append(s)
             case Loop() if may_replay(s):
-                needed.append(replace(s, body=_check_slice(s.body, names), accs=()))
+                inner = replace(s, body=_check_slice(s.body, names), accs=())
                 names |= names_read(*range_bounds(s.range))
+                needed += reversed(_without_invariant_checks(inner))
             case If() if may_replay(s):
                 then, orelse = _check_slice(s.then, names), _check_slice(s.orelse, names)
                 needed.append(replace(s, then=then, orelse=orelse, yields=()))
                 names |= names_read(s.cond)
-    return tuple(reversed(needed))
+    return _without_repeated(reversed(needed))
+
+
+def _without_invariant_checks(s: Loop) -> tuple[Stmt, ...]:
+    """The loop `s`, which has no accumulators, without the checks that it does not change: they
+    stand before it, and hold as well if it has no iteration. Nothing else, if it had only such.
+
+        for j in loop(0, n): check(inside, "replay")   →   check(inside | (n <= 0), "replay")
+    """
+    bound = bound_names(s) | {s.var}
+    is_empty = Call("le", range_bounds(s.range)[::-1], "bool")
+    if not isinstance(s.range, Interval):
+        return (s,)
+    values = {x.name: x.value for x in s.body if isinstance(x, Assign)}
+    before, rest = list[Stmt](), list[Stmt]()
+    for x in s.body:
+        if isinstance(x, Check):
+            cond = expand_names(x.cond, values) or x.cond
+            if names_read(cond).isdisjoint(bound) and not contains(cond, Load):
+                before.append(replace(x, cond=logical_or(cond, is_empty)))
+                continue
+        rest.append(x)
+    return (*before, replace(s, body=tuple(rest))) if may_replay(*rest) else tuple(before)
+
+
+def _without_repeated(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+    """`stmts` without the checks that an earlier one implies: of the same condition, or of it or
+    something else.
+    """
+    kept: list[Stmt] = []
+    seen: set[tuple[Expr, str]] = set()
+    for s in stmts:
+        if isinstance(s, Check):
+            sides = s.cond.args if isinstance(s.cond, Call) and s.cond.op == "or" else (s.cond,)
+            if any((side, s.code) in seen for side in (s.cond, *sides)):
+                continue
+            seen.add((s.cond, s.code))
+        kept.append(s)
+    return tuple(kept)
 
 
 def _can_hoist(checks_only: tuple[Stmt, ...], loop: Loop, overlap: _Overlap) -> bool:
