@@ -1,7 +1,9 @@
 """Loop load elimination: what the previous iteration stored is carried in a scalar."""
 from __future__ import annotations
 
-from ...algebra.index_builder import index_sub, is_nonempty
+from collections.abc import Mapping
+
+from ...algebra.index_builder import index_add, index_sub, is_nonempty
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo
@@ -18,7 +20,7 @@ __all__ = ["load_elimination"]
 def load_elimination(kernel: Kernel) -> Kernel:
     """Replace a load of the element that the previous iteration stored by an accumulator: a value
     in a register has a shorter latency than one that goes through memory. For the first iteration
-    the element is loaded before the loop. `_store_and_reload` finds such pairs. Before::
+    the element is loaded before the loop. `_stores_and_reloads` finds such pairs. Before::
 
         def k(x: f64[::1], y: mut(f64[::1])):
             disjoint(x, y)
@@ -39,35 +41,68 @@ def load_elimination(kernel: Kernel) -> Kernel:
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt:
-        """`s` with a reloaded element in an accumulator."""
-        if not isinstance(s, Loop) or (pair := _store_and_reload(s, memory)) is None:
-            return s
-        store, load = pair
-        return _as_accumulator(s, store, load, fresh)
+        """`s` with the reloaded elements in accumulators."""
+        pairs = _stores_and_reloads(s, memory) if isinstance(s, Loop) else {}
+        return _with_accumulators(s, pairs, fresh) if isinstance(s, Loop) and pairs else s
 
     return map_statements(kernel, edit, Loop)
 
 
-def _store_and_reload(loop: Loop, memory: AliasInfo) -> tuple[Store, Load] | None:
-    """A store that every iteration makes, such as ``y[i + 1] = …``, to an array that no other store
-    touches, and a load of the element that it stored one iteration before (``y[i]``); None if there
-    are none, or `loop` is no counted loop of straight-line code without accumulators.
+def _stores_and_reloads(loop: Loop, memory: AliasInfo) -> dict[Load, Store]:
+    """Loads of elements that a store of the iteration before has written, each with that store::
+
+        y[i + 1] = y[i] + x[i]                   y[i]
+        a[k, j + 1] = e; …; o = a[k, j] * 2.0    a[k, j], if no other store is to a[k, j + 1]
+
+    Every iteration makes the store, and no store between it and the load touches the element. Empty
+    unless `loop` is a counted loop of straight-line code without accumulators.
     """
     is_straight_line = all(isinstance(s, Assign | Check | Store) for s in loop.body)
     if not is_straight_line or loop.accs or counted_range(loop) is None:
-        return None
-    stores = [s for s in loop.body if isinstance(s, Store)]
-    for store in stores:
-        is_only_store = sum(memory.shared(s.array, store.array) for s in stores) == 1
-        if not is_only_store or store.mask is not None or _varies(store.index, loop):
+        return {}
+    found: dict[Load, Store] = {}
+    for store in (s for s in loop.body if isinstance(s, Store)):
+        if store.mask is not None or _varies(store.index, loop):
             continue
-        loads = [n for s in loop.body for n in walk(s) if isinstance(n, Load)]
-        reloads = [
-            n for n in loads if n.array == store.array and _reads_previous_store(store, n, loop.var)
-        ]
-        if reloads:
-            return store, reloads[0]
-    return None
+        for place, s in enumerate(loop.body):
+            loads = (n for n in walk(s) if isinstance(n, Load) and n.array == store.array)
+            reloads = [n for n in loads if _reads_previous_store(store, n, loop.var)]
+            if reloads and _is_kept(store, place, loop, memory):
+                found.update((n, store) for n in reloads if n not in found)
+    return found
+
+
+def _is_kept(store: Store, place: int, loop: Loop, memory: AliasInfo) -> bool:
+    """Whether no other store touches the element that `store` writes in an iteration, until
+    statement number `place` of the next one.
+    """
+    own = loop.body.index(store)
+    for k, other in enumerate(loop.body):
+        if not isinstance(other, Store) or other is store:
+            continue
+        if not memory.shared(other.array, store.array):
+            continue
+        if other.array != store.array:
+            return False
+        if k > own and not _differ(other.index, store.index, loop.var, later=False):
+            return False
+        if k < place and not _differ(other.index, store.index, loop.var, later=True):
+            return False
+    return True
+
+
+def _differ(
+    other: tuple[Expr, ...], index: tuple[Expr, ...], var: str, *, later: bool
+) -> bool:
+    """Whether the subscripts `other`, of the same iteration, or if ``later`` of the next one, are
+    not all equal to `index`: those of some axis differ by a number.
+    """
+    following = {var: index_add(Var(var, INDEX), 1)} if later else {}
+    for a, b in zip(other, index, strict=True):
+        p, q = affine_form(substitute(a, following), (var,)), affine_form(b, (var,))
+        if p is not None and q is not None and (p - q).number not in (None, 0):
+            return True
+    return False
 
 
 def _varies(index: tuple[Expr, ...], loop: Loop) -> bool:
@@ -88,29 +123,35 @@ def _reads_previous_store(store: Store, load: Load, var: str) -> bool:
     return is_same_element and any(m is not None and m.coefficient(var) for m in store_forms)
 
 
-def _as_accumulator(loop: Loop, store: Store, load: Load, fresh: FreshNames) -> If:
-    """`loop` with the load replaced by an accumulator of the stored value, which starts as a load
-    before the loop.
+def _with_accumulators(loop: Loop, pairs: Mapping[Load, Store], fresh: FreshNames) -> If:
+    """`loop` with each of the loads replaced by an accumulator of the value that its store writes;
+    the accumulator starts as a load before the loop.
     """
     assert isinstance(loop.range, Interval)
-    dtype = load.dtype
-    first, acc, stored = (Var(fresh.name(load.array), dtype) for _ in range(3))
-    replaced = (load.array, load.index)
+    first, accs = (
+        {load: Var(fresh.name(load.array), load.dtype) for load in pairs} for _ in range(2)
+    )
+    stored = {store: Var(fresh.name(store.array), load.dtype) for load, store in pairs.items()}
 
-    def with_acc(n: object) -> object:
-        """The accumulator, for the load."""
-        return acc if isinstance(n, Load) and (n.array, n.index) == replaced else n
+    def with_accs(n: object) -> object:
+        """The accumulator, for a load that has one."""
+        return accs.get(n, n) if isinstance(n, Load) else n
 
     body: list[Stmt] = []
     for s in loop.body:
-        new = bottom_up(s, with_acc)
-        if s is store:
-            body += [Assign(stored.name, new.value, span=s.span), replace(new, value=stored)]
+        new = bottom_up(s, with_accs)
+        if isinstance(s, Store) and s in stored:
+            body += [Assign(stored[s].name, new.value, span=s.span), replace(new, value=stored[s])]
         else:
             body.append(new)
-    start_index = (substitute(e, {loop.var: loop.range.lo}) for e in load.index)
-    simplified_index = tuple(bottom_up(e, rewrite) for e in start_index)
-    initial_load = Assign(first.name, replace(load, index=simplified_index))
-    accs = (Accum(acc.name, first, stored, span=store.span),)
-    carried = replace(loop, body=tuple(body), accs=accs)
-    return If(is_nonempty(loop.range), (initial_load, carried), span=loop.span)
+    starts: list[Stmt] = []
+    for load in pairs:
+        index = (substitute(e, {loop.var: loop.range.lo}) for e in load.index)
+        simplified = tuple(bottom_up(e, rewrite) for e in index)
+        starts.append(Assign(first[load].name, replace(load, index=simplified)))
+    carried = tuple(
+        Accum(accs[load].name, first[load], stored[store], span=store.span)
+        for load, store in pairs.items()
+    )
+    new_loop = replace(loop, body=tuple(body), accs=carried)
+    return If(is_nonempty(loop.range), (*starts, new_loop), span=loop.span)
