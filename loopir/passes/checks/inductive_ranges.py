@@ -32,10 +32,11 @@ __all__ = ["inductive_ranges"]
 
 _MAX_NODES = 600  # size limit of a loop that is copied
 _MAX_COPIES = 12  # of loops in a kernel
-_MAX_FACTOR, _MAX_TRIPS = 1 << 12, 1 << 48
-"""Of a subscript ``4 * k + start``: its factor at most, and how often such a loop runs at most, so
-that the subscript does not wrap around between two values that are inside.
+_MAX_FACTOR, _MAX_TRIPS = 1 << 31, 1 << 31
+"""Of a subscript ``step * k + start``: `step` at most, and how often such a loop runs at most, so
+that it does not wrap around between two values that are inside.
 """
+_ZERO = index_const(0)
 _NARROW = 1 << 17
 """Values are narrow if there are fewer than this."""
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -109,9 +110,11 @@ def _is_versions(s: If) -> bool:
 
 
 class _Linear(NamedTuple):
-    """``factor * k + rest``, where k is the variable of the loop, which does not change `rest`."""
+    """``factor * k + rest``, where k is the variable of the loop, which changes neither `factor`
+    nor `rest`.
+    """
 
-    factor: int
+    factor: Expr
     rest: Expr
 
 
@@ -174,7 +177,7 @@ class _Assumptions:
         if limit is None:
             return None
         linear, conditions = self.linear(value), None
-        if linear is None or not linear.factor:
+        if linear is None or linear.factor == _ZERO:
             conditions = self._of_narrow_values(value, op, limit)
             return None if conditions is None else _Assumption(term, conditions, ())
         conditions = self._at_ends(linear, op, limit)
@@ -185,19 +188,22 @@ class _Assumptions:
         at that of its ends where this is least likely; with a lower bound that it may be, as for
         Python's negative subscripts, that the bound is not positive.
         """
-        counted = counted_range(self.loop)
-        if counted is None or counted.lo != index_const(0) or subscript.factor > _MAX_FACTOR:
-            return None
-        if subscript.factor < 0:
+        counted, factor = counted_range(self.loop), subscript.factor
+        if counted is None or counted.lo != _ZERO:
             return None
         first = subscript.rest
-        last = index_add(first, index_mul(index_sub(counted.hi, 1), subscript.factor))
-        conditions = [_compare("ge", first, index_const(0))]
-        if subscript.factor > 1:
+        last = index_add(first, index_mul(index_sub(counted.hi, 1), factor))
+        conditions = [_compare("ge", first, _ZERO)]
+        if not isinstance(factor, Const):
+            conditions.append(_compare("ge", factor, index_const(1)))
+            conditions.append(_compare("le", factor, index_const(_MAX_FACTOR)))
+        elif not 1 <= int(factor.value) <= _MAX_FACTOR:
+            return None
+        if factor != index_const(1):
             conditions.append(_compare("le", counted.hi, index_const(_MAX_TRIPS)))
         if op in ("lt", "le"):
             conditions.append(_compare(op, last, bound))
-        elif bound != index_const(0):
+        elif bound != _ZERO:
             conditions.append(_compare("le", bound, index_const(0 if op == "ge" else -1)))
         elif op == "gt":
             conditions.append(_compare("gt", first, bound))
@@ -225,21 +231,24 @@ class _Assumptions:
         if e.dtype != INDEX or e.lanes != 1:
             return None
         if (fixed := self._fixed(e)) is not None:
-            return _Linear(0, fixed)
+            return _Linear(_ZERO, fixed)
         match e:
             case Var(name) if name == self.loop.var:
-                return _Linear(1, index_const(0))
+                return _Linear(index_const(1), _ZERO)
             case Var(name) if name in self.values:
                 return self.linear(self.values[name])
             case Call("add" | "sub" as op, (a, b)):
                 p, q = self.linear(a), self.linear(b)
                 if p is None or q is None:
                     return None
-                sign, join = (1, index_add) if op == "add" else (-1, index_sub)
-                return _Linear(p.factor + sign * q.factor, join(p.rest, q.rest))
-            case Call("mul", (Const(k), a) | (a, Const(k))):
-                p = self.linear(a)
-                return p and _Linear(p.factor * int(k), index_mul(p.rest, int(k)))
+                join = index_add if op == "add" else index_sub
+                return _Linear(join(p.factor, q.factor), join(p.rest, q.rest))
+            case Call("mul", (a, b)):
+                p, times = (b, self._fixed(a)) if self._fixed(b) is None else (a, self._fixed(b))
+                varying = None if times is None else self.linear(p)
+                if varying is None or times is None:
+                    return None
+                return _Linear(index_mul(varying.factor, times), index_mul(varying.rest, times))
         return None
 
     def outcome(self, e: Expr) -> Expr:
