@@ -79,6 +79,7 @@ from .scalar.hoist import hoist
 from .scalar.if_convert_scalar import if_convert_scalar
 from .scalar.lower_selects import lower_selects
 from .scalar.narrow_integers import narrow_integers
+from .scalar.plain_subscripts import plain_subscripts
 from .scalar.predictive_commoning import predictive_commoning
 from .scalar.sink import sink
 from .vector.if_convert import if_convert
@@ -413,6 +414,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=pack_bools, when=_owns_bools, takes_machine=True,
         reason="duplicates loops, so no pass after it should process both copies",
+    ),
+    Pass(
+        run=plain_subscripts, needs=(Loop | While, Check),
+        reason="simplify would make one condition of two; which loops are scalar is final",
     ),
     Pass(
         run=parallelize, needs=(Loop | VecLoop | PredLoop,), takes_private=True,

@@ -13,7 +13,7 @@ import numpy as np
 
 from loopir import nodes as ir
 from loopir.algebra.may_raise import call_may_raise, may_raise_flags
-from loopir.dtypes import DTYPES
+from loopir.dtypes import DTYPES, INDEX
 from loopir.ir_traversal import walk
 from loopir.lazy_dataclass import replace
 from loopir.op_table import OPS
@@ -86,6 +86,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
         ):
             texts = ", ".join(strip_parens(expr(a, s)) for a in (*cond.args, *values))
             return f"tp_blend_{comparison}_{dtype}({texts})"
+        case ir.Call("lt", (ir.Call("cast", (a,), "u64"), ir.Call("cast", (b,), "u64"))) if (
+            e.lanes == 1 and a.dtype == b.dtype == INDEX
+        ):  # a plain subscript (`plain_subscripts`): nearly all are
+            return f"__builtin_expect((uint64_t){expr(a, s)} < (uint64_t){expr(b, s)}, 1)"
         case ir.Call(op, args, dtype, lanes=1):
             operands = tuple(expr(a, s) for a in args)
             if (skippable := skippable_operands(op, args)) and any(map(may_raise_flags, skippable)):

@@ -244,8 +244,10 @@ class _Assumptions:
                 join = index_add if op == "add" else index_sub
                 return _Linear(join(p.factor, q.factor), join(p.rest, q.rest))
             case Call("mul", (a, b)):
-                p, times = (b, self._fixed(a)) if self._fixed(b) is None else (a, self._fixed(b))
-                varying = None if times is None else self.linear(p)
+                times = self._fixed(b)
+                varying = self.linear(a if times is not None else b)
+                if times is None:
+                    times = self._fixed(a)
                 if varying is None or times is None:
                     return None
                 return _Linear(index_mul(varying.factor, times), index_mul(varying.rest, times))
@@ -260,7 +262,7 @@ class _Assumptions:
         match e:
             case Call("lt", (a, Const(0))) if self.linear(a) in self.never_negative:
                 return literal(False, "bool")
-            case Call("add_over" | "sub_over" as op, args):
+            case Call("add_over" | "sub_over" | "mul_over" as op, args):
                 # a subscript that is inside at both ends does not wrap around on its way
                 result = Call(op.removesuffix("_over"), args, INDEX)
                 if args[0].dtype == INDEX and self.linear(result) in self.never_negative:

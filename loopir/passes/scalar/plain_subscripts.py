@@ -1,0 +1,129 @@
+"""Plain subscripts first: one comparison tells that a subscript needs no wrap-around and is inside.
+
+Python counts negative subscripts from the end, and raises IndexError outside. So a subscript that
+is loaded has two comparisons, and selects of the place. Nearly all are in ``0 … n - 1``, which one
+unsigned comparison tells (a negative number is a large one then): a branch that is predicted.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ...analysis.integers.difference_bounds import IntegerFacts
+from ...analysis.integers.refine_facts import assume_condition
+from ...dtypes import INDEX
+from ...ir_names import FreshNames, names_read
+from ...ir_traversal import contains, map_children, walk
+from ...lazy_dataclass import replace
+from ...nodes import Assign, Call, Check, Const, Expr, Guard, If, Kernel, Loop, Stmt, Var, While
+from ...statement_blocks import map_statements
+
+__all__ = ["plain_subscripts"]
+
+
+def plain_subscripts(kernel: Kernel) -> Kernel:
+    """In scalar loops, decide first whether a subscript is in ``0 … n - 1``, where its check and
+    its wrap-around are not needed.
+
+    Before::
+
+        def k(at: i64[::1], x: f64[::1], y: mut(f64[::1])):
+            guard(x.shape[0] >= 1, "GUARD_BOUNDS")
+            for i in loop(0, y.shape[0]):
+                v = at[i]
+                inside = (v >= 0 - x.shape[0]) & (v < x.shape[0])
+                check(inside, "replay")
+                y[i] = x[select(inside, select(v < 0, v + x.shape[0], v), 0)]
+
+    after::
+
+        def k(at: i64[::1], x: f64[::1], y: mut(f64[::1])):
+            guard(x.shape[0] >= 1, "GUARD_BOUNDS")
+            for i in loop(0, y.shape[0]):
+                v = at[i]
+                plain = u64(v) < u64(x.shape[0])
+                inside = select(plain, True, (v >= 0 - x.shape[0]) & (v < x.shape[0]))
+                check(inside, "replay")
+                y[i] = x[select(plain, v, select(inside, select(v < 0, v + x.shape[0], v), 0))]
+    """
+    facts, fresh = IntegerFacts(), FreshNames(kernel)
+    for g in 2 * kernel.guards:  # a guard may need the bounds that a later one gives
+        if isinstance(g, Guard):
+            assume_condition(facts, g.cond)
+    for s in kernel.body:
+        if isinstance(s, Assign) and s.value.dtype == INDEX and s.value.lanes == 1:
+            facts.bind(Var(s.name, INDEX), s.value)
+
+    def edit(s: Stmt) -> Stmt:
+        """The scalar loop `s` with plain subscripts decided first."""
+        if not isinstance(s, Loop | While):
+            return s
+        body = _with_plain_first(s.body, facts, fresh)
+        return s if body is s.body else replace(s, body=body)
+
+    return map_statements(kernel, edit, Loop | While)
+
+
+def _with_plain_first(
+    body: tuple[Stmt, ...], facts: IntegerFacts, fresh: FreshNames
+) -> tuple[Stmt, ...]:
+    """`body` with each test of a subscript, and the selects on it, behind the plain test."""
+    checked = {n.name for s in body if isinstance(s, Check) for n in walk(s) if isinstance(n, Var)}
+    new: list[Stmt] = []
+    plain: dict[str, tuple[Var, Expr]] = {}  # by the test: the plain one, and the subscript
+    for s in body:
+        s = _rewritten(s, plain) if plain else s
+        found = _subscript_test(s, facts) if isinstance(s, Assign) and s.name in checked else None
+        if found is None:
+            new.append(s)
+            continue
+        assert isinstance(s, Assign)
+        subscript, length = found
+        test = Var(fresh.name("plain"), "bool")
+        operands = tuple(Call("cast", (e,), "u64") for e in (subscript, length))
+        new.append(Assign(test.name, Call("lt", operands, "bool")))
+        new.append(replace(s, value=Call("select", (test, Const(True, "bool"), s.value), "bool")))
+        plain[s.name] = test, subscript
+    return tuple(new) if plain else body
+
+
+def _subscript_test(s: Assign, facts: IntegerFacts) -> tuple[Expr, Expr] | None:
+    """The subscript and the length of which `s` tells whether the subscript is inside, if that is
+    so for ``0 <= subscript < length`` in any case; else None.
+    """
+    match s.value:
+        case Call("and", (Call("ge", (a, low)), Call("lt", (b, length)))) if a == b:
+            pass
+        case Call("and", (Call("le", (low, a)), Call("lt", (b, length)))) if a == b:
+            pass
+        case _:
+            return None
+    if a.dtype != INDEX or a.lanes != 1 or not isinstance(a, Var):
+        return None
+    may_be_negative = facts.range_of(length)[0] < 0 or facts.range_of(low)[1] > 0
+    return None if may_be_negative else (a, length)
+
+
+def _rewritten(s: Stmt, plain: dict[str, tuple[Var, Expr]]) -> Stmt:
+    """`s` with the selects on the tests that are keys of `plain` behind the plain tests."""
+
+    def visit(n: Any) -> Any:
+        """`n` rewritten, which may be a part of a statement."""
+        match n:
+            case Call("select", (Var(name), value, _)) if name in plain and n.lanes == 1:
+                test, subscript = plain[name]
+                if _is_place(value, subscript):
+                    return Call("select", (test, subscript, n), n.dtype)
+                return n
+        return map_children(n, visit)
+
+    is_scalar = isinstance(s, Assign | Check | If) or not contains(s, Loop)
+    new: Stmt = visit(s) if is_scalar and not names_read(s).isdisjoint(plain) else s
+    return new
+
+
+def _is_place(value: Expr, subscript: Expr) -> bool:
+    """Whether `value` is `subscript`, or the place of it if it may be negative."""
+    match value:
+        case Call("select", (Call("lt", (a, Const(0))), _, b)):
+            return a == subscript == b
+    return value == subscript
