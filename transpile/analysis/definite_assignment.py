@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from ..frontend.ast_names import COMPREHENSIONS, bound_names
-from ..frontend.ast_walk import child_nodes, copy_tree, walk_nodes
+from ..frontend.ast_walk import all_blocks, child_nodes, copy_tree, walk_nodes
 
 __all__ = [
     "NameSet", "assigned_after", "assigned_after_block", "first_unassigned_read", "may_be_unbound",
-    "surely_bound", "unassigned_names",
+    "possibly_bound_before", "surely_bound", "unassigned_names",
 ]
 
 NameSet = frozenset[str]
@@ -92,6 +92,35 @@ def assigned_after_block(
             return None
         after = assigned_after(s, after, completes=completes)
     return after
+
+
+def possibly_bound_before(s: ast.stmt, block: Iterable[ast.stmt]) -> NameSet | None:
+    """The names that statements of `block` may have bound, or deleted, when control gets to `s`, a
+    statement in one of its nested blocks; None if `s` is not in `block`.
+
+        a = 1
+        for i in x:
+            b = i
+            s              a, i, b and c: an earlier iteration may have bound c
+            c = b
+
+    The opposite of definite assignment: a name that is not listed is surely unbound.
+    """
+    names = _NO_NAMES
+    for outer in block:
+        if outer is s:
+            return names
+        for inner in all_blocks(outer):
+            found = possibly_bound_before(s, inner)
+            if found is not None:
+                match outer:
+                    case ast.If(test=test):
+                        return names | bound_names(test) | found
+                    case ast.With(items=items):
+                        return names | bound_names(*items) | found
+                return names | bound_names(outer)
+        names |= bound_names(outer)
+    return None
 
 
 def _bound_in_case(case: ast.match_case, bound: NameSet) -> NameSet:

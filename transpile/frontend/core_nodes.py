@@ -26,8 +26,9 @@ __all__ = [
     "ReplayIf", "break_index", "copy_location", "fix_missing_locations", "inlined_at", "is_atomic",
     "is_early_return", "is_fold", "is_internal", "is_plain_break", "is_whole_table",
     "is_operation_part", "location_node", "mark_atomic", "mark_early_return", "mark_fold",
-    "mark_internal", "mark_search", "mark_whole_table", "mark_operation_part", "note_obstacle",
-    "obstacle", "relocate", "search_end", "source_text", "with_plain_nodes",
+    "mark_internal", "mark_search", "mark_unassigned", "mark_whole_table", "mark_operation_part",
+    "note_obstacle", "obstacle", "relocate", "search_end", "source_text", "unassigned",
+    "with_plain_nodes",
 ]
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
@@ -75,6 +76,10 @@ class Origin:
     early_return: bool = False
     """Of an ``if flag: return …`` at the end of a function: whether `structure_exits` has made it,
     so that the function has no other early returns.
+    """
+    unassigned: frozenset[str] = frozenset()
+    """Of the ``return`` that ends an outlined region, and of the assignment that calls it: the
+    results that the region may not have bound (`runtime.outline.unassigned_results`).
     """
 
 
@@ -233,6 +238,16 @@ def mark_early_return(test: ast.If) -> None:
 def is_early_return(node: ast.AST) -> bool:
     """Whether `structure_exits` has made the ``if flag: return …`` (`Origin.early_return`)."""
     return _origin(node).early_return
+
+
+def mark_unassigned(node: ast.Return | ast.Assign, names: frozenset[str]) -> None:
+    """Marks the results `names` of a region as `Origin.unassigned`."""
+    _set_origin(node, replace(_origin(node), unassigned=names))
+
+
+def unassigned(node: ast.AST) -> frozenset[str]:
+    """The results that a region may not have bound (`Origin.unassigned`)."""
+    return _origin(node).unassigned
 
 
 def location_node(e: ast.AST, at: ast.AST) -> ast.AST:

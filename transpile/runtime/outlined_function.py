@@ -29,6 +29,7 @@ from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
 from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
+from .outline.unassigned_results import UNASSIGNED_CELLS, with_unassigned_results
 from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
 __all__ = ["OutliningPlan", "Refusal", "bind_plan", "outline_function", "plan_outlining"]
@@ -37,6 +38,7 @@ _LOOPS = (ast.For, ast.While)
 _NONE = frozenset[str]()
 _NO_REGION = RegionRole()
 _TEST_PREFIX = "_tp_test"
+_RUNTIME_CELLS = {**TRACEBACK_CELLS, **UNASSIGNED_CELLS}
 
 
 @record(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def _planned_region(region: Region, facts: RegionFacts, code: CodeType) -> _Plan
     loops = (n for n in walk_nodes(*tree.body) if isinstance(n, _LOOPS))
     return _PlannedRegion(
         region,
-        code_from_tree(tree, code),
+        code_from_tree(with_unassigned_results(tree), code, (*UNASSIGNED_CELLS,)),
         types=None if types is None else tuple(types[n] for n in names),
         loops=tuple(span for n in loops if (span := span_of(n)) is not None),
         keeps_order=_must_keep_order(region, facts),
@@ -224,10 +226,10 @@ def _with_regions(
     key = (in_place, frozenset((helper, inlined[helper].function.__code__) for helper in replaced))
     code = plan.codes.get(key)
     if code is None:
-        untraced = with_calls_untraced(calling_tree, cells.keys())
-        helpers = (*cells, *TRACEBACK_CELLS)
+        untraced = with_calls_untraced(with_unassigned_results(calling_tree), cells.keys())
+        helpers = (*cells, *_RUNTIME_CELLS)
         code = plan.codes[key] = code_from_tree(untraced, function.__code__, helpers)
-    calling = function_of_code(code, function, {**cells, **TRACEBACK_CELLS})
+    calling = function_of_code(code, function, {**cells, **_RUNTIME_CELLS})
     return OutlinedFunction(
         calling, outlined.tree, tuple(regions), outlined.loops, dropped, outlined.too_short,
         calling_tree, cells, in_place, inlined,
@@ -244,7 +246,7 @@ def _bound_region(
 ) -> OutlinedRegion:
     """The region as a fused function, whose source is that of `function`."""
     region, tree = planned.region, planned.region.tree
-    inner = function_of_code(planned.code, function, {}, same_signature=False)
+    inner = function_of_code(planned.code, function, UNASSIGNED_CELLS, same_signature=False)
     whole = source.whole or source.tree
     remember_text(inner, replace(
         source, tree=tree, line=tree.lineno, decorators=(), function=inner, whole=whole,

@@ -16,8 +16,8 @@ statements becomes a region if
   and nothing in the function inspects frames (`_is_observable`);
 - it is profitable: work enough for a call (`_is_profitable`), as far as that is known before it
   runs (`region_work.most_operations`);
-- the names that it takes and returns are certainly bound, and no exception handler could see a name
-  that it binds (`_make_region`);
+- the names that it takes are certainly bound (those that it returns need not be:
+  `unassigned_results`), and no exception handler could see a name that it binds (`_make_region`);
 - the dispatcher has not dropped it, since it is refused or slower than Python
   (`Dispatcher._without_slow_regions`).
 """
@@ -29,7 +29,12 @@ from typing import Protocol, TypeVar
 
 from loopir.lazy_dataclass import record
 
-from ...analysis.definite_assignment import NameSet, assigned_after, assigned_after_block
+from ...analysis.definite_assignment import (
+    NameSet,
+    assigned_after,
+    assigned_after_block,
+    possibly_bound_before,
+)
 from ...analysis.liveness import (
     LiveOut,
     live_before,
@@ -40,7 +45,7 @@ from ...analysis.liveness import (
 )
 from ...frontend.ast_names import COMPREHENSIONS, bound_names
 from ...frontend.ast_walk import all_blocks, copy_tree, walk_nodes
-from ...frontend.core_nodes import copy_location
+from ...frontend.core_nodes import copy_location, mark_unassigned
 
 __all__ = ["StatementFacts", "OutlinedTree", "Region", "outline_regions"]
 
@@ -158,8 +163,8 @@ class _RegionOutliner:
     """The outlining of one function; ``regions``, ``loops`` and ``too_short`` are the result.
 
     ``_visible_elsewhere``: names that other scopes may see: no region may bind them. ``_local``:
-    local names. ``_loop_depth``: how many Python loops are around the current block. ``_dropped``:
-    helpers of regions that stay Python.
+    local names. ``_body``: the statements of the function. ``_loop_depth``: how many Python loops
+    are around the current block. ``_dropped``: helpers of regions that stay Python.
 
     In the methods, `bound` are the names that are certainly bound before the code; `exits` the
     names that are live after it, for each way in which it may end (its end, a ``break``, a
@@ -169,7 +174,7 @@ class _RegionOutliner:
     def __init__(
         self, tree: ast.FunctionDef, facts: StatementFacts, dropped: Container[str]
     ) -> None:
-        self._name, self._facts, self._dropped = tree.name, facts, dropped
+        self._name, self._body, self._facts, self._dropped = tree.name, tree.body, facts, dropped
         nodes = [*walk_nodes(*tree.body)]
         drained_generators = {
             argument
@@ -346,44 +351,50 @@ class _RegionOutliner:
             for v in x: s += v         →     s = _tp_region_3_4(s, x)         # line 3, column 4
             print(s)                         print(s)
 
-        Its parameters are the local names that `run` may read before it assigns them. Its results
-        are the names that `run` assigns and that are read after it (``live``). ``last``: `run` ends
-        the function, and so the call is returned. `_outline_run` calls this. None, so that `run`
-        stays Python, where
+        Its parameters are the local names that `run` may read before it assigns them, without
+        those that surely have no value then: Python raises in the region, too. Its results are the
+        names that `run` assigns and that are read after it (``live``); those that it may not have
+        bound are marked (`unassigned_results`). ``last``: `run` ends the function, and so the call
+        is returned. `_outline_run` calls this. None, so that `run` stays Python, where
 
-        - a parameter or result may be unbound: to pass it would raise NameError where Python does
-          not. ``bound``: the names that certainly have a value before `run`;
+        - a parameter may be unbound: to pass it would raise NameError where Python does not.
+          ``bound``: the names that certainly have a value before `run`;
         - a handler of exceptions around it reads a name that `run` assigns (``caught``: the names
           that handlers read): if `run` raises, the region has not returned the new value;
         - an earlier outlining had this region, and it was dropped (`OutlinedFunction.dropped`).
         """
         assigned, bound_after = bound_names(*run), assigned_after_block(run, bound)
         live_out = frozenset(assigned & live)
-        live_in = live_before(run, LiveOut(live_out))[0] & self._local
-        is_seen_by_handler = bool(assigned & caught)
-        may_be_unbound = not live_in <= bound or not live_out <= (bound_after or live_out)
-        if is_seen_by_handler or may_be_unbound:
+        unassigned = live_out - (live_out if bound_after is None else bound_after)
+        live_in = live_before(run, LiveOut(live_out - unassigned))[0] & self._local
+        if not live_in <= bound:
+            possibly_bound = possibly_bound_before(run[0], self._body)
+            assert possibly_bound is not None
+            live_in -= assigned - bound - possibly_bound
+        if assigned & caught or not live_in <= bound:
             return None
         helper = f"{_REGION_PREFIX}_{run[0].lineno}_{run[0].col_offset}"
         if helper in self._dropped:
             return None
-        return_statement = (
-            [_positioned_at(ast.Return(_name_or_tuple(sorted(live_out), ast.Load())), run[-1:])]
-            if live_out
-            else []
-        )
+        return_statements: list[ast.stmt] = []
+        if live_out:
+            results = ast.Return(_name_or_tuple(sorted(live_out), ast.Load()))
+            return_statements.append(_positioned_at(results, run[-1:]))
+            _move_to_bindings(results, run, unassigned)
+            mark_unassigned(results, unassigned)
         tree = ast.parse(f"def {self._name}({', '.join(sorted(live_in))}): pass").body[0]
         assert isinstance(tree, ast.FunctionDef)
-        tree.body = [*map(copy_tree, run), *return_statement]
+        tree.body = [*map(copy_tree, run), *return_statements]
         is_in_loop = self._loop_depth > 0
         self.regions.append(Region(helper, _positioned_at(tree, run), (*run,), is_in_loop))
         call = ast.Call(ast.Name(helper, ast.Load()), [_load_name(n) for n in sorted(live_in)], [])
         if last:
             return _positioned_at(ast.Return(call), run)
         if live_out:
-            return _positioned_at(
-                ast.Assign([_name_or_tuple(sorted(live_out), ast.Store())], call), run
-            )
+            target = _name_or_tuple(sorted(live_out), ast.Store())
+            assign = _positioned_at(ast.Assign([target], call), run)
+            mark_unassigned(assign, unassigned)
+            return assign
         return _positioned_at(ast.Expr(call), run)
 
 
@@ -411,6 +422,17 @@ def _positioned_at(node: T, run: Sequence[ast.stmt]) -> T:
             copy_location(n, run[0])
     node.end_lineno, node.end_col_offset = run[-1].end_lineno, run[-1].end_col_offset
     return node
+
+
+def _move_to_bindings(results: ast.Return, run: Sequence[ast.stmt], names: NameSet) -> None:
+    """Positions those of the names that `results` returns that are in `names` where `run` binds
+    them last: that is the place that a report shows if one has no value.
+    """
+    occurrences = (n for n in walk_nodes(*run) if isinstance(n, ast.Name))
+    bindings = {n.id: n for n in occurrences if isinstance(n.ctx, ast.Store)}
+    for n in walk_nodes(results):
+        if isinstance(n, ast.Name) and n.id in names and n.id in bindings:
+            copy_location(n, bindings[n.id])
 
 
 def _may_return(s: ast.stmt) -> bool:

@@ -11,6 +11,7 @@ from transpile.analysis.definite_assignment import (
     assigned_after_block,
     first_unassigned_read,
     may_be_unbound,
+    possibly_bound_before,
 )
 
 BOUND = {
@@ -123,3 +124,32 @@ def test_no_name_is_missed() -> None:
         exec(text, names)
         for c, s in itertools.product((False, True), ((), (1,))):
             names["g"](c, s, lambda: True)  # type: ignore[operator]
+
+
+def test_names_that_may_be_bound_before_a_statement() -> None:
+    tree = ast.parse("""
+a = 1
+with b as c:
+    if (d := a):
+        e = 1
+    else:
+        HERE
+        f = 1
+    g = 1
+h = 1
+for i in x:
+    if a:
+        HERE
+    j = 1
+try:
+    k = 1
+except E as l:
+    HERE
+""")
+    places = [
+        n for n in ast.walk(tree)
+        if isinstance(n, ast.Expr) and isinstance(n.value, ast.Name) and n.value.id == "HERE"
+    ]
+    found = ["".join(sorted(possibly_bound_before(s, tree.body) or ())) for s in places]
+    assert sorted(found, key=len) == ["acd", "acdefghij", "acdefghijkl"]
+    assert possibly_bound_before(tree.body[0], tree.body[1:]) is None

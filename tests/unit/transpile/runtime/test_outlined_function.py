@@ -200,7 +200,7 @@ def in_turn(x: Any, out: Any) -> Any:
 FUNCTIONS = {
     in_falling_order: 2, apart_from_sorts: 2, in_turn: 0, told: 2, sorted_gap: 1, rounds: 1,
     caught: 1, half_done: 0, calm: 1, early: 2, by_keys: 1, shared: 1,
-    generated: 2, unbound: 0, deleted: 1,
+    generated: 2, unbound: 1, deleted: 1,
 }
 """How many regions run in a call."""
 
