@@ -195,7 +195,7 @@ from .numpy.reduce.einsum import array_einsum
 from .numpy.reduce.matrix_products import matrix_product, outer_product
 from .numpy.shape_ops import shape_operation
 from .types.type_env import Env
-from .types.value_types import ArrayType, ObjectType, RecordType, ScalarType
+from .types.value_types import ArrayType, ListType, ObjectType, RecordType, ScalarType
 
 __all__ = [
     "Macro", "expand_only", "expand_function", "expand_try", "MACROS", "Context", "Env", "expand",
@@ -510,8 +510,8 @@ def expand(
         tree, stored, members = replace_object_reads(tree, env)  # self.n → self_n
     if RecordType in types:
         tree = split_fields(tree, env)  # r["x"][i] → r_x[i]
-    if summary.methods:
-        tree = split_list_webs(tree, env)  # xs = np.array(xs) → xs_1 = np.array(xs)
+    if summary.methods or ListType in types:
+        tree = split_list_webs(tree, env)  # xs = np.array(xs) → _xs = np.array(xs)
     if summary.has(ast.List) and summary.has(ast.ListComp):
         tree = repeat_constants(tree)  # [[0, 0] for _ in r] → [[0] * 2 for _ in r]
     if summary.has(ast.List):

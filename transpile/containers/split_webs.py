@@ -1,16 +1,24 @@
-"""Live-range (web) splitting: an array that takes the name of a list gets its own name.
+"""Live-range (web) splitting: what takes the name of a list gets its own name.
 
     xs = [1.0, 2.0]              xs = [1.0, 2.0]
     xs = np.array(xs)      →     _xs = np.array(xs)       # and `_xs` wherever the array is read
 
-For inference a name is either a list or an array in the whole function.
+For inference a name is either a list or an array in the whole function, and either an argument or a
+list that the function makes and may change.
 """
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from ..frontend.ast_names import binding_pairs, declared_outer, fresh_name, names_used, rename_names
+from ..frontend.ast_names import (
+    binding_pairs,
+    bound_names,
+    declared_outer,
+    fresh_name,
+    names_used,
+    rename_names,
+)
 from ..frontend.ast_walk import copy_tree, walk_nodes
 from ..numpy.function_table import ARRAY_OF_LIST
 from ..types.type_env import Env
@@ -22,33 +30,40 @@ _INNER = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 
 def split_list_webs(tree: ast.FunctionDef, env: Env) -> ast.FunctionDef:
-    """A copy of `tree` in which a name that first stands for a list, and later for an array made of
-    that list, is split into two names; `tree` itself where there is none. Only statements of the
-    function's own block are considered.
+    """A copy of `tree` in which a name is split into two that first stands for a list, and later
+    for an array made of that list, or first for a list that is an argument, and later for anything
+    else; `tree` itself where there is none. Only statements of the function's own block are
+    considered.
 
         v = [1.0, s]              v = [1.0, s]
         v = np.array(v)     →     _v = np.array(v)
         return v * 2.0            return _v * 2.0
+
+        def f(x):                 def f(x):
+            x = list(x)     →         _x = list(x)
+            x.pop()                   _x.pop()
     """
     inner = {
         name for n in walk_nodes(*tree.body) if isinstance(n, _INNER) for name in names_used(n)
     }
     inner |= declared_outer(tree)
-    lists = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and isinstance(
+    arguments = {a.arg for a in walk_nodes(tree.args) if isinstance(a, ast.arg) and isinstance(
         env.type(ast.Name(a.arg, ast.Load())), ListType)}
+    lists = {*arguments}
     copy, used_names = tree, names_used(tree)
     for k in range(len(tree.body)):
         s = copy.body[k]
         bound_to = (b for n in walk_nodes(s) for b in binding_pairs(n))
         lists |= {t.id for t, e in bound_to if isinstance(t, ast.Name) and _is_list(e, env)}
-        for name in {*_array_webs(s, env)} & lists - inner:
-            used_names.add(array_name := fresh_name(f"_{name}", used_names))
+        webs = {*_array_webs(s, env)} & lists | {*_rebound(s)} & arguments
+        for name in sorted(webs - inner):
+            used_names.add(new_name := fresh_name(f"_{name}", used_names))
             copy = copy_tree(copy) if copy is tree else copy
             s = copy.body[k]
             for n in walk_nodes(s):
                 if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store):
-                    n.id = array_name
-            copy.body[k + 1 :] = [rename_names(t, {name: array_name}) for t in copy.body[k + 1 :]]
+                    n.id = new_name
+            copy.body[k + 1 :] = [rename_names(t, {name: new_name}) for t in copy.body[k + 1 :]]
     return copy
 
 
@@ -60,6 +75,13 @@ def _is_list(value: ast.expr, env: Env) -> bool:
         case ast.Call(func=func):
             return env.resolve(func) in (list, sorted)
     return False
+
+
+def _rebound(s: ast.stmt) -> Iterator[str]:
+    """The names that `s` binds anew if it is an assignment, without those of a walrus in it."""
+    if isinstance(s, ast.Assign):
+        within = bound_names(s.value)
+        yield from (name for name in bound_names(*s.targets) if name not in within)
 
 
 def _array_webs(s: ast.stmt, env: Env) -> Iterator[str]:

@@ -16,7 +16,7 @@ from loopir.nodes import Dim
 
 from ...call_plan import ItemFlags, ListItems
 from ...containers.method_table import LIST_METHODS
-from ...frontend.ast_names import name_bindings, names_used
+from ...frontend.ast_names import bound_names, name_bindings, names_used
 from ...frontend.ast_walk import walk_nodes
 from ...frontend.refusal import refuse
 from ...types.value_types import ArrayType, ListType
@@ -63,6 +63,9 @@ def _new_list_items(
         if _is_changed_by_method(use, ctx.tree):
             said = f"the argument `{name}` itself is changed here"
             help = f"make a list here, for instance `list({name})`, change that, and return it"
+            if name in bound_names(*ctx.tree.body):
+                said = f"`{name}` is changed here, and may be the argument or another list"
+                help = "give the list that is made here another name than the argument's"
             refuse("LOWER_UNSUPPORTED", said, use, help=help)
         said = f"`{name}` is of type {ty}, and is used as a whole, not item by item"
         refuse("LOWER_TYPE", said, use, help=_help_for_whole(name, ty, use, ctx.tree))

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from types import CellType
 
-from ...frontend.ast_walk import all_blocks, copy_tree, walk_nodes
+from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations, unassigned
 
 __all__ = ["UNASSIGNED_CELLS", "with_unassigned_results"]
@@ -34,7 +34,7 @@ def with_unassigned_results(tree: ast.FunctionDef) -> ast.FunctionDef:
     if not any(unassigned(n) for n in walk_nodes(*tree.body)):
         return tree
     copy = copy_tree(tree)
-    for block in [block for n in walk_nodes(copy) for block in all_blocks(n)]:
+    for block in [block for n in walk_nodes(copy) for block in child_blocks(n)]:
         for k in reversed(range(len(block))):
             names = sorted(unassigned(block[k]))
             match block[k]:
