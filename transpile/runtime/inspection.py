@@ -169,14 +169,19 @@ def _faster_as_python(spec: Specialization | None) -> FasterAsPython | None:
 
 def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
     """Why Python runs loops that are regions, or were before they were dropped: compiled code was
-    measured to be slower, or is refused.
+    measured to be slower, or is refused, but not for what follows from cutting the function into
+    regions (`follows_from_outside`).
     """
     if spec.selection is not None and (faster := spec.selection.faster_as_python()):
         yield faster_as_python_rejection(faster, (), is_region=is_region)
     for region in spec.dropped:
         if region.loops and region.latest is not None:
             reasons = region.fused.report_for(region.latest).rejections
-            yield from (r for r in reasons if r.family in ("RUN", "LOWER"))
+            values = region.fused.warnings.refused_values
+            yield from (
+                r for r in reasons if r.family in ("RUN", "LOWER")
+                and not follows_from_outside(r, values, has_loops=True)
+            )
 
 
 @collecting_less_often()
@@ -390,9 +395,11 @@ def _without_consequences(
     report: Report, region: OutlinedRegion, outlined: OutlinedFunction, refused: Report
 ) -> Report:
     """The report of a region, in which refusals that have no cause of their own are moved to
-    `further` (`follows_from_outside`), since the user can do nothing about them.
+    `further` (`follows_from_outside`), since the user can do nothing about them. They may follow
+    from what `refused` says, or from why a function around that was cut into regions.
     """
     values = {*names_of_refused_values(outlined.tree, refused.rejections)}
+    values |= region.fused.warnings.refused_values
     has_loops = bool(region.loops)
     follows = [
         follows_from_outside(r, values, has_loops=has_loops) for r in report.rejections

@@ -29,6 +29,7 @@ from .outline.outline_regions import OutlinedTree, Region, outline_regions
 from .outline.plain_arithmetic import is_plain_arithmetic
 from .outline.region_facts import RegionFacts
 from .outline.region_tracebacks import TRACEBACK_CELLS, with_calls_untraced
+from .outline.sink_lists import sink_lists
 from .outline.unassigned_results import UNASSIGNED_CELLS, with_unassigned_results
 from .region_records import FusedRegion, OutlinedFunction, OutlinedRegion, RegionRole
 
@@ -128,7 +129,8 @@ def plan_outlining(
     1. `RegionFacts` finds the statements that `rejection` blames, and others that cannot compile;
     2. `hoist_numpy_call` takes a refused NumPy call out of its statement, so that the rest of the
        statement can be in a region;
-    3. `outline_regions` selects the regions, and makes the calling function. ``dropped``: the names
+    3. `sink_lists` moves the creation of empty lists to the statements that fill them;
+    4. `outline_regions` selects the regions, and makes the calling function. ``dropped``: the names
        of those that are to be Python again, as they are refused, or Python was measured to be
        faster.
 
@@ -142,9 +144,10 @@ def plan_outlining(
     facts = RegionFacts(source.tree, types, scope, rejection.span)
     if not any(map(facts.must_stay_python, source.tree.body)):
         return None
-    tree = hoist_numpy_call(source.tree, facts.resolve, rejection.span)
-    if tree is not source.tree:
+    if (tree := hoist_numpy_call(source.tree, facts.resolve, rejection.span)) is not source.tree:
         facts = RegionFacts(tree, types, scope, rejection.span)
+    if (sunk := sink_lists(tree, facts.must_stay_python)) is not tree:
+        tree, facts = sunk, RegionFacts(sunk, types, scope, rejection.span)
     outlined = outline_regions(tree, facts, dropped)
     if outlined is None:
         return None

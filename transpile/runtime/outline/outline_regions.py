@@ -47,7 +47,7 @@ from ...frontend.ast_names import COMPREHENSIONS, bound_names
 from ...frontend.ast_walk import all_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, mark_unassigned
 
-__all__ = ["StatementFacts", "OutlinedTree", "Region", "outline_regions"]
+__all__ = ["StatementFacts", "OutlinedTree", "Region", "leaves_loop", "outline_regions"]
 
 T = TypeVar("T", bound=ast.stmt)
 
@@ -240,7 +240,7 @@ class _RegionOutliner:
             self._facts.must_stay_python(s)
             or any(isinstance(n, _NEVER_OUTLINED) for n in walk_nodes(s))
             or bound_names(s) & self._visible_elsewhere
-            or _leaves_loop([s])
+            or leaves_loop([s])
         )
 
     def _with_inner_regions(
@@ -440,7 +440,7 @@ def _may_return(s: ast.stmt) -> bool:
     return any(isinstance(n, ast.Return) for n in walk_nodes(s))
 
 
-def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
+def leaves_loop(block: Sequence[ast.stmt]) -> bool:
     """Whether `block` has a ``break`` or ``continue`` of an enclosing loop."""
     for s in block:
         match s:
@@ -450,7 +450,7 @@ def _leaves_loop(block: Sequence[ast.stmt]) -> bool:
                 pass
             case _:
                 inside = [n for block in all_blocks(s) for n in block]
-        if _leaves_loop(inside):
+        if leaves_loop(inside):
             return True
     return False
 

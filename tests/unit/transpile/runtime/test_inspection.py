@@ -347,3 +347,34 @@ def test_a_forbidden_replay_is_told_with_its_help(monkeypatch: pytest.MonkeyPatc
     x = np.arange(5.0)
     with pytest.raises(FuseError, match=r"GUARD_ALIAS at .*: arrays overlap \(pass a copy"):
         fuse(divided)(x[1:], x[:-1])
+
+
+def trajectory(y: Any, steps: int) -> Any:
+    ys = [y.copy()]
+    for _ in range(steps):
+        y = y * 0.5
+        ys.append(y)
+    return ys
+
+
+def decoded(tokens: Any) -> Any:
+    out = bytearray()
+    for distance, length, byte in tokens:
+        for _ in range(length):
+            out.append(out[-distance])
+        out.append(byte)
+    return bytes(out)
+
+
+@pytest.mark.parametrize(("function", "args", "line"), [
+    (trajectory, (np.ones(3), 5), 1), (decoded, ([(0, 0, 65), (1, 2, 66)],), 1),
+], ids=["trajectory", "decoded"])
+def test_no_list_of_the_function_is_called_an_argument(
+    function: Any, args: Any, line: int
+) -> None:
+    """Its loops were tried as regions, and dropped: the cause is the list itself."""
+    fused = fuse(function)
+    for _ in range(8):
+        fused(*args)
+    (rejection,) = fused.report(*args).rejections
+    assert rejection.line == function.__code__.co_firstlineno + line
