@@ -41,6 +41,7 @@ _PHRASES: dict[str, tuple[str, str]] = {
     "GUARD_DIVISION": ("{} does not divide by zero", "{} divides by zero"),
     "GUARD_INT_RANGE": ("{} fits its integers", "{} does not fit an int of 64 bits"),
     "GUARD_EMPTY": ("{} has a value", "{} has no value"),
+    "GUARD_DTYPE": ("{} is of NumPy's numbers", "{} is of Python's numbers, not of NumPy's"),
     "GUARD_SHAPE": ("the arrays of {} fit", "the arrays of {} have other shapes than expected"),
     "GUARD_RAISES": ("{} does not raise", "{} raises an exception"),
     "GUARD_FLOAT_STATUS": (
@@ -49,6 +50,9 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 """For each code two sentences: what a guard with this code ensures, and that it failed. ``{}`` is
 what the guard is about (`_guarded`), such as the text of a subscript."""
+
+_HELP_FOR_GUARDS = {"GUARD_DTYPE": "start with a NumPy number, for instance `np.complex128(0)`"}
+"""The help for a guard that failed, for codes whose own is about arguments."""
 
 _OF_INT_ARGUMENTS = (
     "{} is no int of more than 61 bits",
@@ -106,7 +110,7 @@ def failed_guard_rejections(
             is_cautious = code in failures.never_raised and code in _CAUTIOUS
             if is_cautious and isinstance(guard, Guard):
                 message = _CAUTIOUS[code].format(_guarded(guard, terms))
-            help = _HELP_FOR_CAUTIOUS.get(code) if is_cautious else None
+            help = (_HELP_FOR_CAUTIOUS if is_cautious else _HELP_FOR_GUARDS).get(code)
             yield _failed(code, message, (span,), count, terms, help)
     for code, found in failures.mismatches.items():
         if (count := unexplained.get(code, 0)) > 0:

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from loopir.ir_traversal import walk
 from loopir.nodes import Call, Const, Expr
 from loopir.op_table import OPS
 
@@ -96,6 +97,28 @@ def _with_one_type(n: Num, weak: bool) -> Num:
     if not n.either:
         return n
     return Num(n.ir, weak=n.weak) if weak else Num(n.ir, strong=n.strong)
+
+
+def _required_of_numpy(ctx: Lowering, n: _Number, node: ast.AST) -> _Number:
+    """`n` as the NumPy number that it is on some paths; if it is Python's, the call is replayed.
+    For an operator whose formula depends on that, as of quotients::
+
+        p = 0j
+        for a in c: p = p * z + a     # then `p` is NumPy's, unless `c` is empty
+        q = z / p                     # requires that it is
+
+    Raises Refused in the loop itself, in whose first iteration it is always Python's.
+    """
+    counters = {frame.var for frame in ctx.b.path.frames}
+    for part in _component_numbers(n):
+        if part.either and not counters.isdisjoint(walk(part.weak_now)):
+            shown = source_text(node)
+            message = f"an operand of `{shown}` is Python's or NumPy's number, by the data"
+            help = "make it one of both before, by `complex(...)` or `np.complex128(...)`"
+            refuse("LOWER_COMPLEX", message, node, help=help)
+        if part.either:
+            require(ctx.b, bool_op("not", part.weak_now), "GUARD_DTYPE", node)
+    return _as_python_or_numpy(n, weak=False)
 
 
 def _small_exponent(n: _Number) -> int:
@@ -206,6 +229,8 @@ def apply_operator(
     # array.
     boxed = any(n.boxed for n in _component_numbers(x, y))
     function = _UFUNCS[name] if ufunc or boxed else function
+    if name == "div" and probe_result(function, *map(_as_python_complex, (x, y))) is None:
+        x, y = (_required_of_numpy(ctx, n, node) for n in (x, y))
     ty, either_parts = _result_type(function, x, y, node)
     # 2. The formula.
     spelled, formula = _spelling_and_formula(op, x, y, ty, node, ufunc=ufunc, boxed=boxed)

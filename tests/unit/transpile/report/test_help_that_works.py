@@ -224,6 +224,21 @@ def pairs() -> Iterator[Pair]:
     message = "the base of `z ** 0` is Python's or NumPy's number, by the data"
     yield Pair(power_of_either, power_of_numpy, C, message, "`np.complex128(...)`")
 
+    def quotient_of_either(x):
+        z = 0j
+        for c in x:
+            z = z / (z + 1) + c
+        return z
+
+    def quotient_of_numpy(x):
+        z = np.complex128(0)
+        for c in x:
+            z = z / (z + 1) + c
+        return z
+
+    message = "an operand of `z / (z + 1)` is Python's or NumPy's number, by the data"
+    yield Pair(quotient_of_either, quotient_of_numpy, C, message, "`np.complex128(...)`")
+
     def power_by_index(x):
         return [complex(c) ** k for k, c in enumerate(x)]
 

@@ -383,6 +383,27 @@ def order(x):
 
 Z = np.arange(5) * (1 - 2j) + 0.5
 Z4, NONE = Z.astype(C64), np.array([], complex)
+def newton_step(coefficients, x):
+    """Sums that start as Python's, and are NumPy's after the loop."""
+    out = np.zeros(len(x), complex)
+    for k in range(len(x)):
+        z = x[k]
+        p = dp = 0j
+        for a in coefficients:
+            dp = dp * z + p
+            p = p * z + a
+        out[k] = z - p / dp
+    return out
+
+
+def quotient_after_loop(z, w):
+    p = 0
+    for v in z:
+        p = p + v
+    p /= w
+    return p, w / (p + 1)
+
+
 CASES: list[tuple[Any, ...]] = [
     (from_int, Z), (from_int, NONE), (from_int, Z4), (from_float, Z), (from_float, NONE),
     (from_complex, Z4), (from_complex, NONE), (product, Z), (product, NONE), (difference, Z4),
@@ -392,9 +413,11 @@ CASES: list[tuple[Any, ...]] = [
     (by_functions, Z, 1 - 2j),
     (scaled_over_and_over, 3, np.float64(0.1)), (folds, Z), (times, Z4, Z.real),
     (first_equal, Z, Z[3]), (through_temporaries, Z), (spread, Z), (spread, Z4),
-    (spread_of_rows, np.outer(Z, Z)), (by_cmath, Z), (by_cmath, Z4),
+    (spread_of_rows, np.outer(Z, Z)), (by_cmath, Z), (by_cmath, Z4), (newton_step, Z, 2 * Z),
+    (newton_step, Z4, Z4), (quotient_after_loop, Z, 2.5), (quotient_after_loop, Z4, 1j),
 ]
 LATE: list[tuple[Any, ...]] = [
+    (newton_step, Z[:0], Z), (quotient_after_loop, Z[:0], 2.5), (quotient_after_loop, NONE, 1j),
     (from_complex, Z), (from_complex, Z4[:0]), (product, Z4), (difference, Z),
     (turned_round, -0.0 * Z), (chosen, Z[:1]), (last, Z), (last, NONE), (swapped, Z4),
     (swapped, NONE), (captured, Z), (from_table, Z), (in_place, Z, Z.copy()),
