@@ -122,6 +122,7 @@ from .frontend.language.tuple_replacement import (
     tuple_expression,
     tuple_fold,
     tuple_item,
+    tuple_subscript,
 )
 from .frontend.language.type_tests import class_alias, may_be_type_test, type_test
 from .frontend.language.unroll_constants import unroll_constant_loop
@@ -428,6 +429,7 @@ MACROS: tuple[Macro, ...] = (
     tuple_comparison,           # (i, j) < (k, 0)
     starred_tuple,              # range(*t)
     tuple_item,                 # t[0]
+    tuple_subscript,            # x[t] += 1
     tuple_expression,           # t, t[:1], t + (0,)
     constant_tuple,             # MOVES
     merge_subscripts,           # x[i][j]

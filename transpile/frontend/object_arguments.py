@@ -51,6 +51,8 @@ __all__ = [
 
 _MISSING = object()
 
+_COMPARISONS_OF_ITEMS = ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE
+
 AttributeStores = Mapping[tuple[str, str], str]
 """(parameter, attribute) -> the local name that has the attribute's value at the end."""
 
@@ -218,7 +220,8 @@ def replace_object_reads(
         return np.zeros((t_0, t_1))
 
     A tuple as a whole becomes a display of its items, where these alone matter: where it is
-    unpacked, iterated over, or an argument of a builtin or a NumPy function. An argument that the
+    unpacked, iterated over, compared, a subscript, or an argument of a builtin or a NumPy function.
+    An argument that the
     function rebinds is left alone, since its members change with it.
 
     Attributes that the function sets (`promotable_attributes`) are bound to local names, too. Where
@@ -408,7 +411,10 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self._replace_read(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """``t[0]`` becomes the local name of the item."""
+        """``t[0]`` becomes the local name of the item; in ``x[t]`` the display of the items of `t`
+        is the subscript.
+        """
+        node.slice = self._tuple_display(node.slice) or node.slice
         return self._replace_read(node)
 
     def _replace_read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
@@ -462,7 +468,12 @@ class _ReplaceMembers(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """``o is None`` becomes False and ``o is not None`` True: `o` is no None."""
+        """``o is None`` becomes False and ``o is not None`` True: `o` is no None. Tuples that are
+        compared otherwise become displays.
+        """
+        if all(isinstance(op, _COMPARISONS_OF_ITEMS) for op in node.ops):
+            node.left = self._tuple_display(node.left) or node.left
+            node.comparators = [self._tuple_display(e) or e for e in node.comparators]
         match node:
             case ast.Compare(left, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]) if (
                 isinstance(self._type(left), ObjectType)

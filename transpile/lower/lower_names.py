@@ -27,7 +27,7 @@ from ..analysis.access_paths import access_path_type
 from ..analysis.definite_assignment import first_unassigned_read
 from ..call_plan import Argument, Captured, ComplexPart, Field, ObjectMember
 from ..codes.lowering_codes import HELP_FOR_UNBOUND
-from ..frontend.ast_names import bound_names
+from ..frontend.ast_names import bound_names, names_used
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.core_nodes import source_text
 from ..frontend.name_resolution import NameScope
@@ -260,13 +260,18 @@ def _lower_local_or_global(ctx: Lowering, name: str, node: ast.AST) -> Any:
 
 def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
     """Refuses the local `name`, of which lowering knows no value at `node`: it may be unbound, or
-    is bound to something else in a loop or branch that cannot be carried out of it.
+    is bound to something else in a loop or branch that cannot be carried out of it, or macros have
+    replaced it by names of its parts, such as ``v.0`` and ``v.1`` of a list of pairs.
     """
     parameters = [n.arg for n in walk_nodes(ctx.tree.args) if isinstance(n, ast.arg)]
     is_bound = name in bound_names(*ctx.tree.body) or name in parameters
     if is_bound and first_unassigned_read(ctx.tree.body, parameters, {name}) is None:
         message = f"what `{name}` is bound to here is not known: it changes in a loop or a branch"
         help = "use another name for each array or list, or subscripts in place of views"
+        refuse("LOWER_UNSUPPORTED", message, node, help=help)
+    if not is_bound and f"{name}.0" in names_used(ctx.tree):
+        message = f"`{name}`, which has tuples, is not compiled as a whole here"
+        help = "use its items, or have a list of numbers for each item of the tuples"
         refuse("LOWER_UNSUPPORTED", message, node, help=help)
     message = f"`{name}` may have no value here"
     refuse("LOWER_UNSUPPORTED", message, node, help=HELP_FOR_UNBOUND)

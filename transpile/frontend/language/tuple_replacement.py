@@ -41,7 +41,8 @@ from ..macros.replay_guards import guarded
 
 __all__ = [
     "indexable_tuple", "tuple_fold", "tuple_item", "constant_tuple", "tuple_assignment",
-    "tuple_expression", "starred_tuple", "drop_dead_tuples", "tuple_comparison",
+    "tuple_expression", "tuple_subscript", "starred_tuple", "drop_dead_tuples",
+    "tuple_comparison",
 ]
 
 
@@ -199,6 +200,28 @@ def starred_tuple(node: ast.AST, cx: Context) -> ast.expr | None:
             return None
         args += items
     return copy_location(ast.Call(node.func, args, node.keywords), node)
+
+
+@fires_on(ast.AugAssign, target=ast.Subscript)
+def tuple_subscript(node: ast.AST, cx: Context) -> list[ast.stmt] | None:
+    """The subscript of an element that is updated becomes a display, if it is a tuple with a name.
+
+        p = (i, j)
+        X[p] += s
+    →
+        _p_0 = i
+        _p_1 = j
+        X[_p_0, _p_1] = X[_p_0, _p_1] + s
+    """
+    match node:
+        case ast.AugAssign(
+            target=ast.Subscript(value=ast.Name() as array, slice=ast.Name() as index) as target,
+            op=op, value=value,
+        ) if items := items_of_tuple(cx.facts, index):
+            element = ast.Subscript(array, tuple_display(items, index), ast.Store())
+            copy_location(element, target)
+            return [copy_location(ast.AugAssign(element, op, value), node)]
+    return None
 
 
 @fires_on(ast.Name, ast.Tuple, ctx=ast.Load, when=is_known_tuple)

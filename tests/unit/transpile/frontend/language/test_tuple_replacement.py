@@ -131,3 +131,43 @@ def test_of_a_checked_loop(tmp_path: Path) -> None:
     for args in ((np.arange(4), np.arange(4) / 3), (np.arange(3), np.arange(4.0))):
         assert_same(outcome(g, args), outcome(f, args), f"{args}")
     assert g.stats.compiled == 1
+
+
+def spread(grid: Any, start: Any, goal: Any, n: int) -> Any:
+    """Tuples as subscripts and in comparisons."""
+    p, steps = start, 0
+    if start == goal or start > (n, n):
+        return grid[start], grid
+    for k in range(n):
+        grid[start] = k
+        grid[goal] += grid[start]
+    for k in range(n):
+        q = (k, n - k)
+        grid[q] -= 1.5
+        steps += grid[q] < 0
+        if q != goal:
+            grid[q] *= 2
+    return grid[p], grid, steps
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_tuples_as_subscripts(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(spread)
+    for start, goal in (((0, 1), (2, 1)), ((1, 1), (1, 1)), ((2, 2), (3, 1)), ((0, 1), (0, 2))):
+        args = np.arange(16).reshape(4, 4).astype(dtype), start, goal, 3
+        wanted = outcome(spread, tuple(map(np.copy, args[:1])) + args[1:])
+        assert_same(outcome(fused, args), wanted, f"{start} {goal}")
+
+
+def pairs_of(n: int, edges: Any) -> Any:
+    adjacent = [[] for _ in range(n)]
+    for u, v, w in edges:
+        adjacent[u].append((v, w))
+    return adjacent
+
+
+def test_a_list_with_tuples_that_cannot_be_returned_has_a_value() -> None:
+    (rejection,) = fuse(pairs_of).report(3, [(0, 1, 2), (1, 2, 3)]).rejections
+    assert rejection.message == "`adjacent`, which has tuples, is not compiled as a whole here"
+    assert "a list of numbers for each item" in (rejection.help or "")
