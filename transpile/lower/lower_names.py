@@ -267,7 +267,8 @@ def _refuse_unbound(ctx: Lowering, name: str, node: ast.AST) -> NoReturn:
     is_bound = name in bound_names(*ctx.tree.body) or name in parameters
     if is_bound and first_unassigned_read(ctx.tree.body, parameters, {name}) is None:
         message = f"what `{name}` is bound to here is not known: it changes in a loop or a branch"
-        help = "use another name for each array or list, or subscripts in place of views"
+        help = "use another name for each array or list, subscripts in place of views, or " \
+               "`v[:] = w` in place of `v = w`"
         refuse("LOWER_UNSUPPORTED", message, node, help=help)
     if not is_bound and f"{name}.0" in names_used(ctx.tree):
         message = f"`{name}`, which has tuples, is not compiled as a whole here"
@@ -394,6 +395,8 @@ def lower_attribute(ctx: Lowering, node: ast.Attribute) -> Any:
         refuse("LOWER_TYPE", message, node, help=help_for_long_int(value))
     if type(value) in (int, float, bool):
         return constant(value)  # type: ignore[arg-type]
+    if isinstance(node.value, ast.Name) and isinstance(ctx.b.env.get(node.value.id), Unbound):
+        lower_name(ctx, node.value.id, node.value)  # refused: it is one array or another
     text = source_text(node)
     _refuse_special_object(text, value, node)
     root, help = text.partition(".")[0], None

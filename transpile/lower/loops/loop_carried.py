@@ -31,7 +31,7 @@ from loopir.nodes import Call, Const, Expr, Var
 from ...frontend.refusal import refuse
 from ...types.int_limits import ENDLESS, INT64, SAFE_RANGE
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, converts_exactly
-from ..arrays.alias_states import AliasGroup
+from ..arrays.alias_states import AliasGroup, may_be_array
 from ..complex.complex_split import NeedsComplexSplit
 from ..lower_names import lower_name
 from ..scalars.tagged_unions import MAX_CASES, CarriedUnion, NewCarriedTypes, case_type, union_cases
@@ -377,11 +377,15 @@ def raise_new_types(
     ctx: Lowering, name: str, values: Sequence[Value], message: str, node: ast.AST
 ) -> NoReturn:
     """Reports that `name` has all these `values` in a loop: raises NewCarriedTypes with their
-    types. Raises Refused with `message` where no union can hold them.
+    types. Raises Refused with `message` where no union can hold them; for arrays, with what helps.
     """
     cases = [union_cases(ctx.b, v) for v in values]
     kinds = dict.fromkeys(case_type(c.value) for of_value in cases for c in of_value or ())
     if None in cases or len(kinds) > MAX_CASES or not ctx.b.allows_unions:
+        if all(map(may_be_array, values)):
+            message = f"which array `{name}` stands for depends on the data"
+            help = "store into an array, `v[:] = w`, where its name is bound to another, `v = w`"
+            refuse("LOWER_JOIN", message, node, help=help)
         refuse("LOWER_JOIN", message, node)
     raise NewCarriedTypes(name, kinds)
 

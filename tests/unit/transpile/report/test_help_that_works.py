@@ -239,6 +239,40 @@ def pairs() -> Iterator[Pair]:
     message = "an operand of `z / (z + 1)` is Python's or NumPy's number, by the data"
     yield Pair(quotient_of_either, quotient_of_numpy, C, message, "`np.complex128(...)`")
 
+    def stationary(x):
+        v = np.full(len(x), 1 / len(x))
+        for k in range(100):
+            w = v @ x
+            if np.abs(w - v).max() < 1e-9:
+                return w, k
+            v = w
+        return v, k
+
+    def stationary_in_place(x):
+        v = np.full(len(x), 1 / len(x))
+        for k in range(100):
+            w = v @ x
+            if np.abs(w - v).max() < 1e-9:
+                return w, k
+            v[:] = w
+        return v, k
+
+    def stationary_with_start(x):
+        v = np.full(len(x), 1 / len(x))
+        w = v @ x
+        for k in range(100):
+            w = v @ x
+            if np.abs(w - v).max() < 1e-9:
+                return w, k
+            v = w
+        return v, k
+
+    matrix = np.array([[0.5, 0.5], [0.25, 0.75]])
+    message = "which array `w` stands for depends on the data"
+    yield Pair(stationary, stationary_in_place, matrix, message, "`v[:] = w`")
+    message = "what `v` is bound to here is not known: it changes in a loop or a branch"
+    yield Pair(stationary_with_start, stationary_in_place, matrix, message, "`v[:] = w`")
+
     def power_by_index(x):
         return [complex(c) ** k for k, c in enumerate(x)]
 
