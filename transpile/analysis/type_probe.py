@@ -71,8 +71,10 @@ def may_be_probed(function: object) -> bool:
     - ``reduce``, ``accumulate`` and ``outer`` of a ufunc: as the ufunc.
     - A function of the user's never: it may do anything.
     """
-    if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
-        function = getattr(function, "__self__", None)  # the ufunc
+    owner = getattr(function, "__self__", None)
+    method = getattr(function, "__name__", "")
+    if isinstance(owner, np.ufunc) and method in ("accumulate", "outer", "reduce"):
+        function = owner
     row = function_row(function)
     if row is not None:
         return row.typed

@@ -256,18 +256,30 @@ def _lower_augmented_assignment(
         case ast.Name(id=name) as target:
             read = copy_location(ast.Name(name, ast.Load()), target)
             if lower_array(ctx, read) is not None:
-                message = f"`{source_text(stmt)}` changes a whole array"
-                refuse("LOWER_UNSUPPORTED", message, stmt)
+                _refuse_array_update(ctx, stmt)
             left, right = lower_scalar(ctx, read), lower_scalar(ctx, stmt.value)
             _bind_name(ctx, name, operate_on_pair(ctx, operate, stmt, left, right))
         case ast.Subscript() as target:
             read_at = copy_location(
                 ast.Subscript(target.value, target.slice, ast.Load()), target
             )
+            if lower_array(ctx, read_at) is not None:
+                _refuse_array_update(ctx, stmt)
             left, right = lower_scalar(ctx, read_at), lower_scalar(ctx, stmt.value)
             lower_store(ctx, target, operate_on_pair(ctx, operate, stmt, left, right), stmt)
         case _:
             _refuse_statement(stmt)
+
+
+def _refuse_array_update(ctx: Lowering, stmt: ast.AugAssign) -> NoReturn:
+    """Refuses `stmt`, which updates a whole array, and of which no macro has made loops: because of
+    its right side, if that cannot be compiled.
+    """
+    if lower_array(ctx, stmt.value) is None:
+        lower_scalar(ctx, stmt.value)
+    message = f"`{source_text(stmt)}` changes a whole array"
+    help = "update its elements in a loop"
+    refuse("LOWER_UNSUPPORTED", message, stmt, help=help)
 
 
 def _lower_if_statement(ctx: Lowering, stmt: ast.If, live: frozenset[str]) -> None:

@@ -224,7 +224,7 @@ _FUNCTION_ROWS = (
     Row("nonzero", typed=False, view=_array("a", "nonzero_rule")),
     Row("ones", rank="shape", sized=True, fill="ones"),
     Row("ones_like", rank="like", fill="ones"),
-    Row("outer", typed=False, arrays=2, lists=True),
+    Row("outer", arrays=2, lists=True),
     Row("pad", sized=True, movement=_movement("a pad_width mode constant_values", "pad_rule")),
     Row("partition", library="NumPy"),
     Row("percentile", lists=True, view=_array("a q axis", "several_quantiles_rule"),

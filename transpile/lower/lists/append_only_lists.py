@@ -102,7 +102,8 @@ def lower_append(ctx: Lowering, name: str, item: ast.expr, stmt: ast.stmt) -> No
         runs_per_item = bool(frames and _capacity_of_items(ctx, frames[-1].trips))
         if b.array_version_depth or runs_per_item:
             raise NeedsAppendCounter(name)
-    item_value = lower_scalar(ctx, item)  # 3; the first two forms do step 4 themselves
+    # 3; the first two forms do step 4 themselves
+    item_value = lower_scalar(ctx, item, is_item=True)
     if isinstance(item_value, UnionValue) and item_types(item_value) == INT_OR_FLOAT.types:
         _append_int_or_float(ctx, built, item_value, stmt)
         return

@@ -209,7 +209,7 @@ def _lower_push(ctx: Lowering, target: str, push: ListPush, stmt: ast.stmt) -> N
 
 def _lower_list_item(ctx: Lowering, e: ast.expr) -> Scalar:
     """The item `e` of a push: a real number, or a union of numbers. Raises Refused for others."""
-    value = lower_scalar(ctx, e)
+    value = lower_scalar(ctx, e, is_item=True)
     return (
         UnionValue(tuple(cases_with_number(ctx, value, e)))
         if isinstance(value, UnionValue)

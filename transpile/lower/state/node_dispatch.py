@@ -26,13 +26,14 @@ __all__ = [
 
 
 def lower_scalar(
-    ctx: Lowering, node: ast.expr, *, operand_of: ast.BinOp | ast.UnaryOp | None = None
+    ctx: Lowering, node: ast.expr, *, operand_of: ast.BinOp | ast.UnaryOp | None = None,
+    is_item: bool = False,
 ) -> Scalar:
     """`node` as a scalar: a number, a complex number, or a union of numbers, None and unbound.
 
     Raises Refused for a node of any other kind or value. ``operand_of``: the operation of which
     `node` is an operand. If `node` is an array, that operation is refused: no macro has made a loop
-    of it.
+    of it. ``is_item``: `node` is an item of a list.
     """
     rule = ctx.rules.expressions.get(type(node))
     value = refuse_expression(node) if rule is None else rule(ctx, node)
@@ -44,6 +45,10 @@ def lower_scalar(
         _refuse_array_operation(value, operand_of)
     reason, help = "here", None
     if isinstance(value, ArrayRef):
+        if is_item:
+            message = f"`{source_text(node)}` is an array, and is put into a list"
+            help = "put it into a row of an array that is made before: `out[k] = v`"
+            refuse("LOWER_UNSUPPORTED", message, node, help=help)
         reason = f"but an array with {counted(value.rank, 'axis', 'axes')}"
         help = "read an item of it, or make one number of it, such as by `np.any` or `np.sum`"
     message = f"`{source_text(node)}` is not a number {reason}"

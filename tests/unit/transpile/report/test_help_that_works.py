@@ -273,6 +273,24 @@ def pairs() -> Iterator[Pair]:
     message = "what `v` is bound to here is not known: it changes in a loop or a branch"
     yield Pair(stationary_with_start, stationary_in_place, matrix, message, "`v[:] = w`")
 
+    def list_of_arrays(x):
+        out = [x.copy()]
+        for _ in range(3):
+            x = x * 2
+            out.append(x)
+        return out
+
+    def rows_of_array(x):
+        out = np.empty((4, len(x)))
+        out[0] = x
+        for k in range(3):
+            x = x * 2
+            out[k + 1] = x
+        return out
+
+    message = "`x.copy()` is an array, and is put into a list"
+    yield Pair(list_of_arrays, rows_of_array, X, message, "`out[k] = v`")
+
     def power_by_index(x):
         return [complex(c) ** k for k, c in enumerate(x)]
 

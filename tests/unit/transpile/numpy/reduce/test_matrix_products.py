@@ -48,3 +48,32 @@ def test_products_of_complex_infinities_are_those_of_blas(
         np.testing.assert_allclose(*parts, rtol=1e-9, atol=1e-9)
     assert fused.stats.compiled >= 20  # those without special numbers
     assert fused.stats.replays
+
+
+def reflected(a, b):
+    """Householder's reflections, with outer products of slices in an update."""
+    for k in range(len(b)):
+        a[k:] -= 2.0 * np.outer(b[k:], b[k:] @ a[k:])
+        a[:, k:] += np.outer(b, b[k:]) * 0.5 - a[:, k:] / 4
+    return a
+
+
+def test_outer_products_in_updates_of_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    fused = fuse(reflected)
+    for n in (1, 2, 5):
+        mine, theirs = (np.random.default_rng(n).normal(size=(n, n)) for _ in range(2))
+        b = np.random.default_rng(n + 9).normal(size=n)
+        np.testing.assert_allclose(fused(mine, b), reflected(theirs, b), rtol=1e-12)
+
+
+def rotated(a, b):
+    for _ in range(3):
+        a[1:] -= 2.0 * np.linalg.pinv(b)[1:]
+    return a
+
+
+def test_an_update_that_is_refused_is_refused_for_its_right_side() -> None:
+    (rejection,) = fuse(rotated).report(np.ones((3, 3)), np.ones((3, 3))).rejections
+    assert rejection.code == "LOWER_LIBRARY"
+    assert "`np.linalg.pinv` is LAPACK's to compute" in rejection.message
