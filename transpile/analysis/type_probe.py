@@ -71,10 +71,9 @@ def may_be_probed(function: object) -> bool:
     - ``reduce``, ``accumulate`` and ``outer`` of a ufunc: as the ufunc.
     - A function of the user's never: it may do anything.
     """
-    owner = getattr(function, "__self__", None)
-    method = getattr(function, "__name__", "")
-    if isinstance(owner, np.ufunc) and method in ("accumulate", "outer", "reduce"):
-        function = owner
+    if getattr(function, "__name__", "") in ("accumulate", "outer", "reduce"):
+        owner = getattr(function, "__self__", None)
+        function = owner if isinstance(owner, np.ufunc) else function  # not ``np.outer``
     row = function_row(function)
     if row is not None:
         return row.typed

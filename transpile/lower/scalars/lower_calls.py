@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import signature
+from random import Random
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -314,9 +315,13 @@ def _call_on_numbers(
 
 def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) -> None:
     """Refuses the call `node` of `function` (None: unknown, perhaps a method) if a library computes
-    it, such as LAPACK; also array methods such as ``x.sort()``.
+    it, such as LAPACK; also array methods such as ``x.sort()``, and what makes a generator of
+    random numbers, from which compiled code draws.
     """
     library = library_of(function)
+    if any(function is maker for maker in _GENERATOR_MAKERS):
+        message = f"`{source_text(node.func)}` makes a generator, and stays a Python call"
+        refuse("LOWER_LIBRARY", message, node)
     if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in LIBRARY_METHODS
@@ -326,6 +331,9 @@ def refuse_library_call(ctx: Lowering, node: ast.Call, function: object | None) 
     if library is not None:
         message = f"`{source_text(node.func)}` is {library}'s to compute and stays a NumPy call"
         refuse("LOWER_LIBRARY", message, node)
+
+
+_GENERATOR_MAKERS = np.random.default_rng, np.random.Generator, np.random.RandomState, Random
 
 
 def _lower_numpy_float(ctx: Lowering, args: list[Num], node: ast.Call, *, dtype: type) -> Num:

@@ -661,3 +661,21 @@ def test_an_operation_that_is_a_loop_is_cited() -> None:
 
     (loop,) = fuse(tally).report(np.arange(3)).loops
     assert loop.notes[0] == "`d[v] = d.get(v, 0) + 1` needs a loop of its own"
+
+
+def drawn(x: Any) -> Any:
+    rng = np.random.default_rng(1)
+    total = 0.0
+    for v in x:
+        total += rng.vonmises(0.0, v)
+    return total
+
+
+def test_what_makes_a_generator_is_not_said_to_be_unknown() -> None:
+    """What draws from it is compiled; so the obstacle is the draw."""
+    fused = fuse(drawn, on_reject="silent")
+    fused(X)
+    made, draw = fused.report(X).rejections
+    assert made.code == "LOWER_LIBRARY"
+    assert made.message == "`np.random.default_rng` makes a generator, and stays a Python call"
+    assert draw.message == "the method `vonmises` is not compiled here"

@@ -64,8 +64,6 @@ def of(body: str, tmp_path: Path) -> Any:
      "a `try` with both `except` and `finally` is not compiled here", "after the `try`"),
     ("print(x.sum())", "`print` is not a function that can be compiled", "where it is called"),
     ("for v in x: print(v)", "`print` is not a function that can be compiled", "behind the loop"),
-    ("ys = list(x)\ndel ys[0]\ns = ys[0]", "a `del` statement is not compiled here",
-     "make a new list without the item"),
     ("ys = [v if v > 1 else 0.0 for v in x]\nfor v in ys: s += v",
      "the items of `ys` have several types", "give all items one type"),
 ])
