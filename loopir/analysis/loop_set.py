@@ -64,13 +64,13 @@ from .dependence import affine_trip_count
 from .integers.affine import Affine, affine_form, variable_form
 
 __all__ = [
-    "constant_max_trips", "LoopSetBuilder", "NestOperation", "ElementReference", "LoopSet",
-    "loop_set", "max_trips", "show_loop_set",
+    "constant_max_trips", "index_definitions", "LoopSetBuilder", "NestOperation",
+    "ElementReference", "LoopSet", "loop_set", "max_trips", "show_loop_set",
 ]
 
 
 @memoized_per_node
-def _index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
+def index_definitions(kernel: Kernel) -> Mapping[str, Expr]:
     """The values of the index names that `kernel` assigns exactly once."""
     values = values_assigned_once(kernel)
     return {name: value for name, value in values.items() if value.dtype == INDEX}
@@ -454,7 +454,7 @@ def loop_set(loop: Loop, kernel: Kernel) -> LoopSet:
 
     Raises ValueError where the nest contains a loop or statement that is not scalar and counted.
     """
-    builder = LoopSetBuilder({p.name: p for p in kernel.params}, _index_definitions(kernel))
+    builder = LoopSetBuilder({p.name: p for p in kernel.params}, index_definitions(kernel))
     builder.stmt(loop)
     return LoopSet(tuple(builder.order), tuple(builder.operations), builder.trips)
 

@@ -5,12 +5,13 @@ measurement about loops that are known to be too short.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
 from ..diagnostics import CODES, Label, Rejection
+from ..frontend.source import is_within
 
 __all__ = ["FasterAsPython", "faster_as_python_rejection", "too_short_rejections"]
 
@@ -39,9 +40,9 @@ def faster_as_python_rejection(
         note: when it was measured, it took 450 ns compiled and 180 ns as Python; an int counts as
               so many items
 
-    It is placed at the first of the outermost `loops`, with labels at the others; without any at
-    the function. ``is_region``: they are a region of a function, so "this loop, of up to" in place
-    of "in calls with up to".
+    It is placed at the first of those `loops` that are in no other one, with labels at the others;
+    without any at the function. ``is_region``: they are a region of a function, so "this loop, of
+    up to" in place of "in calls with up to".
     """
     what = "this loop" if loops else "a part of the function" if is_region else "the function"
     when = "of" if is_region and loops else "in calls with"
@@ -52,10 +53,20 @@ def faster_as_python_rejection(
     compiled, python = map(_time, (found.compiled, found.python))
     note = f"when it was measured, it took {compiled} compiled and {python} as Python"
     note += "; an int counts as so many items" if found.largest else ""
-    labels = tuple(Label(span, "and this") for span in loops[1:])
-    first = loops[0] if loops else None
+    outermost = _outermost(loops)
+    labels = tuple(Label(span, "and this") for span in outermost[1:])
+    first = outermost[0] if outermost else None
     code = "RUN_PYTHON_FASTER"
     return Rejection(code, message, first, labels, note, CODES[code].help)
+
+
+def _outermost(spans: Iterable[Span]) -> list[Span]:
+    """Those of `spans` that are in no other one, in source order."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.line, s.col)):
+        if not any(is_within(span, other) for other in found):
+            found.append(span)
+    return found
 
 
 def too_short_rejections(loops: Sequence[Span]) -> Iterator[Rejection]:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from loopir.analysis.main_loops import checks_only, iteration_counts, main_loops
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import advanced_accums, children, walk
 from loopir.nodes import (
@@ -80,8 +81,9 @@ def loop_infos(
     - ``joined``: the lines of the loops that fusion has made one (`Fusion.lines`);
     - ``lines``: the lines of the file, to cite from.
 
-    A loop that has become several, such as a vector loop and its scalar remainder, has one LoopInfo
-    (`_widest`). Loops that implement one operation (`Span.internal`) have none.
+    A loop that has become several has the LoopInfo of the one that does its work (`main_loops`);
+    of several, of the widest (`_widest`). Loops that implement one operation (`Span.internal`) have
+    none.
     """
     inner = [(loop.span, loop) for loop in _innermost_loops(scalar) if loop.span is not None]
     unfused_bytes = {span: _bytes_per_iteration(loop) for span, loop in inner}
@@ -91,20 +93,23 @@ def loop_infos(
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
     elements = elements_for_threads(legal, _innermost_loops)
+    final_loops: list[tuple[LoopLike, list[Span]]] = []
     for loop in _innermost_loops(legal):
         origins = _user_loops_run_by(loop, user_loops)
-        if not origins and loop.span is not None and loop.span in scalar_spans:
+        is_outer = loop.span in scalar_spans and not origins and not checks_only(loop)
+        if is_outer and loop.span is not None:
             origins = [loop.span]  # an outer loop: those in it were unrolled
-        if origins:
-            unfused = sum(unfused_bytes.get(span, 0) for span in origins)
-            info = _loop_info(loop, origins, target, unfused, drawn, lines or {})
-            info = info.per_element(unfused, sum(unfused_flops.get(s, 0) for s in origins))
-            outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
-            info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
-            by_span[info.span] = _widest(by_span.get(info.span), info)
+        final_loops.append((loop, origins))
+    for loop, origins in main_loops(final_loops, iteration_counts(legal)):
+        unfused = sum(unfused_bytes.get(span, 0) for span in origins)
+        info = _loop_info(loop, origins, target, unfused, drawn, lines or {})
+        info = info.per_element(unfused, sum(unfused_flops.get(s, 0) for s in origins))
+        outer = dict.fromkeys(span for s in origins for span in around.get(s, ()))
+        info = replace(info, around=tuple(outer), threads_from=elements.get(id(loop), 0))
+        by_span[info.span] = _widest(by_span.get(info.span), info)
     # the loops of the source of which something is left: shown, around one, or run by a final loop
     left = [*by_span, *(s for spans in around.values() for s in spans)]
-    left += [s for loop in _innermost_loops(legal) for s in _user_loops_run_by(loop, user_loops)]
+    left += [s for _, origins in final_loops for s in origins]
     left += _note_joined_loops(by_span, [s for s in user_loops if s not in left], joined)
     for span in written:
         if not any(is_within(other, span) or other == span for other in left):
@@ -132,8 +137,7 @@ def _note_joined_loops(
 
 def _widest(previous: LoopInfo | None, info: LoopInfo) -> LoopInfo:
     """The LoopInfo for a loop of the source that has become two loops: that of the one with more
-    lanes, which runs most iterations. ``threads_from`` is the larger one: a loop that no threads
-    run has 0.
+    lanes. ``threads_from`` is the larger one: a loop that no threads run has 0.
     """
     if previous is None:
         return info
@@ -175,15 +179,6 @@ def _source_loops(source: Source) -> list[Span]:
     return found
 
 
-def _outermost(spans: Iterable[Span]) -> list[Span]:
-    """Those of `spans` that are in no other one, in source order."""
-    found: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.line, s.col)):
-        if not any(is_within(span, other) for other in found):
-            found.append(span)
-    return found
-
-
 def scalar_loop_rejections(
     kernel: Kernel, loops: Sequence[LoopInfo], terms: UserTerms, *, reassociate: bool,
     in_python_loop: bool = False,
@@ -199,9 +194,12 @@ def scalar_loop_rejections(
     ``in_python_loop``: see `report_compiled`.
     """
     scalar = {loop.span for loop in loops if not loop.lanes and _IN_ORDER not in loop.notes}
+    reasons = loops_left_scalar(kernel, reassociate=reassociate)
+    of_span = [(loop, [loop.span]) for loop, _ in reasons if loop.span in scalar and loop.span]
+    main = {id(loop) for loop, _ in main_loops(of_span, iteration_counts(kernel))}
     first_reasons: dict[Span, Rejection] = {}
-    for loop, reason in loops_left_scalar(kernel, reassociate=reassociate):
-        if loop.span is not None and loop.span in scalar:
+    for loop, reason in reasons:
+        if loop.span is not None and id(loop) in main:
             if in_python_loop and reason.code == "VECTOR_REASSOCIATE":
                 reason = replace(reason, message=_ORDER_IS_KEPT, help=_HELP_FOR_ORDER)
             first_reasons.setdefault(loop.span, reason)  # a split loop has several
@@ -303,7 +301,7 @@ _IN_ORDER = "one iteration after the other"
 
 def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
     """The lines of all loops but the first, without that of the first."""
-    return tuple(dict.fromkeys(s.line for s in origins if s.line != origins[0].line))
+    return tuple(sorted({s.line for s in origins} - {origins[0].line}))
 
 
 def _loop_kind(loop: LoopLike) -> str:
@@ -398,8 +396,7 @@ def report_compiled(
     if failures:
         failed += failed_guard_rejections(legal, terms, failures, stages.plan.sources)
     if faster:
-        loops_as_python = _outermost(written)
-        failed.append(faster_as_python_rejection(faster, loops_as_python, is_region=is_region))
+        failed.append(faster_as_python_rejection(faster, written, is_region=is_region))
     budget = tuple(budget_note(stages, target))
     is_felt = is_noticeably_slower(stages, target)
     reasons = (*failed, *shown, *scalar_rejections, *(budget if is_felt else ()))

@@ -87,10 +87,11 @@ _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
 
 
-_OBSERVED_CODES = frozenset(
-    ("GUARD_BOUNDS", "GUARD_DIVISION", "GUARD_EMPTY", "GUARD_RAISES", "GUARD_SHAPE")
-)
-"""The codes of guards that fail where Python may raise."""
+_OBSERVED_CODES = frozenset((
+    "GUARD_BOUNDS", "GUARD_DIVISION", "GUARD_EMPTY", "GUARD_INT_RANGE", "GUARD_RAISES",
+    "GUARD_SHAPE",
+))
+"""The codes of guards that fail where Python may raise: the int of a NaN does not fit 64 bits."""
 
 _MOST_OBSERVED = 16
 """How many replays after a failed guard are observed, for each code: a stub costs some 100 ns."""

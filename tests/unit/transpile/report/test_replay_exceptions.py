@@ -70,6 +70,21 @@ def test_what_was_raised_counts_and_not_the_guard(
     assert raised(call) == [(code, place, message, ONE)]
 
 
+def test_an_int_of_no_number_is_what_was_raised() -> None:
+    """The check that the int fits 64 bits fails, too, where there is no int."""
+    def whole(x: Any, out: Any) -> None:
+        for i in range(len(x)):
+            out[i] = int(x[i])
+
+    calls = [(np.array([1.0, value]), np.ones(2)) for value in (math.nan, -math.inf, 1e30)]
+    raised_here = "was raised here: cannot convert float"
+    assert raised(*calls, function=whole) == [
+        ("GUARD_RAISES", "int(x[i])", f"ValueError {raised_here} NaN to integer", ONE),
+        ("GUARD_RAISES", "int(x[i])", f"OverflowError {raised_here} infinity to integer", ONE),
+        ("GUARD_INT_RANGE", "int(x[i])", "an int here did not fit 64 bits", ONE),
+    ]
+
+
 def test_each_kind_and_place_is_told_once_with_its_calls() -> None:
     y = np.ones(3)
     calls = [(np.array([-v]), y, 1) for v in (1.0, 2.0, 3.0)]

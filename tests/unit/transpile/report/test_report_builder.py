@@ -228,3 +228,51 @@ def test_a_product_of_ints_is_a_fold_and_a_running_sum_a_scan() -> None:
     assert [loop.what for loop in fuse(factorial).report(5).loops] == ["fold"]
     assert [loop.what for loop in fuse(running).report(np.ones(9), np.ones(9)).loops] == [
         "map, scan"]
+
+
+def test_a_line_tells_of_the_loop_that_does_the_work() -> None:
+    """Not of checks that are a loop of their own, nor of iterations that were split off."""
+    @fuse
+    def histogram(x, out):
+        for v in x:
+            out[int(v)] += 1
+
+    @fuse
+    def column(a, b, at, out):
+        out[0] = a + b[:, at[0]]
+
+    @fuse
+    def steps(u, alpha, n):
+        for _ in range(n):
+            c = np.zeros(len(u))
+            c[1] = u[1] / alpha
+            u = u + c
+        return u
+
+    @fuse
+    def dither(a):
+        h, w = a.shape
+        for y in range(h):
+            for x in range(w):
+                e = a[y, x] // 2
+                if x + 1 < w:
+                    a[y, x + 1] += e
+                if y + 1 < h:
+                    a[y + 1, x] += e
+
+    (loop,) = (report := histogram.report(F64, F64.copy())).loops
+    assert (loop.what, loop.lanes, loop.bytes) == ("map", None, 24)
+    assert [r.code for r in report.rejections] == ["VECTOR_SUBSCRIPT"]
+
+    square = np.ones((8, 8))
+    (loop,) = column.report(F64, square, np.zeros(1, int), square.copy()).loops
+    assert (loop.what, loop.lanes, loop.bytes) == ("map", 4, 24)
+
+    report = steps.report(F64, 0.5, 9)
+    assert [loop.line - report.line for loop in report.loops] == [3, 5]
+
+    (loop,) = (report := dither.report(np.ones((8, 8), np.int16))).loops
+    assert (loop.lanes, loop.threads_from) == (None, 0)
+    assert [(r.code, r.message.partition("`")[2]) for r in report.rejections] == [
+        ("VECTOR_DEPENDENCE", "a[y, x + 1]`, which the next one reads as `a[y, x]`")
+    ]
