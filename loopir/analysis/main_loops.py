@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir_traversal import EXPRESSIONS, children, walk
-from ..nodes import Append, Expr, Kernel, LoopLike, Node, Prefix, Scan, Span, Store, While
+from ..nodes import (
+    Append,
+    Expr,
+    Kernel,
+    Local,
+    LoopLike,
+    Node,
+    Prefix,
+    Scan,
+    Span,
+    Store,
+    While,
+)
 from .loop_set import index_definitions, max_trips
 from .work_estimate import GUESSED_TRIPS
 
@@ -19,25 +31,37 @@ __all__ = ["checks_only", "iteration_counts", "main_loops"]
 
 
 def main_loops(
-    loops: Sequence[tuple[LoopLike, Sequence[Span]]], counts: Mapping[int, float]
+    loops: Sequence[tuple[LoopLike, Sequence[Span]]], kernel: Kernel
 ) -> Iterator[tuple[LoopLike, list[Span]]]:
-    """Those of the `loops` that are the main loop of one of the source, each with the places of the
-    loops of the source whose statements it runs; those whose main loop it is come first. Not
-    yielded are, if another one runs more of the same loop of the source,
+    """Those of the `loops` of `kernel` that are the main loop of one of the source, each with the
+    places of the loops of the source whose statements it runs; those whose main loop it is come
+    first. Not yielded are, if another one runs more of the same loop of the source,
 
     - a loop of checks alone (`checks_only`);
+    - a loop that only folds, as the one for the greatest item in ``np.bincount(x)``, or that fills
+      a local array, where another one stores;
     - iterations that were split off, such as the first and the last one of a stencil, of which
-      there are fewer (``counts``: `iteration_counts`).
+      there are fewer (`iteration_counts`).
 
-    Several loops of one count are all main loops, such as the two versions of a loop.
+    Several loops of one rank are all main loops, such as the two versions of a loop.
     """
-    ranks = [(not checks_only(loop), counts[id(loop)]) for loop, _ in loops]
-    best: dict[Span, tuple[bool, float]] = {}
+    counts = iteration_counts(kernel)
+    local = frozenset(n.name for n in walk(kernel) if isinstance(n, Local))
+    ranks = [(_stores(n, local), not checks_only(n), counts[id(n)]) for n, _ in loops]
+    best: dict[Span, tuple[bool, bool, float]] = {}
     for rank, (_, origins) in zip(ranks, loops, strict=True):
         best |= {span: max(rank, best.get(span, rank)) for span in origins}
     for rank, (loop, origins) in zip(ranks, loops, strict=True):
         if main := [span for span in origins if rank == best[span]]:
             yield loop, [*main, *(span for span in origins if span not in main)]
+
+
+def _stores(loop: LoopLike, local: frozenset[str]) -> bool:
+    """Whether `loop` stores to another array than the local ones."""
+    return any(
+        isinstance(n, (Append, Scan)) or (isinstance(n, Store) and n.array not in local)
+        for n in walk(loop)
+    )
 
 
 def checks_only(loop: LoopLike) -> bool:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from loopir.analysis.main_loops import checks_only, iteration_counts, main_loops
+from loopir.analysis.main_loops import checks_only, main_loops
 from loopir.dtypes import DTYPES
-from loopir.ir_traversal import advanced_accums, children, walk
+from loopir.ir_traversal import EXPRESSIONS, advanced_accums, children, walk
 from loopir.nodes import (
     Append,
     Call,
@@ -50,7 +50,7 @@ from .measured_choice import FasterAsPython, faster_as_python_rejection
 from .refusal_causes import with_cause, with_help
 from .remark_selection import fusion_remarks, list_copies, merge_equal, without_shown
 from .thread_remarks import elements_for_threads, missing_threads, with_threads
-from .user_terms import UserTerms, source_segment, user_terms
+from .user_terms import UserTerms, source_segment, user_terms, with_cited_elements
 
 __all__ = [
     "loop_infos", "scalar_loop_rejections", "join_reports", "report_compiled", "report_regions",
@@ -100,7 +100,7 @@ def loop_infos(
         if is_outer and loop.span is not None:
             origins = [loop.span]  # an outer loop: those in it were unrolled
         final_loops.append((loop, origins))
-    for loop, origins in main_loops(final_loops, iteration_counts(legal)):
+    for loop, origins in main_loops(final_loops, legal):
         unfused = sum(unfused_bytes.get(span, 0) for span in origins)
         info = _loop_info(loop, origins, target, unfused, drawn, lines or {})
         info = info.per_element(unfused, sum(unfused_flops.get(s, 0) for s in origins))
@@ -184,7 +184,8 @@ def scalar_loop_rejections(
     in_python_loop: bool = False,
 ) -> tuple[Rejection, ...]:
     """One rejection (VECTOR_…) for each loop of the report that has no vector lanes, with the
-    reason that the vectoriser gives, in the user's names::
+    reason that the vectoriser gives, in the user's names. Those of operations (`_is_users`) are for
+    the report in detail::
 
         VECTOR_CARRIED  "compiled as scalar code: `level` depends on the iteration before …"
 
@@ -196,7 +197,7 @@ def scalar_loop_rejections(
     scalar = {loop.span for loop in loops if not loop.lanes and _IN_ORDER not in loop.notes}
     reasons = loops_left_scalar(kernel, reassociate=reassociate)
     of_span = [(loop, [loop.span]) for loop, _ in reasons if loop.span in scalar and loop.span]
-    main = {id(loop) for loop, _ in main_loops(of_span, iteration_counts(kernel))}
+    main = {id(loop) for loop, _ in main_loops(of_span, kernel)}
     first_reasons: dict[Span, Rejection] = {}
     for loop, reason in reasons:
         if loop.span is not None and id(loop) in main:
@@ -214,18 +215,16 @@ def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> R
     """
     elsewhere = reason.span if reason.span != loop else None
     labels = (Label(elsewhere, "here"),) if elsewhere else ()
-    message = f"compiled as scalar code: {_cite_source(reason, terms.lines)}"
-    return terms.rejection(Rejection(reason.code, message, loop, labels, help=reason.help))
+    message = f"compiled as scalar code: {with_cited_elements(reason, terms.lines)}"
+    help = reason.help if _is_users(loop, reason, terms) else _HELP_FOR_OPERATION
+    return terms.rejection(Rejection(reason.code, message, loop, labels, help=help))
 
 
-def _cite_source(reason: Rejection, lines: Mapping[int, str]) -> str:
-    """The message of `reason` with the elements that it cites in the user's spelling."""
-    result, rest = "", reason.message
-    for label in reason.labels:
-        prefix, citation, rest = rest.partition(f"`{label.text}`")
-        spelling = source_segment(label.span, lines)
-        result += prefix + (f"`{spelling}`" if spelling and citation else citation)
-    return result + rest
+def _is_users(loop: Span | None, reason: Rejection, terms: UserTerms) -> bool:
+    """Whether the user can change why a loop stays scalar: it is one of the source, or `reason` is
+    an option; not where the loop is made of an operation, such as ``y.remove(3)`` or ``x @ y``.
+    """
+    return loop in terms.loops or reason.code == "VECTOR_REASSOCIATE"
 
 
 def _innermost_loops(n: Node) -> Iterator[LoopLike]:
@@ -248,8 +247,11 @@ def _is_internal(n: LoopLike) -> bool:
 
 
 def _user_loops_run_by(loop: LoopLike, user_loops: Sequence[Span]) -> list[Span]:
-    """The user's loops whose statements this one runs, in source order."""
-    spans = [span for n in walk(loop) if (span := getattr(n, "span", None)) is not None]
+    """The user's loops whose statements this one runs, in source order. Expressions do not count:
+    the bounds of its range may be computed at the place of another loop.
+    """
+    statements = (n for n in walk(loop) if not isinstance(n, EXPRESSIONS))
+    spans = [span for n in statements if (span := getattr(n, "span", None)) is not None]
     origins = {outer for outer in user_loops if any(is_within(inner, outer) for inner in spans)}
     return sorted(origins, key=lambda span: (span.line, span.col))
 
@@ -280,7 +282,7 @@ def _loop_info(
         what=_loop_kind(loop),
         lanes=int(lanes) if is_vector else None,
         isa=target.name if is_vector else "scalar",
-        fused_with=_other_lines(origins),
+        fused_with=tuple(sorted({s.line for s in origins} - {origins[0].line})),
         bytes=_bytes_per_iteration(loop),
         unfused_bytes=unfused_bytes,
         flops=_flops_per_iteration(loop),
@@ -297,11 +299,6 @@ def _as_recurrence(loop: LoopInfo) -> LoopInfo:
 
 _IN_ORDER = "one iteration after the other"
 """The note of a loop with an operation that is a loop itself, or with draws."""
-
-
-def _other_lines(origins: Sequence[Span]) -> tuple[int, ...]:
-    """The lines of all loops but the first, without that of the first."""
-    return tuple(sorted({s.line for s in origins} - {origins[0].line}))
 
 
 def _loop_kind(loop: LoopLike) -> str:
@@ -358,6 +355,7 @@ _HELP_FOR_ORDER = (
     "sum the items of an array that is an argument of the function, or move what stays Python out "
     "of the outer loop"
 )
+_HELP_FOR_OPERATION = "nothing needs to be done: it is compiled, one element after the other"
 _COMPILED_WHEN_RUN = ("has not run yet: it is compiled when it does",)
 
 
@@ -384,6 +382,7 @@ def report_compiled(
     carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
     copies = carried & list_copies(source.tree)
     scalar_rejections = tuple(r for r in scalar_rejections if r.span not in copies)
+    in_detail = [r for r in scalar_rejections if not _is_users(r.span, r, terms)]
     loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
     loops = tuple(replace(k, what="copy") if k.span in copies else k for k in loops)
     if stages.options.threads != 1:
@@ -399,7 +398,9 @@ def report_compiled(
         failed.append(faster_as_python_rejection(faster, written, is_region=is_region))
     budget = tuple(budget_note(stages, target))
     is_felt = is_noticeably_slower(stages, target)
+    scalar_rejections = tuple(r for r in scalar_rejections if r not in in_detail)
     reasons = (*failed, *shown, *scalar_rejections, *(budget if is_felt else ()))
+    further += [*in_detail, *(() if is_felt else budget)]
     names = _name_types(stages)
     return Report(
         function=source.qualname,
@@ -409,7 +410,7 @@ def report_compiled(
         target=target.name,
         accepted=True,
         rejections=merge_equal(map(with_help, reasons)),
-        further=merge_equal(map(with_help, (*further, *(() if is_felt else budget)))),
+        further=merge_equal(map(with_help, further)),
         fused=stages.fusion.fused,
         vectorized=sum(loop.lanes is not None for loop in loops),
         guards=guard_sentences(compiled, terms),

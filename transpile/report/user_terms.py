@@ -30,7 +30,10 @@ from ..frontend.ast_names import names_used
 from ..frontend.source import Source, is_within, span_of
 from ..types.value_types import ArgType
 
-__all__ = ["CITATION", "UserTerms", "cited_names", "cited_types", "source_segment", "user_terms"]
+__all__ = [
+    "CITATION", "UserTerms", "cited_names", "cited_types", "source_segment", "user_terms",
+    "with_cited_elements",
+]
 
 CITATION = re.compile(r"`([^`]+)`")
 """What a message cites."""
@@ -56,6 +59,34 @@ def source_segment(span: Span, source: Mapping[int, str]) -> str | None:
     """The source text at `span`; None if it spans several lines, or is empty."""
     line = source.get(span.line, "") if span.line == span.end_line else ""
     return line.encode()[span.col : span.end_col].decode(errors="replace").strip() or None
+
+
+def with_cited_elements(reason: Rejection, source: Mapping[int, str]) -> str:
+    """The message of `reason` with the elements of arrays that it cites, one a label, as they are
+    spelled in the `source`. Where the source has an operation on whole arrays, it is one element in
+    that::
+
+        the place of `h[at]` does not …    →    the place of `h[k[i]]` does not …
+        the place of `d[i, i]` does not …  →    the place of an element in `np.diag(d) < 0` does …
+    """
+    result, rest = "", reason.message
+    for label in reason.labels:
+        prefix, citation, rest = rest.partition(f"`{label.text}`")
+        spelling = source_segment(label.span, source)
+        if spelling and citation:
+            parsed = _parsed_expression(spelling)
+            is_element = isinstance(parsed, (ast.Subscript, ast.Name, ast.Attribute))
+            citation = f"`{spelling}`" if is_element else f"an element in `{spelling}`"
+        result += prefix + citation
+    return result + rest
+
+
+def _parsed_expression(text: str) -> ast.expr | None:
+    """The expression that `text` is; None if it is none."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def cited_names(text: str) -> set[str]:

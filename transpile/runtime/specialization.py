@@ -87,10 +87,9 @@ _MAX_RETRIES = 4
 """How often a refused signature is compiled again since global names were rebound."""
 
 
-_OBSERVED_CODES = frozenset((
-    "GUARD_BOUNDS", "GUARD_DIVISION", "GUARD_EMPTY", "GUARD_INT_RANGE", "GUARD_RAISES",
-    "GUARD_SHAPE",
-))
+_OBSERVED_CODES = frozenset(
+    f"GUARD_{kind}" for kind in ("BOUNDS", "DIVISION", "EMPTY", "INT_RANGE", "RAISES", "SHAPE")
+)
 """The codes of guards that fail where Python may raise: the int of a NaN does not fit 64 bits."""
 
 _MOST_OBSERVED = 16

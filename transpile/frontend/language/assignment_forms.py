@@ -240,7 +240,7 @@ def _with_stable_subscripts(
     if not before:
         return target, []
     subscript = ast.Tuple(stable, ast.Load()) if len(stable) > 1 else stable[0]
-    return ast.Subscript(target.value, subscript, ast.Store()), before
+    return copy_location(ast.Subscript(target.value, subscript, ast.Store()), target), before
 
 
 def _is_arithmetic(e: ast.expr) -> bool:

@@ -59,13 +59,12 @@ def test_the_loops_that_do_the_work() -> None:
     )
     checks, main, rest = loops = innermost(k)
     assert [checks_only(loop) for loop in loops] == [True, False, False]
-    counts = iteration_counts(k)
     of_one = [(loop, [A]) for loop in loops]
-    assert [*main_loops(of_one, counts)] == [(main, [A])]
+    assert [*main_loops(of_one, k)] == [(main, [A])]
     joined = [(checks, [A]), (main, [A, B]), (rest, [B])]
-    assert [*main_loops(joined, counts)] == [(main, [A, B])]
+    assert [*main_loops(joined, k)] == [(main, [A, B])]
     second = [(main, [B]), (rest, [A, B])]
-    assert [*main_loops(second, counts)] == [(main, [B]), (rest, [A, B])]
+    assert [*main_loops(second, k)] == [(main, [B]), (rest, [A, B])]
     second = [(main, [A]), (rest, [A, B])]
-    assert [*main_loops(second, counts)] == [(main, [A]), (rest, [B, A])]
-    assert [*main_loops([(checks, [A])], counts)] == [(checks, [A])]
+    assert [*main_loops(second, k)] == [(main, [A]), (rest, [B, A])]
+    assert [*main_loops([(checks, [A])], k)] == [(checks, [A])]

@@ -649,7 +649,7 @@ def test_a_copy_of_a_list_is_no_recurrence() -> None:
 
     report = fuse(without_last).report([1, 2, 3])
     assert not report.rejections
-    assert [loop.what for loop in report.loops] == ["copy", "fold"]
+    assert [loop.what for loop in report.loops] == ["copy", "map", "fold"]
 
 
 def test_an_operation_that_is_a_loop_is_cited() -> None:

@@ -264,6 +264,13 @@ def test_a_line_tells_of_the_loop_that_does_the_work() -> None:
     assert (loop.what, loop.lanes, loop.bytes) == ("map", None, 24)
     assert [r.code for r in report.rejections] == ["VECTOR_SUBSCRIPT"]
 
+    @fuse
+    def numpys(x):
+        return np.bincount(x)
+
+    (loop,) = numpys.report(np.ones(8, int)).loops  # it also looks for the greatest item
+    assert (loop.what, loop.lanes) == ("map", None)
+
     square = np.ones((8, 8))
     (loop,) = column.report(F64, square, np.zeros(1, int), square.copy()).loops
     assert (loop.what, loop.lanes, loop.bytes) == ("map", 4, 24)
@@ -276,3 +283,35 @@ def test_a_line_tells_of_the_loop_that_does_the_work() -> None:
     assert [(r.code, r.message.partition("`")[2]) for r in report.rejections] == [
         ("VECTOR_DEPENDENCE", "a[y, x + 1]`, which the next one reads as `a[y, x]`")
     ]
+
+
+def test_why_an_operation_is_scalar_is_told_in_detail() -> None:
+    """It speaks of an element in the operation, and gives no help that the user cannot follow."""
+    def diagonal(d):
+        return np.any(np.diag(d) < 0)
+
+    def counted(k, h):
+        for i in range(len(k)):
+            h[k[i] % 8] += 1
+
+    report = fuse(diagonal).report(np.ones((8, 8)))
+    (reason,) = report.further
+    message = "compiled as scalar code: the place of {} does not advance evenly with the loop"
+    assert report.rejections == ()
+    assert reason.message == message.format("an element in `np.any(np.diag(d) < 0)`")
+    assert str(reason.help).startswith("nothing needs to be done")
+    (reason,) = fuse(counted).report(np.ones(8, int), F64).rejections
+    assert reason.message == message.format("`h[k[i] % 8]`")
+
+
+def test_the_bounds_of_a_range_do_not_make_it_run_another_loop() -> None:
+    def without_last(x):
+        y = list(x)
+        y.remove(3)
+        t = 0
+        for v in y:
+            t += v
+        return t
+
+    report = fuse(without_last).report([1, 2, 3])
+    assert [loop.fused_with for loop in report.loops] == [(), (), ()]
