@@ -191,15 +191,33 @@ def access_pattern(p: LoopPair) -> Iterator[Rejection]:
         first loop    second loop
         y[i] = …      … = y[i + 2]      a known distance: the condition `dependence` judges it
         y[i] = …      … = y[2 * i]      FUSE_REJECT_INDEXMAP_NOT_IDENTITY
+        y[i] = …      … = y[n - i]      the same; `alignments` has tried to reverse one of the loops
+        y[i] = …      … = y[k[i]]       the same, and no help: which element it is depends on data
 
     Broadcasts are left to the condition `broadcast`.
     """
     for c in p.same_array:
         if c.distance is Overlap.UNKNOWN and not is_broadcast(c, p.first.var):
-            reason = f"the two walk `{c.first.array}` in different ways"
-            help = f"use one subscript of `{c.first.array}` in both loops"
-            code = "FUSE_REJECT_INDEXMAP_NOT_IDENTITY"
-            yield fusion_rejection(p, code, reason, conflict=c, help=help)
+            array, is_opposite = c.first.array, _are_opposite(c, p.first.var)
+            reason, help = f"the two walk `{array}` in different ways", ""
+            if is_opposite:
+                reason = f"the two walk `{array}` in opposite directions"
+                help = "keep both loops: the second one begins with what the first one does last"
+            elif None in (*c.first.index, *c.second.index):
+                help = f"keep both loops, unless `{array}` can have one subscript in both"
+            yield fusion_rejection(
+                p, "FUSE_REJECT_INDEXMAP_NOT_IDENTITY", reason, conflict=c,
+                help=help or f"use one subscript of `{array}` in both loops",
+                help_joins=not is_opposite,
+            )
+
+
+def _are_opposite(c: Conflict, var: str) -> bool:
+    """Whether the loops over `var` walk along an axis by one distance in opposite directions."""
+    return any(
+        a is not None and b is not None and a.coefficient(var) == -b.coefficient(var) != 0
+        for a, b in zip(c.first.index, c.second.index, strict=True)
+    )
 
 
 def no_alias(p: LoopPair) -> Iterator[Rejection]:

@@ -284,6 +284,7 @@ def fusion_rejection(
     *labels: Label,
     conflict: Conflict | None = None,
     help: str | None = None,
+    help_joins: bool = True,
 ) -> Rejection:
     """The rejection that says why the loops of `p` are not joined, placed at the second one::
 
@@ -291,8 +292,8 @@ def fusion_rejection(
 
     ``why``: the part after the colon. A `conflict` adds labels on its two accesses, and a note with
     the smallest case that goes wrong (`witness_note`). The help, if any, says how many bytes fusion
-    would save. ``Rejection.first`` is the place of the first loop: the report shows one rejection
-    for each pair of places.
+    would save, unless it does not lead to fusion (``help_joins``). ``Rejection.first`` is the place
+    of the first loop: the report shows one rejection for each pair of places.
 
     Where only the decision matters (`LoopPair.brief`), the rejection has just code and reason: the
     rest takes longer to make than the decision.
@@ -304,7 +305,7 @@ def fusion_rejection(
         labels, note = conflict_labels(conflict), witness_note(p, conflict)
     where = f"the loop at line {p.first.span.line}" if p.first.span else "the loop before it"
     message, saved = f"cannot join {where}: {why}", bytes_saved(p)
-    if help and saved:
+    if help and saved and help_joins:
         help = f"{help};\none pass would move {saved} B less an element"
     return Rejection(code, message, p.second.span, labels, note, help, p.first.span, saved)
 

@@ -6,6 +6,7 @@ the compiler has made are shown in detail or dropped, and equal ones are merged.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -32,15 +33,19 @@ def fusion_remarks(
     - dropped, if both loops are in one line (as those of ``a + b + c``, of arrays), or one of them
       has no place, or implements an operation (`Span.internal`): the user has no two loops there;
     - shown, if the user wrote both loops (``written``: the places of the ``for`` and ``while``
-      statements), no other reason for this pair is shown yet, and fusion would have moved fewer
-      bytes, or is prevented by an effect such as ``print``;
-    - else in detail: more reasons for a pair, and loops made from expressions on whole arrays in
-      different statements.
+      statements), nothing of another kind keeps this pair apart, for which its help does nothing,
+      and fusion would have moved fewer bytes, or is prevented by an effect such as ``print``. Of
+      several reasons of one kind the first is shown;
+    - else in detail: pairs with reasons of several kinds, and loops made from expressions on whole
+      arrays in different statements.
 
     `report_compiled` calls this with all that `fuse_kernel` has rejected.
     """
     shown: dict[tuple[Span, Span], Rejection] = {}
     further: list[Rejection] = []
+    rejections = list(rejections)
+    kinds = {(r.first, r.span, r.code) for r in rejections}
+    kinds_of_pair = Counter((first, second) for first, second, _ in kinds)
     for r in rejections:
         if r.span is None or r.first is None or r.first.line == r.span.line:
             continue
@@ -49,7 +54,7 @@ def fusion_remarks(
         pair = r.first, r.span
         is_users = r.first in written and r.span in written
         pays = r.bytes_saved > 0 or r.code in _OF_EFFECTS
-        if is_users and pays and pair not in shown:
+        if is_users and pays and pair not in shown and kinds_of_pair[pair] == 1:
             shown[pair] = r
         else:
             further.append(r)

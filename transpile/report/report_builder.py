@@ -221,10 +221,12 @@ def _scalar_loop_rejection(loop: Span, reason: Rejection, terms: UserTerms) -> R
 
 
 def _is_users(loop: Span | None, reason: Rejection, terms: UserTerms) -> bool:
-    """Whether the user can change why a loop stays scalar: it is one of the source, or `reason` is
-    an option; not where the loop is made of an operation, such as ``y.remove(3)`` or ``x @ y``.
+    """Whether the user can change why a loop stays scalar: it is one of the source, as those of
+    ``any(v > 2 for v in x)``, or `reason` is an option; not where the loop is made of an operation,
+    such as ``y.remove(3)`` or ``x @ y``.
     """
-    return loop in terms.loops or reason.code == "VECTOR_REASSOCIATE"
+    written = loop is not None and any(s == loop or is_within(s, loop) for s in terms.loops)
+    return written or reason.code == "VECTOR_REASSOCIATE"
 
 
 def _innermost_loops(n: Node) -> Iterator[LoopLike]:

@@ -347,6 +347,26 @@ CONDITION_OF = {
 }
 
 
+@pytest.mark.parametrize(("second", "reason", "help"), [
+    ("t[n - 1 - i]", "in opposite directions", "keep both loops: the second one begins with what"),
+    ("t[2 * i]", "in different ways", "use one subscript of `t` in both loops"),
+    ("t[i64(a[i])]", "in different ways", "keep both loops, unless `t` can have one subscript"),
+])
+def test_help_on_two_ways_to_walk_an_array(second: str, reason: str, help: str) -> None:
+    """It can be followed: loops that run in opposite directions have no common subscript."""
+    k = case(f"""
+for i in loop(0, n):
+    t[i] = a[i]
+for i in loop(0, n):
+    out[i] = {second}
+""")
+    with plainly():
+        (rejection,) = fuse_kernel(k).rejections
+    assert rejection.message.endswith(f"the two walk `t` {reason}")
+    assert str(rejection.help).startswith(help)
+    assert ("one pass would move" in str(rejection.help)) == ("opposite" not in reason)
+
+
 def knock_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     kept = tuple(c for c in fusion_legality.CONDITIONS if c.__name__ != CONDITION_OF[code])
     assert len(kept) == len(fusion_legality.CONDITIONS) - 1

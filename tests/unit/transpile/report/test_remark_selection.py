@@ -14,8 +14,17 @@ REMARK = Rejection(
 
 
 def test_one_reason_a_pair_of_loops_is_shown() -> None:
-    other = replace(REMARK, code="FUSE_REJECT_CONTROL_FLOW", message="it is left early")
+    other = replace(REMARK, message="too early, too")
     assert fusion_remarks([REMARK, other], {FIRST, SECOND}) == ([REMARK], [other])
+
+
+def test_a_pair_that_several_things_keep_apart_is_for_who_asks() -> None:
+    """The help of each of the reasons would not join them."""
+    other = replace(REMARK, code="FUSE_REJECT_CONTROL_FLOW", message="it is left early")
+    assert fusion_remarks([REMARK, other], {FIRST, SECOND}) == ([], [REMARK, other])
+    elsewhere = replace(REMARK, code="FUSE_REJECT_MAY_RAISE", span=THIRD)
+    found = fusion_remarks([REMARK, elsewhere], {FIRST, SECOND, THIRD})
+    assert found == ([REMARK, elsewhere], [])
 
 
 def test_what_saves_nothing_is_for_who_asks() -> None:
