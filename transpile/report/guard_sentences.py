@@ -90,9 +90,12 @@ def failed_guard_rejections(
     unexplained = {**failures.replays}
     for raised, count in failures.raised.items():
         unexplained[raised.code] -= count
-    for raised, count in failures.raised.items():
-        if raised.reason in failures.always_raised:  # calls that were not observed count, too
-            count += unexplained.pop(raised.reason, 0)
+    counts = dict(failures.raised)
+    for reason in failures.always_raised:  # calls that were not observed count, too
+        like = [raised for raised in counts if raised.reason == reason]
+        usual = max(like, key=lambda raised: (raised.code == reason, counts[raised]))
+        counts[usual] += unexplained.pop(reason, 0)
+    for raised, count in counts.items():
         span = raised.span
         if span is not None and span.end_col == 0:
             span = _line_span(span.line, terms)

@@ -5,13 +5,22 @@ measurement about loops that are known to be too short.
 """
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
 from ..diagnostics import CODES, Label, Rejection
-from ..frontend.source import is_within
+from ..frontend.source import is_within, span_of
+from ..types.value_types import (
+    ArgType,
+    ArrayType,
+    Constant,
+    ListType,
+    ObjectType,
+    RecordType,
+)
 
 __all__ = ["FasterAsPython", "faster_as_python_rejection", "too_short_rejections"]
 
@@ -23,7 +32,8 @@ class FasterAsPython:
     largest: int
     """The largest size of such calls: elements of arrays and lists, and magnitudes of ints."""
     compiled: int
-    """Nanoseconds of a compiled call, and of one as Python, when they were timed last."""
+    """Nanoseconds of a compiled call, and of one as Python, when they were timed last: with what it
+    costs to forward a call, and without the call of a region that is dropped."""
     python: int
     in_part: bool = False
     """Whether Python serves only those of them whose sums have few terms: of longer sums the last
@@ -31,33 +41,56 @@ class FasterAsPython:
 
 
 def faster_as_python_rejection(
-    found: FasterAsPython, loops: Sequence[Span], *, is_region: bool
+    found: FasterAsPython, loops: Sequence[Span], types: Iterable[ArgType],
+    region: Sequence[ast.stmt] | None = None,
 ) -> Rejection:
     """The rejection (RUN_PYTHON_FASTER) for calls that compiled code could serve, but Python does,
     as it was measured to be faster (`call_selection`)::
 
         Python runs this loop, of up to 127 items: that was measured to be faster
-        note: when it was measured, it took 450 ns compiled and 180 ns as Python; an int counts as
-              so many items
+        note: when it was measured, it took 450 ns compiled and 180 ns as Python
 
     It is placed at the first of those `loops` that are in no other one, with labels at the others;
-    without any at the function. ``is_region``: they are a region of a function, so "this loop, of
-    up to" in place of "in calls with up to".
+    without any at the first statement of the `region`, or at the function, if it is none. Of a
+    region "this loop, of up to" is said in place of "in calls with up to". ``types``: those of the
+    arguments, which say whether the size of a call counts items, ints or both.
     """
-    what = "this loop" if loops else "a part of the function" if is_region else "the function"
-    when = "of" if is_region and loops else "in calls with"
-    sizes = f", {when} up to {found.largest} items" if found.largest else ""
+    places = _outermost(loops)
+    what = "this loop" if loops else "the function"
+    if region is not None and not loops:
+        places = [span for n in region if (span := span_of(n)) is not None][:1]
+        what = "this part of the function" if places else "a part of the function"
+    sizes = _sizes(found.largest, types, of_loop=region is not None and bool(loops))
     if found.in_part:
         sizes += " and few terms in each sum"
     message = f"Python runs {what}{sizes}: that was measured to be faster"
     compiled, python = map(_time, (found.compiled, found.python))
     note = f"when it was measured, it took {compiled} compiled and {python} as Python"
-    note += "; an int counts as so many items" if found.largest else ""
-    outermost = _outermost(loops)
-    labels = tuple(Label(span, "and this") for span in outermost[1:])
-    first = outermost[0] if outermost else None
+    labels = tuple(Label(span, "and this") for span in places[1:])
     code = "RUN_PYTHON_FASTER"
-    return Rejection(code, message, first, labels, note, CODES[code].help)
+    return Rejection(code, message, places[0] if places else None, labels, note, CODES[code].help)
+
+
+def _sizes(largest: int, types: Iterable[ArgType], *, of_loop: bool) -> str:
+    """The sizes of the calls, up to `largest`, as `size_of_call` counts them: ``, in calls with up
+    to 31 items``, or of ints, or of both added up. Empty if nothing counts.
+    """
+    types = [*types]
+    has_items = any(isinstance(t, _SIZED) or (isinstance(t, ObjectType) and t.is_tuple)
+                    for t in types)
+    has_ints = any(str(t) == "int" or (isinstance(t, Constant) and t.kind is int) for t in types)
+    if not largest or not (has_items or has_ints):
+        return ""
+    if has_items and has_ints:
+        return f", where items and ints add up to at most {largest}"
+    when = "of" if of_loop else "in calls with"
+    if has_ints:
+        return f", {'for' if of_loop else 'in calls with'} ints up to {largest}"
+    return f", {when} up to {largest} item{'s' * (largest != 1)}"
+
+
+_SIZED = (ArrayType, RecordType, ListType)
+"""The types of arguments whose items count."""
 
 
 def _outermost(spans: Iterable[Span]) -> list[Span]:

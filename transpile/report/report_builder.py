@@ -383,8 +383,8 @@ def report_compiled(
     )
     carried = {r.span for r in scalar_rejections if r.code == "VECTOR_CARRIED"}
     copies = carried & list_copies(source.tree)
-    scalar_rejections = tuple(r for r in scalar_rejections if r.span not in copies)
-    in_detail = [r for r in scalar_rejections if not _is_users(r.span, r, terms)]
+    reasons = [r for r in scalar_rejections if r.span not in copies]
+    in_detail = [r for r in reasons if not _is_users(r.span, r, terms)]
     loops = tuple(_as_recurrence(loop) if loop.span in carried else loop for loop in loops)
     loops = tuple(replace(k, what="copy") if k.span in copies else k for k in loops)
     if stages.options.threads != 1:
@@ -393,15 +393,15 @@ def report_compiled(
         loops = tuple(replace(loop, notes=(*loop.notes, handwritten.note)) for loop in loops)
     remarks = [terms.rejection(r) for r in stages.fusion.rejections if terms.has(r)]
     shown, further = fusion_remarks(remarks, written)
-    failed: list[Rejection] = []
-    if failures:
-        failed += failed_guard_rejections(legal, terms, failures, stages.plan.sources)
+    sources = stages.plan.sources
+    failed = [*failed_guard_rejections(legal, terms, failures, sources)] if failures else []
     if faster:
-        failed.append(faster_as_python_rejection(faster, written, is_region=is_region))
+        body = source.tree.body if is_region else None
+        failed.append(faster_as_python_rejection(faster, written, stages.types.values(), body))
     budget = tuple(budget_note(stages, target))
     is_felt = is_noticeably_slower(stages, target)
-    scalar_rejections = tuple(r for r in scalar_rejections if r not in in_detail)
-    reasons = (*failed, *shown, *scalar_rejections, *(budget if is_felt else ()))
+    of_users = [r for r in reasons if r not in in_detail]
+    reasons = [*failed, *shown, *of_users, *(budget if is_felt else ())]
     further += [*in_detail, *(() if is_felt else budget)]
     names = _name_types(stages)
     return Report(

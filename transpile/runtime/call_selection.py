@@ -285,7 +285,7 @@ class CallSelection:
         self._only_series = [False] * _BUCKETS  # when the calls of a bucket are timed again
         self._python_in_ended_series = 0
         self._allowance, self.max_allowance = FIRST_ALLOWANCE, max_allowance
-        self._times = 0, 0  # of a compiled call and one as Python, when Python was chosen last
+        self._times = 0, 0  # compared when Python was chosen last: compiled, and as Python
 
     def is_exact(self, size: int) -> bool:
         """Whether a call has Python's bits; ``size``: of the arguments that they depend on."""
@@ -377,7 +377,7 @@ class CallSelection:
         python_time = min(trials.python) if may_try else _NEVER  # untried: surely far longer
         self._only_series[bucket] = may_try and python_time < _FAR * compiled_time
         if may_try and python_time + self._python_cost < compiled_time:
-            self._times = compiled_time, python_time
+            self._times = compiled_time, max(python_time + self._python_cost, 0)
             self._decide("python", 0, bucket, bucket)
             self._drop_implied(bucket)
         else:

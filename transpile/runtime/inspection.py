@@ -173,7 +173,7 @@ def _given_up(spec: Specialization, *, is_region: bool) -> Iterator[Rejection]:
     regions (`follows_from_outside`).
     """
     if spec.selection is not None and (faster := spec.selection.faster_as_python()):
-        yield faster_as_python_rejection(faster, (), is_region=is_region)
+        yield faster_as_python_rejection(faster, (), spec.types, [] if is_region else None)
     for region in spec.dropped:
         if region.loops and region.latest is not None:
             reasons = region.fused.report_for(region.latest).rejections

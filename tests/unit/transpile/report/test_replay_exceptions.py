@@ -104,6 +104,14 @@ def test_calls_that_are_not_observed_count_for_what_was_observed() -> None:
     assert [note for *_, note in told] == ["50 calls were computed by Python"]
 
 
+def test_calls_that_are_not_observed_count_as_the_first_line_counts_them() -> None:
+    """Not for the exception that came first, if the guard's own came later."""
+    y = np.ones(3)
+    told = raised((np.array([-1.0]), y, 0), *((np.ones(2), y, 0) for _ in range(49)))
+    assert [(code, note) for code, _, _, note in told] == [
+        ("GUARD_RAISES", ONE), ("GUARD_DIVISION", "49 calls were computed by Python")]
+
+
 def without_negative_ones(x: Any) -> float:
     total = 0.0
     for i in range(len(x)):

@@ -69,6 +69,16 @@ def test_a_doubtful_decision_for_compiled_code_is_for_its_size_and_never_holds_f
     assert settle(selection, 12, lambda n: 1000, lambda n: 400) == "python"
 
 
+@pytest.mark.parametrize(("is_region", "python"), [(True, 1830), (False, 1600)])
+def test_the_times_that_are_told_are_those_compared(is_region: bool, python: int) -> None:
+    """A region that is dropped saves its call: Python is faster, though its trial was longer."""
+    selection = new(is_region=is_region)
+    assert settle(selection, 12, lambda n: 1720, lambda n: python) == "python"
+    found = selection.faster_as_python()
+    assert found is not None
+    assert (found.compiled, found.python) == (1720, python + (-140 if is_region else 60))
+
+
 @pytest.mark.parametrize("compiled", [200_000, 2_000_000, 50_000_000])
 def test_calls_too_long_to_try_python_are_compiled_for_ever(compiled: int) -> None:
     selection = new()
