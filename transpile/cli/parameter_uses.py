@@ -351,12 +351,8 @@ def _iterated(sequence: ast.expr) -> tuple[str, int] | None:
     """The name of what is iterated over, and the number of axes that this shows: ``x``, 1;
     ``x[i]``, 2; ``x[1:]``, 1. None for other expressions.
     """
-    rank = 1
-    while isinstance(sequence, ast.Subscript):
-        axes = sequence.slice.elts if isinstance(sequence.slice, ast.Tuple) else [sequence.slice]
-        rank += sum(not isinstance(axis, ast.Slice) for axis in axes)
-        sequence = sequence.value
-    return (sequence.id, rank) if isinstance(sequence, ast.Name) else None
+    base, rank = _subscript_chain(sequence, 1)
+    return (base.id, rank) if isinstance(base, ast.Name) else None
 
 
 _ARRAY_ATTRIBUTES = {"T", "dtype", "flat", "ndim", "shape", "size"}
@@ -427,17 +423,28 @@ def _may_take_numbers(callee: ast.expr, globals_: Mapping[str, Any]) -> bool:
     return True
 
 
-def _subscript_chain(node: ast.expr) -> tuple[ast.expr, int]:
-    """The base and the number of subscripts of ``x[i][j, k]``."""
+def _subscript_chain(node: ast.expr, needed: int = 0) -> tuple[ast.expr, int]:
+    """The base of ``x[i][j, k]``, and the number of axes that it must have for the result to have
+    `needed` ones. ``None`` and ``np.newaxis`` add an axis to the result::
+
+        x[i][j, k]  →  x, 3        x[1:][i]  →  x, 1        x[:, None]  →  x, 1
+    """
     if not isinstance(node, ast.Subscript):
-        return node, 0
-    base, rank = _subscript_chain(node.value)
-    return base, rank + _axes(node.slice)
+        return node, needed
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    new = sum(map(_is_new_axis, indices))
+    slices = sum(isinstance(index, ast.Slice) for index in indices)
+    wide = sum(isinstance(index, ast.Constant) and index.value is ... for index in indices)
+    base_axes = len(indices) - new - wide + max(0, needed - slices - new)
+    return _subscript_chain(node.value, base_axes)
 
 
-def _axes(index: ast.expr) -> int:
-    """How many axes a subscript selects on: 2 for ``[j, k]``."""
-    return len(index.elts) if isinstance(index, ast.Tuple) else 1
+def _is_new_axis(index: ast.expr) -> bool:
+    """Whether a subscript is ``None`` or ``np.newaxis``."""
+    match index:
+        case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
+            return True
+    return False
 
 
 def _names_used_as_integers(node: ast.AST) -> Iterator[str]:

@@ -554,3 +554,18 @@ def test_annotations_that_name_no_type_of_ours() -> None:
         "unused": "object",
     }
     assert shown(f).objects == ("c", "h")  # the items of a list are not told
+
+
+def test_axes_that_subscripts_add_or_keep_are_none_of_the_array() -> None:
+    def f(mass, vel, x, rows, grid, tail, cube):
+        total = (mass[:, None] * vel[:, :] ** 2).sum() + x[np.newaxis, 0] + cube[..., 0, 1:][2, 3]
+        for row in grid[:, None, :]:
+            total = total + tail[1:][0]
+        for value in rows[0]:
+            total = total + value
+        return total
+
+    assert types(f) == {
+        "mass": "f64[:]", "vel": "f64[:, :]", "x": "f64[:]", "rows": "f64[:, :]",
+        "grid": "f64[:, :]", "tail": "f64[:]", "cube": "f64[:, :, :]",
+    }
