@@ -22,8 +22,8 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
     """One rejection (BUDGET_EXCEEDED) that lists what was left out to bound the compile time; none
     if nothing was. The function is compiled nevertheless, but is slower than it could be::
 
-        the function is large: fusion of 12 pairs of loops is not tried, and the C compiler
-        optimises less
+        the function becomes large code: fusion of 12 pairs of loops is not tried, and the C
+        compiler optimises less
 
     ``stages``: those of a compilation up to the C text for `target`, by whose length the flags of
     the C compiler are chosen (`effort_for`). `report_compiled` calls this.
@@ -37,7 +37,7 @@ def budget_note(stages: Compilation, target: Target) -> Iterator[Rejection]:
         slower = f"{' '.join(effort.flags)}: calls may take {effort.slower} times as long"
         yield Rejection(
             "BUDGET_EXCEEDED",
-            f"the function is large: {', and '.join(filter(None, left_out))}",
+            f"the function becomes large code: {', and '.join(filter(None, left_out))}",
             note=slower if effort.slower > 1 else None,
             help=f"{_SPLIT}; {_FLAGS}" if effort.slower > 1 else _SPLIT,
         )

@@ -560,7 +560,7 @@ def test_axes_that_subscripts_add_or_keep_are_none_of_the_array() -> None:
     def f(mass, vel, x, rows, grid, tail, cube):
         total = (mass[:, None] * vel[:, :] ** 2).sum() + x[np.newaxis, 0] + cube[..., 0, 1:][2, 3]
         for row in grid[:, None, :]:
-            total = total + tail[1:][0]
+            total = total + tail[1:][0] * row
         for value in rows[0]:
             total = total + value
         return total

@@ -36,8 +36,8 @@ def test_all_that_was_left_out_is_one_note(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(fuse_loops, "FUSION_BUDGET", 0)
     (note,) = notes()
     assert note == (
-        "the function is large: fusion of 1 pair of loops is not tried, and the C compiler "
-        "optimises less / -Og: calls may take 1.2 times as long"
+        "the function becomes large code: fusion of 1 pair of loops is not tried, and the C "
+        "compiler optimises less / -Og: calls may take 1.2 times as long"
     )
 
 
