@@ -195,6 +195,8 @@ def compare_numbers(
         _require_same_comparison(ctx, x, y, node)
     ty = scalar_result_type(function, (x, y), node)
     dtype = _comparison_dtype(ctx, x, y, node)
+    if dtype is None:
+        return with_result_type(_compare_with_uint64(ctx, name, x, y, node), ty, x, y)
     a, c = to_operand_dtype(ctx.b, x, dtype, node), to_operand_dtype(ctx.b, y, dtype, node)
     return with_result_type(Call(name, (a, c), "bool"), ty, x, y)
 
@@ -215,7 +217,29 @@ def _require_same_comparison(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> No
             require_exact_as_float(ctx, other, node)
 
 
-def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""The comparison with the operands swapped."""
+
+
+def _compare_with_uint64(ctx: Lowering, name: str, x: Num, y: Num, node: ast.AST) -> Expr:
+    """The comparison `name` of a uint64 and a signed integer, by their exact values, as Python and
+    NumPy compare them::
+
+        x < k     x: uint64; k: int64   →   k >= 0 and x < cast(max(k, 0), "u64")
+        x != k                          →   k < 0 or x != cast(max(k, 0), "u64")
+    """
+    if x.dtype != "u64":
+        x, y, name = y, x, _MIRRORED[name]
+    unsigned, signed = x.ir, to_operand_dtype(ctx.b, y, "i64", node)
+    zero = Const(0, "i64")
+    magnitude = Call("cast", (Call("max", (signed, zero), "i64"),), "u64")
+    holds = Call(name, (unsigned, magnitude), "bool")
+    if name in ("eq", "lt", "le"):
+        return bool_op("and", Call("ge", (signed, zero), "bool"), holds)
+    return bool_op("or", Call("lt", (signed, zero), "bool"), holds)
+
+
+def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str | None:
     """The dtype in which `x` and `y` are compared with the same result as in Python or NumPy. For
     `compare_numbers`, which converts both to it. The first row that applies decides:
 
@@ -225,7 +249,9 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     a NumPy float, a Python number                the NumPy float's: NumPy converts the other one
     a NumPy integer, a Python constant that fits  the NumPy integer's: narrower lanes, same result
     two of one dtype                              that
-    two integers                                  int64, which holds both exactly
+    a uint64, a signed integer                    None: no dtype holds both (`_compare_with_uint64`)
+    a uint64, another unsigned integer or a bool  uint64
+    two other integers                            int64, which holds both exactly
     a Python int, a Python float                  float64; Python compares exactly, so the int is
                                                   required to be exact as a float64
     an integer of 32 bits at most and a float,    float64, in which both are exact
@@ -233,8 +259,8 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     all else                                      that of their sum, as NumPy promotes
     ============================================  ==================================================
 
-    Raises Refused for a uint64 with a signed integer, which no dtype holds both, and for a value
-    that was rounded to a dtype other than that of the other operand (`Num.exact`).
+    Raises Refused for a value that was rounded to a dtype other than that of the other operand
+    (`Num.exact`).
     """
     for n, other in ((x, y), (y, x)):
         if not n.exact and other.dtype != n.dtype:
@@ -246,7 +272,7 @@ def _comparison_dtype(ctx: Lowering, x: Num, y: Num, node: ast.AST) -> str:
     kinds = {DTYPES[x.dtype].kind, DTYPES[y.dtype].kind}
     if "f" not in kinds:
         if "u64" in (x.dtype, y.dtype):
-            refuse("LOWER_TYPE", "a uint64 is compared with a signed integer", node)
+            return None if "i" in kinds else "u64"
         return "i64"
     if {x.dtype, y.dtype} & {"i64", "u64"} and x.weak and y.weak:  # a Python int and float
         require_exact_as_float(ctx, x, node)

@@ -121,3 +121,43 @@ def test_an_int_or_a_numpy_float_is_compared_as_what_it_is(function: Any) -> Non
                 wanted = outcome(function, args)
                 assert_same(outcome(compiled, args), wanted, f"{function.__name__} of {args}")
     assert compiled.stats.compiled > 10
+
+
+def all_comparisons(xs, ys):
+    """Of arrays, of their elements, and of elements with a number."""
+    k, out = ys[1], []
+    for i in range(len(xs)):
+        x, y = xs[i], ys[i]
+        out.append((x == y) + 2 * (x != y) + 4 * (x < y) + 8 * (x <= y) + 16 * (x > y)
+                   + 32 * (x >= y) + 64 * (y < x) + 128 * (k > x) + 256 * (x > -1) + 512 * (x >= -2))
+    return out, xs == ys, xs != ys, xs < ys, xs <= ys, ys > xs, ys >= xs, (xs == k).sum()
+
+
+def counted(xs, k):
+    n = 0
+    for v in xs:
+        n += (v == k) + 10 * (v < k) + 100 * (v >= k) + 1000 * (k != v) + 10000 * (k < v)
+    return n, (xs > k).sum(), np.any(k >= xs)
+
+
+INT64 = np.iinfo(np.int64)
+
+
+@pytest.mark.share(2, each="others")
+@pytest.mark.parametrize("target", ["scalar", "auto"])
+@pytest.mark.parametrize("others", [
+    np.array([-1, INT64.min, INT64.max, 0, 5, -5, 2, 1, 7]), np.arange(-4, 5, dtype=np.int8),
+    np.arange(9, dtype=np.uint16), np.arange(9) % 2 == 1,
+    [-1, -(2**60), 2**60, 0, 5, -5, 2, 1, 7],
+], ids=["int64", "int8", "uint16", "bool", "Python's"])
+def test_a_uint64_is_compared_by_its_value(
+    target: Any, others: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No integer dtype holds both a uint64 and a negative number."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    xs = np.array([2**64 - 1, 2**63, 2**63 - 1, 0, 5, 2**64 - 5, 3, 1, 6], np.uint64)
+    function = all_comparisons if isinstance(others, np.ndarray) else counted
+    compiled = fuse(function, target=target)
+    for k in range(len(xs)):
+        args = np.roll(xs, k), (np.roll(others, k) if function is all_comparisons else others[k])
+        assert_same(outcome(compiled, args), outcome(function, args), f"{k}: {args}")
