@@ -291,6 +291,7 @@ FORMS: dict[str, str] = {
         np.vstack([x, y])
         np.vstack((X, y))
         np.concatenate((x, np.zeros(3)))
+        np.concatenate(([0], x, [s, 2.5]))
         np.append(X, Y, axis=1)
         np.dstack((X, Y))
         np.column_stack((z, X))

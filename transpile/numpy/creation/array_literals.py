@@ -26,8 +26,7 @@ from ..function_table import FUNCTIONS, METHODS
 
 __all__ = [
     "cross_product", "array_literal", "array_literal_temporary", "literal_store",
-    "literal_argument",
-]
+    "literal_argument", "literal_as_array"]
 
 
 @fires_on(ast.Assign, targets=ast.Name, value=ast.Call, calls=ARRAY_OF_LIST)
@@ -274,13 +273,13 @@ def literal_argument(node: ast.AST, cx: Context) -> ast.expr | None:
     match node:
         case ast.Call(args=args) if any(map(_is_display, args[: _array_argument_count(node, cx)])):
             count = _array_argument_count(node, cx)
-            arguments = [*(_literal_as_array(e, cx) for e in args[:count]), *args[count:]]
+            arguments = [*(literal_as_array(e, cx) for e in args[:count]), *args[count:]]
             call = ast.Call(node.func, arguments, node.keywords)
             return copy_location(call, node) if arguments != args else None
         case ast.BinOp(left=left, op=op, right=right) if _is_display(left) or _is_display(right):
             if not (cx.fact(left).array or cx.fact(right).array):
                 return None
-            operands = _literal_as_array(left, cx), _literal_as_array(right, cx)
+            operands = literal_as_array(left, cx), literal_as_array(right, cx)
             new_op = copy_location(ast.BinOp(operands[0], op, operands[1]), node)
             return new_op if operands != (left, right) else None
     return None
@@ -304,7 +303,7 @@ def _is_display(e: ast.expr) -> bool:
     return isinstance(e, (ast.List, ast.Tuple)) and bool(e.elts)
 
 
-def _literal_as_array(e: ast.expr, cx: Context) -> ast.expr:
+def literal_as_array(e: ast.expr, cx: Context) -> ast.expr:
     """A display as ``np.array(e)``, if that is surely an array; else `e`."""
     converted = cx.expr("NP.array(E)", NP=cx.numpy, E=e) if _is_display(e) else e
     return converted if cx.fact(converted).array is not None else e

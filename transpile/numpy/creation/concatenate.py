@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...analysis.type_facts import UNKNOWN_ORDER
 from ...frontend.ast_walk import integer_constant, same_tree
+from ...frontend.core_nodes import copy_location
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
@@ -19,6 +20,7 @@ from ..array_nests import allocate_array, loop_nest
 from ..array_views import View, element_at, is_unit_length, is_viewable, operands_by_index
 from ..call_arguments import numpy_function_name
 from ..function_table import FUNCTIONS
+from .array_literals import literal_as_array
 
 __all__ = ["concatenate_arrays"]
 
@@ -47,13 +49,34 @@ def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
         for _i_1 in range(y.shape[0]):
             _a[_i_1 + x.shape[0]] = y[_i_1]
         w = _a
+
+    A part that is a list becomes an array first: ``np.concatenate(([0], x))`` →
+    ``np.concatenate((np.array([0]), x))``.
     """
+    if (call := _with_arrays_for_lists(node, cx)) is not None:
+        return call
     join = _parse_join(node, cx)
     if join is None:
         return None
     assert isinstance(node, ast.expr)
     name = cx.fresh("a")
     return cx.bound_name(name, lambda: _join_loops(name, node, join, cx))
+
+
+def _with_arrays_for_lists(node: ast.AST, cx: Context) -> ast.expr | None:
+    """The call `node` with ``np.array`` of each part that is a list or tuple in the source, which
+    is what NumPy makes of it; None if there is none. Not of ``np.array``, whose parts are items.
+    """
+    match node:
+        case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]) if (
+            numpy_function_name(func, cx) != "array"
+        ):
+            arrays = [copy_location(literal_as_array(part, cx), part) for part in parts]
+            if all(array is part for array, part in zip(arrays, parts, strict=True)):
+                return None
+            display = copy_location(ast.Tuple(arrays, ast.Load()), node.args[0])
+            return copy_location(ast.Call(func, [display, *rest], node.keywords), node)
+    return None
 
 
 def _parse_join(node: ast.AST, cx: Context) -> _Join | None:

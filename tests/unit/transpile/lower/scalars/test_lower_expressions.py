@@ -129,7 +129,7 @@ def all_comparisons(xs, ys):
     for i in range(len(xs)):
         x, y = xs[i], ys[i]
         out.append((x == y) + 2 * (x != y) + 4 * (x < y) + 8 * (x <= y) + 16 * (x > y)
-                   + 32 * (x >= y) + 64 * (y < x) + 128 * (k > x) + 256 * (x > -1) + 512 * (x >= -2))
+                   + 32 * (x >= y) + 64 * (y < x) + 128 * (k > x) + 256 * (x > -1))
     return out, xs == ys, xs != ys, xs < ys, xs <= ys, ys > xs, ys >= xs, (xs == k).sum()
 
 
