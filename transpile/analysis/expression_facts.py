@@ -573,9 +573,18 @@ def set_each(facts: Facts, target: ast.expr, element: _Element) -> None:
 
 
 def set_fact(facts: Facts, target: ast.expr, fact: Fact) -> None:
-    """Updates the facts for `target`, which is bound to a value of this fact."""
+    """Updates the facts for `target`, which is bound to, or unpacks, a value of this fact. What is
+    known of an array or list is known of each of its items: of ``x, y = P[i] - P[0]``, that `x` and
+    `y` are numbers.
+    """
     if isinstance(target, ast.Name):
         facts.known[target.id] = fact
+    elif isinstance(target, (ast.Tuple, ast.List)) and fact.rank:
+        facts.known[name := "$unpacked"] = fact
+        item = facts.of(ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(0), ast.Load()))
+        del facts.known[name]
+        for part in target.elts:
+            set_fact(facts, part, item)
     else:
         facts.forget(bound_names(target))
 

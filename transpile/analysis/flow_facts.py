@@ -310,6 +310,7 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
     - a name that gets no scalarized tuple: the fact about `value`; the name owns a new array
     - a name or tuple that gets a tuple of known items: the facts about the items
     - ``q, r = divmod(a, b)``: those about ``a // b`` and ``a % b``
+    - a tuple that unpacks an array or list: the fact about its first item, for each name
     - otherwise nothing is known of the names in `target`
     """
     match target, value:
@@ -327,7 +328,7 @@ def _bind(facts: Facts, target: ast.expr, value: ast.expr) -> None:
             set_fact(facts, q, operator_fact(facts, ast.FloorDiv(), facts.of(a), facts.of(b)))
             set_fact(facts, r, operator_fact(facts, ast.Mod(), facts.of(a), facts.of(b)))
         case _:
-            facts.forget(bound_names(target))
+            set_fact(facts, target, facts.of(value))
 
 
 def join_environments(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:

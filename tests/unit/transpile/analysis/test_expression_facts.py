@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from worlds import World
 
-from transpile.analysis.expression_facts import infer_fact
+from transpile import fuse
+from transpile.analysis.expression_facts import infer_fact, set_fact
 from transpile.analysis.flow_facts import new_facts
 from transpile.analysis.type_facts import INT, SCALAR, UNKNOWN, Fact, Facts
 from transpile.types.value_types import ScalarType
@@ -76,3 +77,42 @@ def test_what_a_comprehension_binds_is_not_seen_behind_it() -> None:
     assert facts.of(element) == INT
     assert facts.of(e).rank == 1
     assert facts.of(element) == INT
+
+
+def test_what_is_unpacked_has_the_facts_of_an_item() -> None:
+    facts = facts_of_function()
+    facts.known["m"] = facts.of(expression("x * 2"))
+    row = facts.of(expression("x[0]"))
+    assert (facts.known["m"].rank, row.rank) == (2, 1)
+    before = {*facts.known}
+    target = ast.parse("(p, q), *r, s = 0").body[0]
+    assert isinstance(target, ast.Assign)
+    set_fact(facts, target.targets[0], facts.known["m"])
+    assert {name: facts.known[name].rank for name in facts.known.keys() - before} == {
+        "p": 0, "q": 0, "r": None, "s": 1}
+
+
+def test_sums_of_unpacked_numbers_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a tuple of them is stored in a row, item by item."""
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+    def forces(pos, q, out):
+        for i in range(len(pos)):
+            ax = ay = 0.0
+            for j in range(len(pos)):
+                dx, dy = pos[j] - pos[i]
+                ax += q[j] * dx
+                ay += q[j] * dy
+            out[i] = ax, ay
+        total = 0.0
+        for x, y in pos:
+            total = total + x * y
+        out[0] = total, total
+        return out
+
+    pos = np.arange(12.0).reshape(6, 2) ** 1.5
+    args = pos, pos[:, 0] + 1, np.zeros((6, 2))
+    wanted = forces(*args[:2], np.zeros((6, 2)))
+    report = fuse(forces).report(*args)
+    assert (report.accepted, report.rejections) == (True, ())
+    assert np.allclose(fuse(forces)(*args), wanted, rtol=1e-14)
