@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..ir_traversal import EXPRESSIONS, children, walk
+from ..ir_names import names_read
+from ..ir_traversal import EXPRESSIONS, children, range_bounds, walk
 from ..nodes import (
+    Accum,
     Append,
+    Assign,
+    Break,
     Expr,
+    If,
     Kernel,
     Local,
     LoopLike,
@@ -22,12 +27,14 @@ from ..nodes import (
     Scan,
     Span,
     Store,
+    VecAccum,
     While,
+    Yield,
 )
 from .loop_set import index_definitions, max_trips
 from .work_estimate import GUESSED_TRIPS
 
-__all__ = ["checks_only", "iteration_counts", "main_loops"]
+__all__ = ["checks_only", "iteration_counts", "main_loops", "names_with_effects"]
 
 
 def main_loops(
@@ -45,10 +52,10 @@ def main_loops(
 
     Several loops of one rank are all main loops, such as the two versions of a loop.
     """
-    counts = iteration_counts(kernel)
+    counts, used = iteration_counts(kernel), names_with_effects(kernel)
     local = frozenset(n.name for n in walk(kernel) if isinstance(n, Local))
-    ranks = [(_stores(n, local), not checks_only(n), counts[id(n)]) for n, _ in loops]
-    best: dict[Span, tuple[bool, bool, float]] = {}
+    ranks = [(*_work(loop, local, used), counts[id(loop)]) for loop, _ in loops]
+    best: dict[Span, tuple[bool, bool, bool, float]] = {}
     for rank, (_, origins) in zip(ranks, loops, strict=True):
         best |= {span: max(rank, best.get(span, rank)) for span in origins}
     for rank, (loop, origins) in zip(ranks, loops, strict=True):
@@ -56,19 +63,52 @@ def main_loops(
             yield loop, [*main, *(span for span in origins if span not in main)]
 
 
-def _stores(loop: LoopLike, local: frozenset[str]) -> bool:
-    """Whether `loop` stores to another array than the local ones."""
-    return any(
-        isinstance(n, (Append, Scan)) or (isinstance(n, Store) and n.array not in local)
-        for n in walk(loop)
-    )
+def _work(
+    loop: LoopLike, local: frozenset[str], used: frozenset[str]
+) -> tuple[bool, bool, bool]:
+    """What `loop` does, as a rank: whether it stores to another array than the `local` ones; has
+    results, such as sums, that are `used`; has any effect but checks.
+    """
+    nodes = [*walk(loop)]
+    stored = {n.array for n in nodes if isinstance(n, (Store, Append, Scan))}
+    results = {n.name for n in nodes if isinstance(n, (Accum, VecAccum, Prefix))}
+    has_results = not used.isdisjoint(results)
+    return bool(stored - local), has_results, bool(stored) or has_results
 
 
-def checks_only(loop: LoopLike) -> bool:
-    """Whether `loop` has no effect but its checks."""
-    return not any(
-        isinstance(n, (Store, Append, Prefix, Scan)) or getattr(n, "accs", ()) for n in walk(loop)
-    )
+def checks_only(loop: LoopLike, used: frozenset[str]) -> bool:
+    """Whether `loop` has no effect but checks, also those behind it of what it folds. ``used``:
+    the names that something else reads (`names_with_effects`).
+    """
+    return not any(_work(loop, frozenset(), used))
+
+
+def names_with_effects(kernel: Kernel) -> frozenset[str]:
+    """The names on which something else than checks depends: a store, a branch, a range, directly
+    or by other names. Without `least` in::
+
+        for i in loop(0, n, least=0): least = step(min(least, k[i]))
+        check(least >= 0, "replay")
+    """
+    values: dict[str, set[str]] = {}
+    used = set[str]()
+    for n in walk(kernel):
+        if isinstance(n, (Assign, Accum, VecAccum, Yield, Prefix)):
+            values.setdefault(n.name, set()).update(names_read(*children(n)))
+        elif isinstance(n, (Store, Append, Break)):
+            used |= names_read(n)
+        elif isinstance(n, (If, While)):
+            used |= names_read(n.cond)
+        elif isinstance(n, LoopLike) and not isinstance(n, While):
+            used |= names_read(*range_bounds(n.range), *(
+                part for part in (getattr(n, "until", None), getattr(n, "pred", None)) if part
+            ))
+    waiting = [*used]
+    while waiting:
+        new = values.get(waiting.pop(), set()) - used
+        used |= new
+        waiting += new
+    return frozenset(used)
 
 
 def iteration_counts(kernel: Kernel) -> dict[int, float]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from loopir.analysis.main_loops import checks_only, main_loops
+from loopir.analysis.main_loops import checks_only, main_loops, names_with_effects
 from loopir.dtypes import DTYPES
 from loopir.ir_traversal import EXPRESSIONS, advanced_accums, children, walk
 from loopir.nodes import (
@@ -92,11 +92,11 @@ def loop_infos(
     scalar_spans = {n.span for n in walk(scalar) if isinstance(n, LoopLike)}
     around = _spans_around(scalar)
     by_span: dict[Span, LoopInfo] = {}
-    elements = elements_for_threads(legal, _innermost_loops)
+    elements, used = elements_for_threads(legal, _innermost_loops), names_with_effects(legal)
     final_loops: list[tuple[LoopLike, list[Span]]] = []
     for loop in _innermost_loops(legal):
         origins = _user_loops_run_by(loop, user_loops)
-        is_outer = loop.span in scalar_spans and not origins and not checks_only(loop)
+        is_outer = loop.span in scalar_spans and not origins and not checks_only(loop, used)
         if is_outer and loop.span is not None:
             origins = [loop.span]  # an outer loop: those in it were unrolled
         final_loops.append((loop, origins))

@@ -319,7 +319,10 @@ def _check_subscripts(case: _Candidate) -> Rejection | None:
         obstacle = subscripts.obstacle(n)
         if obstacle is not None:
             labels = (Label(n.span, subscripts.element(n)),) if n.span else ()
-            return Rejection("VECTOR_SUBSCRIPT", obstacle, n.span or case.loop.span, labels)
+            is_fixed = subscripts.lane_axis_and_stride(n) is not None  # a store to one element
+            help = "compute it in a name, and store that after the loop" if is_fixed else None
+            place = n.span or case.loop.span
+            return Rejection("VECTOR_SUBSCRIPT", obstacle, place, labels, help=help)
     return None
 
 

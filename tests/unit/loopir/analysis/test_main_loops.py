@@ -3,7 +3,12 @@ from __future__ import annotations
 
 import pytest
 
-from loopir.analysis.main_loops import checks_only, iteration_counts, main_loops
+from loopir.analysis.main_loops import (
+    checks_only,
+    iteration_counts,
+    main_loops,
+    names_with_effects,
+)
 from loopir.ir_parser import parse
 from loopir.ir_traversal import is_innermost, walk
 from loopir.nodes import Kernel, LoopLike, Span
@@ -58,7 +63,8 @@ def test_the_loops_that_do_the_work() -> None:
         "for i_2 in loop(e, n):\n    x[i_2] = sqrt(x[i_2])"
     )
     checks, main, rest = loops = innermost(k)
-    assert [checks_only(loop) for loop in loops] == [True, False, False]
+    used = names_with_effects(k)
+    assert [checks_only(loop, used) for loop in loops] == [True, False, False]
     of_one = [(loop, [A]) for loop in loops]
     assert [*main_loops(of_one, k)] == [(main, [A])]
     joined = [(checks, [A]), (main, [A, B]), (rest, [B])]
@@ -68,3 +74,19 @@ def test_the_loops_that_do_the_work() -> None:
     second = [(main, [A]), (rest, [A, B])]
     assert [*main_loops(second, k)] == [(main, [A]), (rest, [B, A])]
     assert [*main_loops([(checks, [A])], k)] == [(checks, [A])]
+
+
+def test_a_fold_that_is_only_checked_does_no_work() -> None:
+    k = kernel(
+        "for i in loop(0, n, least=9.0):\n    least = step(min(least, x[i]))\n"
+        "low = least < 0.0\n"
+        "check(~low, \"replay\")\n"
+        "for j in loop(0, n, s=0.0):\n    s = step(s + x[j])\n"
+        "t = s * 2.0\n"
+        "x[0] = t"
+    )
+    of_checks, fold = loops = innermost(k)
+    assert not names_with_effects(k) & {"least", "low"}
+    assert names_with_effects(k) >= {"n", "s", "t"}
+    assert [checks_only(loop, names_with_effects(k)) for loop in loops] == [True, False]
+    assert [*main_loops([(of_checks, [A]), (fold, [A])], k)] == [(fold, [A])]

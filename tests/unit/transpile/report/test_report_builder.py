@@ -315,3 +315,32 @@ def test_the_bounds_of_a_range_do_not_make_it_run_another_loop() -> None:
 
     report = fuse(without_last).report([1, 2, 3])
     assert [loop.fused_with for loop in report.loops] == [(), (), ()]
+
+
+def test_folds_that_are_only_checked_are_no_loops_of_the_source() -> None:
+    """The least and the greatest subscript are found before the loop."""
+    def in_place(data, at, start, x, y):
+        for i in range(len(y)):
+            for k in range(start[i], start[i + 1]):
+                y[i] += data[k] * x[at[k]]
+
+    def in_a_name(data, at, start, x, y):
+        for i in range(len(y)):
+            t = 0.0
+            for k in range(start[i], start[i + 1]):
+                t += data[k] * x[at[k]]
+            y[i] = t
+
+    def of_all(data, at, x):
+        t = 0.0
+        for k in range(len(data)):
+            t += data[k] * x[at[k]]
+        return t
+
+    at, start = np.zeros(8, np.int32), np.arange(9)
+    (loop,) = (report := fuse(in_place).report(F64, at, start, F64, F64.copy())).loops
+    assert (loop.what, loop.lanes, loop.flops) == ("map", None, 2)
+    assert report.rejections[0].help == "compute it in a name, and store that after the loop"
+    for function, args in ((in_a_name, (start, F64, F64.copy())), (of_all, (F64,))):
+        loops = fuse(function).report(F64, at, *args).loops
+        assert [(loop.what, loop.lanes, loop.flops) for loop in loops][-1] == ("fold", None, 2)
