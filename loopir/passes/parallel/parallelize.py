@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
-from ...algebra.index_builder import index_add, index_min
+from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo
 from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
@@ -44,6 +44,7 @@ from ...nodes import (
     VecAccum,
     VecLoop,
     While,
+    Yield,
 )
 from ..vector.checked_sums import is_lane_watch, total_watch
 from .split_folds import FoldSplitter
@@ -53,6 +54,10 @@ __all__ = ["loops_left_serial", "parallelize"]
 
 _EXACT_BLOCK = 16384
 """Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
+
+_REPEATED = 100
+"""The most nodes of a vector loop that is also kept as it is, for few elements: the C compiler then
+takes 10 to 20 ms longer, and a call up to 9 ns less."""
 
 _BRIEF = 20_000
 """Additions (about 20 microseconds of work, by `FIRST_RATE`). A loop that surely does less work is
@@ -274,6 +279,18 @@ class _Marker:
 
         An accumulator of `s` is a vector, which code after `s` reduces horizontally. The new loop
         has scalar accumulators; ``totals`` maps each of those horizontal reductions to its scalar.
+
+        A range of at most one block, where threads cannot help, is run by `s` as it was, so that
+        such a call takes one comparison longer than without threads::
+
+            for i in vec(0, n, a=x[0]): a = step(max(a, x[i:W]))
+            →
+            if n < 16385:
+                for i in vec(0, n, a=x[0]): a = step(max(a, x[i:W]))
+                total = give(hreduce("max", a))
+            else:
+                <the loop over blocks>, which computes t
+                total = give(t)
         """
         uses = {a.name: _horizontal_reduction(a, s, self.kernel) for a in s.accs}
         if (accs_alone := _accumulators_alone(s)) is None:
@@ -307,9 +324,20 @@ class _Marker:
             accs.append(Accum(total.name, a.init, step))
         strips = RangeDesc(s.range.lo, s.range.hi, _EXACT_BLOCK)
         blocks = Loop(start.name, strips, (inner,), tuple(accs), span=s.span)
-        if (distributed := self.folds.split(blocks)) is not None:
-            self.totals |= {use: a.current for (_, use), a in zip(reductions, accs, strict=True)}
-        return distributed
+        if (distributed := self.folds.split(blocks)) is None:
+            return None
+        of_blocks = {use: a.current for (_, use), a in zip(reductions, accs, strict=True)}
+        if sum(1 for _ in walk(s)) > _REPEATED:
+            self.totals |= of_blocks
+            return distributed
+        names = {n: self.fresh.name(n) for n in sorted(bound_names(s))}
+        yields: list[Yield] = []
+        for use, total in of_blocks.items():
+            of_all = HReduce(use.op, rename_names(use.value, names))
+            yields.append(Yield(self.fresh.name(total.name), of_all, total))
+            self.totals[use] = Var(yields[-1].name, use.dtype)
+        is_single = index_less(index_sub(s.range.hi, s.range.lo), index_const(_EXACT_BLOCK + 1))
+        return (If(is_single, (rename_names(s, names),), distributed, tuple(yields)),)
 
 def _accumulators_alone(s: VecLoop | PredLoop) -> tuple[VecAccum, ...] | None:
     """The accumulators of `s` with steps that read no name which the body computes from one; None

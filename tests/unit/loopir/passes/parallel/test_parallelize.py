@@ -1,14 +1,16 @@
-"""Parallelize: loops that append, which are marked with their count; shuffled, they give the same.
-"""
+"""Parallelize: loops that append, which are marked with their count; reductions of few elements."""
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from loopir.analysis.parallelism import parallel_loops
 from loopir.ir_interpreter import run_kernel
 from loopir.ir_parser import parse
 from loopir.ir_printer import show
+from loopir.ir_traversal import walk
 from loopir.ir_verifier import verify
+from loopir.nodes import If, VecLoop
 from loopir.passes.parallel.parallelize import parallelize
 
 HEAD = "def k(x: f64[::1], w: mut(f64[::1]), n: mut(i64[()])):\n    disjoint(x, w)\n"
@@ -39,3 +41,42 @@ def test_a_loop_that_appends(kind: str) -> None:
             run_kernel(kernel, {"x": x, "w": w, "n": n})
             results.append((w[: int(n)].tolist(), int(n)))
         assert results[0] == results[1]
+
+
+REDUCTION = """
+def k(x: i64[::1], total: mut(i64[()]), most: mut(i64[()])):
+    disjoint(x, total)
+    disjoint(x, most)
+    for i in vec(0, x.shape[0], width=W, group=32, s=0, m=-9):
+        v = {term}
+        s = step(s + v)
+        m = step(max(m, v))
+    total[()] = hreduce("add", s)
+    most[()] = hreduce("max", m)
+"""
+
+
+def test_few_elements_are_reduced_by_the_loop_as_it_was() -> None:
+    """Up to one block there is neither a parallel loop, nor room for the results of blocks."""
+    serial = parse(REDUCTION.format(term="x[i:W]"))
+    parallel = parallelize(serial)
+    verify(parallel, "vector")
+    (branch,) = (n for n in parallel.body if isinstance(n, If))
+    (loop,) = branch.then
+    (before,) = (n for n in walk(serial) if isinstance(n, VecLoop))
+    assert isinstance(loop, VecLoop)
+    assert loop.range == before.range
+    assert not [*parallel_loops(*branch.then)]
+    assert len([*parallel_loops(*branch.orelse)]) == 1
+    for size in (0, 1, 33, 16384, 16385, 40000):
+        x = np.random.default_rng(size).integers(-1000, 1000, size)
+        total, most = np.zeros((), np.int64), np.zeros((), np.int64)
+        run_kernel(parallel, {"x": x, "total": total, "most": most})
+        assert (total, most) == (x.sum(), max([-9, *x.tolist()]))
+
+
+def test_a_long_loop_is_not_repeated_for_few_elements() -> None:
+    term = " + ".join(["x[i:W] * x[i:W]"] * 30)
+    parallel = parallelize(parse(REDUCTION.format(term=term)))
+    assert len([n for n in walk(parallel) if isinstance(n, VecLoop)]) == 1
+    assert len([*parallel_loops(parallel)]) == 1
