@@ -18,7 +18,7 @@ from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacl
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
 from ...analysis.work_estimate import weight_of_calls
 from ...dtypes import DTYPES, INDEX
-from ...ir_names import FreshNames, names_read, rename_names, substitute
+from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up, walk
 from ...lazy_dataclass import replace
 from ...nodes import (
