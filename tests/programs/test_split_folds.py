@@ -108,6 +108,36 @@ def extremes(x, y):
     return low, high
 
 
+def decaying(x, y):
+    """The maximum falls below the value that it starts with."""
+    m = 10.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            m = max(m, x[i, j])
+        m = m * 0.5
+    return m
+
+
+def reset(x, y):
+    m = 100.0
+    for i in range(x.shape[0]):
+        if i == 3:
+            m = -1.0
+        for j in range(x.shape[1]):
+            if x[i, j] > m:
+                m = x[i, j]
+    return m
+
+
+def of_the_row_before(x, y):
+    m, n = 3.0, 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            m = min(m, x[i, j])
+        m, n = n, m
+    return m, n
+
+
 def norms(x, y):
     s, p = 0.0, 1.0
     for i in range(x.shape[0]):
@@ -186,7 +216,7 @@ def divides(x, y):
 
 FOLDS = (
     energy, near_pairs, closest, closest_pair, sweep_and_sum, sweep_and_max, until_it_converges,
-    extremes, norms, newton, counted_steps, bits, primes, large_sum, divides,
+    extremes, decaying, reset, of_the_row_before, norms, newton, counted_steps, bits, primes, large_sum, divides,
 )
 IN_THREADS = (
     energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, bits, primes,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ...algebra.constant_folding import literal
 from ...algebra.index_builder import logical_or
-from ...algebra.may_raise import is_replay_check, may_replay
+from ...algebra.may_raise import is_replay_check, may_raise_flags, may_replay
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...ir_names import (
     FreshNames,
@@ -198,7 +198,8 @@ def _without_invariant_checks(s: Loop) -> tuple[Stmt, ...]:
     for x in s.body:
         if isinstance(x, Check):
             cond = expand_names(x.cond, values) or x.cond
-            if names_read(cond).isdisjoint(bound) and not contains(cond, Load):
+            is_fixed = names_read(cond).isdisjoint(bound) and not contains(cond, Load)
+            if is_fixed and not may_raise_flags(cond):
                 before.append(replace(x, cond=logical_or(cond, is_empty)))
                 continue
         rest.append(x)

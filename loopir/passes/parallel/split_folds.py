@@ -59,6 +59,7 @@ from ...nodes import (
     VecAccum,
     VecLoop,
     While,
+    Yield,
 )
 from ...op_table import OPS
 
@@ -262,9 +263,12 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
         for i in loop(…, m=0):                       for i in loop(…, m=0):
             for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=0): …
             m = step(hreduce("max", m_1))                m = step(max(m, hreduce("max", m_1)))
+
+    The extremum of `s` never gets worse than its first value (`_only_improves`), so that this
+    value changes nothing.
     """
-    starts = {a.name: a.init for a in s.accs}
     bound = bound_names(s)
+    starts = {a.name: a.init for a in s.accs if _only_improves(a, s)}
     body: list[Stmt] = []
     totals: dict[HReduce, Expr] = {}
 
@@ -295,6 +299,47 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     return replace(
         s, body=tuple(body), accs=tuple(replace(a, step=bottom_up(a.step, total)) for a in s.accs)
     )
+
+
+def _only_improves(acc: Accum, s: Loop) -> bool:
+    """Whether an iteration of `s` leaves the extremum `acc` as it is, or makes it better, by what
+    its step is computed from:
+
+        m = step(max(m, v))     hreduce("max", lanes) of a loop that starts with m     both sides of
+        a branch that do    the result of a loop that starts with m, and only improves it
+    """
+    vectors = [n for n in walk(s) if isinstance(n, VecLoop | PredLoop)]
+    ops = {op for v in vectors for a in v.accs if a.init == acc.current if (op := _extremum_of(a))}
+    if len(ops) != 1:
+        return False
+    [op] = ops
+    lanes = {a.name for v in vectors for a in v.accs if a.init == acc.current}
+    values: dict[str, tuple[Expr, ...]] = {}  # of names: they are one of these
+    for n in walk(s):
+        match n:
+            case Assign(name, value):
+                values[name] = (value,)
+            case Yield(name, then, orelse):
+                values[name] = (then, orelse)
+            case Accum(name, init, step) if name != acc.name:
+                values[name] = (init, step)
+
+    def improves(e: Expr, seen: frozenset[str]) -> bool:
+        """Whether `e` is `acc` or better; ``seen``: names that are assumed to be."""
+        match e:
+            case Var(name) if name == acc.name or name in seen:
+                return True
+            case Var(name) if name in values:
+                return all(improves(v, seen | {name}) for v in values[name])
+            case HReduce(found, Var(name)):
+                return found == op and name in lanes
+            case Call("select" | "blend", (_, a, b)):
+                return improves(a, seen) and improves(b, seen)
+            case Call(found, (a, b)) if found == op:
+                return improves(a, seen) or improves(b, seen)
+        return False
+
+    return improves(acc.step, frozenset())
 
 
 def _extremum_of(a: VecAccum) -> str | None:

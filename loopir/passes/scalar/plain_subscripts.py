@@ -11,7 +11,7 @@ from typing import Any
 from ...analysis.integers.difference_bounds import IntegerFacts
 from ...analysis.integers.refine_facts import assume_condition
 from ...dtypes import INDEX
-from ...ir_names import FreshNames, names_read
+from ...ir_names import FreshNames, multiply_bound_names, names_read
 from ...ir_traversal import contains, map_children, walk
 from ...lazy_dataclass import replace
 from ...nodes import Assign, Call, Check, Const, Expr, Guard, If, Kernel, Loop, Stmt, Var, While
@@ -49,8 +49,11 @@ def plain_subscripts(kernel: Kernel) -> Kernel:
     for g in 2 * kernel.guards:  # a guard may need the bounds that a later one gives
         if isinstance(g, Guard):
             assume_condition(facts, g.cond)
+    ambiguous = multiply_bound_names(kernel)
     for s in kernel.body:
-        if isinstance(s, Assign) and s.value.dtype == INDEX and s.value.lanes == 1:
+        if not isinstance(s, Assign) or s.value.dtype != INDEX or s.value.lanes != 1:
+            continue
+        if ambiguous.isdisjoint({s.name} | names_read(s.value)):
             facts.bind(Var(s.name, INDEX), s.value)
 
     def edit(s: Stmt) -> Stmt:
