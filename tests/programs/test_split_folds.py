@@ -216,7 +216,8 @@ def divides(x, y):
 
 FOLDS = (
     energy, near_pairs, closest, closest_pair, sweep_and_sum, sweep_and_max, until_it_converges,
-    extremes, decaying, reset, of_the_row_before, norms, newton, counted_steps, bits, primes, large_sum, divides,
+    extremes, decaying, reset, of_the_row_before, norms, newton, counted_steps, bits, primes,
+    large_sum, divides,
 )
 IN_THREADS = (
     energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, bits, primes,
