@@ -13,12 +13,15 @@ from written import written
 
 from transpile import fuse
 
-SUBSCRIPTS = ("a + k", "a - k", "a + 2 * k", "k + a - 1", "b[a + k]", "b[k]", "3 * k", "a + m + k")
+SUBSCRIPTS = (
+    "a + k", "a - k", "a + 2 * k", "k + a - 1", "b[a + k]", "b[k]", "3 * k", "a + m + k",
+    "a + (k + far)", "a - (far - k)", "4 * (k + a)",
+)
 STATEMENTS = (
     "s += x[{}]", "s += x[{}] * x[{}]", "y[i] = x[{}]", "s = max(s, x[{}])", "y[{}] = s",
     "s += t[img[k]]", "if x[{}] > 0.5: s += x[{}]",
 )
-STARTS = (0, 0, 1, 2, 5, -1, -3, 2**62, 2**63 - 2, -(2**63), -(2**63) + 1)
+STARTS = (0, 0, 1, 2, 5, -1, -3, 2**62, 2**62 + 1, 2**63 - 2, -(2**63), -(2**63) + 1)
 
 
 def program(r: random.Random) -> str:
@@ -31,7 +34,8 @@ def program(r: random.Random) -> str:
     ends = r.choice(("range(n[i])", "range(n[i])", "range(len(img))", "range(1, n[i])"))
     return (
         "def f(p, n, b, x, t, img, y):\n    m = 1\n    for i in range(len(p)):\n"
-        f"        a, s = p[i], 0.0\n        for k in {ends}:\n{body}        y[i] = s\n    return y"
+        f"        a, far, s = p[i], -p[i], 0.0\n        for k in {ends}:\n{body}"
+        "        y[i] = s\n    return y"
     )
 
 

@@ -20,7 +20,7 @@ from ...algebra.index_builder import index_add, index_mul, index_sub, logical_an
 from ...algebra.may_raise import replay_checks
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
-from ...analysis.integers.intervals import Intervals
+from ...analysis.integers.intervals import Bounds, Intervals
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, bound_names, expand_names, names_read
 from ...ir_traversal import bottom_up, contains, counted_range, is_innermost, walk
@@ -37,6 +37,10 @@ _MAX_FACTOR, _MAX_TRIPS = 1 << 31, 1 << 31
 that it does not wrap around between two values that are inside.
 """
 _ZERO = index_const(0)
+_FAR = 1 << 61
+"""Two integers of which one is nearer to zero than this have no sum or difference that wraps around
+to one that is, too.
+"""
 _NARROW = 1 << 17
 """Values are narrow if there are fewer than this."""
 _SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -143,6 +147,7 @@ class _Assumptions:
         self.outcomes: dict[Call, bool] = {}
         self.conditions: dict[Expr, None] = {}  # in their order
         self.never_negative: set[_Linear] = set()
+        self.near: set[_Linear] = set()  # those that are less than `_FAR`, too
         for check in replay_checks(loop):
             self._assume_all(check.cond)
 
@@ -156,6 +161,11 @@ class _Assumptions:
             self.outcomes[assumption.term] = True
             self.conditions.update(dict.fromkeys(assumption.conditions))
             self.never_negative.update(assumption.never_negative)
+            op, (value, bound) = assumption.term.op, assumption.term.args
+            if op in ("gt", "ge"):
+                value, bound = bound, value
+            if self._interval(bound)[1] <= _FAR and (linear := self.linear(value)) is not None:
+                self.near.add(linear)
 
     def _terms(self, cond: Expr) -> Iterator[Expr]:
         """The terms that must hold so that `cond` does, with the values of names."""
@@ -213,11 +223,15 @@ class _Assumptions:
 
     def _of_narrow_values(self, value: Expr, op: str, bound: Expr) -> list[Expr] | None:
         """The condition that all values that the dtype of `value` has compare so with `bound`."""
-        expanded = expand_names(value, self.values)
-        low, high = self.intervals.of(value if expanded is None else expanded)
+        low, high = self._interval(value)
         if high - low >= _NARROW:
             return None
         return [_compare(op, index_const(high if op in ("lt", "le") else low), bound)]
+
+    def _interval(self, e: Expr) -> Bounds:
+        """The least and the greatest value of `e`, by its operations and dtypes."""
+        expanded = expand_names(e, self.values)
+        return self.intervals.of(e if expanded is None else expanded)
 
     def _fixed(self, e: Expr) -> Expr | None:
         """`e`, in names that the loop does not bind, if it does not change it either; else None."""
@@ -263,11 +277,41 @@ class _Assumptions:
             case Call("lt", (a, Const(0))) if self.linear(a) in self.never_negative:
                 return literal(False, "bool")
             case Call("add_over" | "sub_over" | "mul_over" as op, args):
-                # a subscript that is inside at both ends does not wrap around on its way
-                result = Call(op.removesuffix("_over"), args, INDEX)
-                if args[0].dtype == INDEX and self.linear(result) in self.never_negative:
+                if args[0].dtype == INDEX and self._is_exact(op.removesuffix("_over"), *args):
                     return literal(False, "bool")
         return e
+
+    def _is_exact(self, op: str, a: Expr, b: Expr) -> bool:
+        """Whether ``a op b`` does not wrap around: it is a subscript that is inside at both ends,
+        of operands that cannot both be so far off that only the wrapped result is::
+
+            start + k           exact, if it is never negative, as k is not
+            start + (k + far)   perhaps not: it is k if both start and far are -2 ** 63
+            4 * (k + far)       perhaps not: it is 4 * k if far is 2 ** 62
+        """
+        result = self.linear(Call(op, (a, b), INDEX))
+        if result not in self.never_negative:
+            return False
+        assert result is not None
+        if op == "mul":  # of k and a factor, neither of which is too large
+            return result.rest == _ZERO and Var(self.loop.var, INDEX) in (a, b)
+        if self._is_never_negative(a, result) or (
+            op == "add" and self._is_never_negative(b, result)
+        ):
+            return True
+        # else both are far from zero, if the result is not
+        low, high = self._interval(b)
+        is_near = low >= -_FAR if op == "add" else high <= _FAR
+        return is_near and result in self.near
+
+    def _is_never_negative(self, e: Expr, result: _Linear) -> bool:
+        """Whether `e` is never negative, as an operand of the subscript `result`, which is not."""
+        linear = self.linear(e)
+        if linear is None:
+            return False
+        if linear in self.never_negative or linear == _Linear(result.factor, _ZERO):
+            return True
+        return self._interval(e)[0] >= 0
 
 
 def _compare(op: str, a: Expr, b: Expr) -> Expr:
