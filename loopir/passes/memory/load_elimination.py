@@ -48,8 +48,9 @@ def load_elimination(kernel: Kernel) -> Kernel:
     return map_statements(kernel, edit, Loop)
 
 
-def _stores_and_reloads(loop: Loop, memory: AliasInfo) -> dict[Load, Store]:
-    """Loads of elements that a store of the iteration before has written, each with that store::
+def _stores_and_reloads(loop: Loop, memory: AliasInfo) -> dict[tuple[int, Load], int]:
+    """Loads of elements that a store of the iteration before has written, each with the number of
+    its statement, and that of the store. Another statement may load what is stored in between::
 
         y[i + 1] = y[i] + x[i]                   y[i]
         a[k, j + 1] = e; …; o = a[k, j] * 2.0    a[k, j], if no other store is to a[k, j + 1]
@@ -60,25 +61,24 @@ def _stores_and_reloads(loop: Loop, memory: AliasInfo) -> dict[Load, Store]:
     is_straight_line = all(isinstance(s, Assign | Check | Store) for s in loop.body)
     if not is_straight_line or loop.accs or counted_range(loop) is None:
         return {}
-    found: dict[Load, Store] = {}
-    for store in (s for s in loop.body if isinstance(s, Store)):
-        if store.mask is not None or _varies(store.index, loop):
+    found: dict[tuple[int, Load], int] = {}
+    for own, store in enumerate(loop.body):
+        if not isinstance(store, Store) or store.mask is not None or _varies(store.index, loop):
             continue
         for place, s in enumerate(loop.body):
             loads = (n for n in walk(s) if isinstance(n, Load) and n.array == store.array)
             reloads = [n for n in loads if _reads_previous_store(store, n, loop.var)]
-            if reloads and _is_kept(store, place, loop, memory):
-                found.update((n, store) for n in reloads if n not in found)
+            if reloads and _is_kept(store, own, place, loop, memory):
+                found.update(((place, n), own) for n in reloads if (place, n) not in found)
     return found
 
 
-def _is_kept(store: Store, place: int, loop: Loop, memory: AliasInfo) -> bool:
-    """Whether no other store touches the element that `store` writes in an iteration, until
-    statement number `place` of the next one.
+def _is_kept(store: Store, own: int, place: int, loop: Loop, memory: AliasInfo) -> bool:
+    """Whether no other store touches the element that `store`, which is statement number `own`,
+    writes in an iteration, until statement number `place` of the next one.
     """
-    own = loop.body.index(store)
     for k, other in enumerate(loop.body):
-        if not isinstance(other, Store) or other is store:
+        if not isinstance(other, Store) or k == own:
             continue
         if not memory.shared(other.array, store.array):
             continue
@@ -123,35 +123,39 @@ def _reads_previous_store(store: Store, load: Load, var: str) -> bool:
     return is_same_element and any(m is not None and m.coefficient(var) for m in store_forms)
 
 
-def _with_accumulators(loop: Loop, pairs: Mapping[Load, Store], fresh: FreshNames) -> If:
+def _with_accumulators(
+    loop: Loop, pairs: Mapping[tuple[int, Load], int], fresh: FreshNames
+) -> If:
     """`loop` with each of the loads replaced by an accumulator of the value that its store writes;
     the accumulator starts as a load before the loop.
     """
     assert isinstance(loop.range, Interval)
+    stores = {load: own for (_, load), own in pairs.items()}
     first, accs = (
-        {load: Var(fresh.name(load.array), load.dtype) for load in pairs} for _ in range(2)
+        {load: Var(fresh.name(load.array), load.dtype) for load in stores} for _ in range(2)
     )
-    stored = {store: Var(fresh.name(store.array), load.dtype) for load, store in pairs.items()}
-
-    def with_accs(n: object) -> object:
-        """The accumulator, for a load that has one."""
-        return accs.get(n, n) if isinstance(n, Load) else n
+    stored = {own: Var(fresh.name(load.array), load.dtype) for load, own in stores.items()}
 
     body: list[Stmt] = []
-    for s in loop.body:
+    for place, s in enumerate(loop.body):
+        def with_accs(n: object, place: int = place) -> object:
+            """The accumulator, for a load of this statement that has one."""
+            return accs[n] if isinstance(n, Load) and (place, n) in pairs else n
+
         new = bottom_up(s, with_accs)
-        if isinstance(s, Store) and s in stored:
-            body += [Assign(stored[s].name, new.value, span=s.span), replace(new, value=stored[s])]
+        if place in stored and isinstance(new, Store):
+            value = stored[place]
+            body += [Assign(value.name, new.value, span=s.span), replace(new, value=value)]
         else:
             body.append(new)
     starts: list[Stmt] = []
-    for load in pairs:
+    for load in stores:
         index = (substitute(e, {loop.var: loop.range.lo}) for e in load.index)
         simplified = tuple(bottom_up(e, rewrite) for e in index)
         starts.append(Assign(first[load].name, replace(load, index=simplified)))
     carried = tuple(
-        Accum(accs[load].name, first[load], stored[store], span=store.span)
-        for load, store in pairs.items()
+        Accum(accs[load].name, first[load], stored[own], span=loop.body[own].span)
+        for load, own in stores.items()
     )
     new_loop = replace(loop, body=tuple(body), accs=carried)
     return If(is_nonempty(loop.range), (*starts, new_loop), span=loop.span)
