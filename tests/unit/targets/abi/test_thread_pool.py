@@ -58,9 +58,13 @@ def test_the_answer_is_the_serial_one(kind: str, length: int, forced: int) -> No
 
 
 def test_several_threads_take_part() -> None:
+    seen: set[int] = set()
     with thread_pool.forced(4):
-        threads = run_region("sleep", 40).threads
-    assert len(set(threads.tolist())) == 4
+        for _ in range(20):  # on a busy machine a thread may begin when all is done
+            seen.update(run_region("sleep", 40).threads.tolist())
+            if len(seen) == 4:
+                break
+    assert len(seen) == 4
 
 
 def test_each_thread_runs_its_part_of_the_range_in_each_call() -> None:
