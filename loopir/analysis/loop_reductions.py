@@ -22,7 +22,7 @@ from ..dtypes import DTYPES
 from ..ir_names import names_read
 from ..ir_traversal import advanced_accums, map_children, walk
 from ..lazy_dataclass import record, replace
-from ..nodes import Accum, Call, Check, Expr, Loop, Var
+from ..nodes import Accum, Call, Check, Expr, Loop, Node, Var, While
 from ..op_table import OPS
 
 __all__ = [
@@ -95,14 +95,24 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     return reduction
 
 
-def goes_on_through(outer: Accum, inner: Accum, s: Loop) -> bool:
-    """Whether `outer`, an accumulator of `s`, goes on in a loop inside `s`, whose accumulator
-    `inner` starts with it, and nothing else of `s` reads it: ``s=0: for …, t=s: …; s = step(t)``.
+def goes_on_through(outer: Accum, inner: Accum, run: Loop | While, s: Loop) -> bool:
+    """Whether `outer`, an accumulator of `s`, goes on in `run`, a loop inside `s`: its accumulator
+    `inner` starts with `outer` and is its step, and nothing else of `s` reads either of them::
+
+        s=0: for …, t=s: …; s = step(t)              yes
+        s=0: for …, t=s: …; y[i] = t; s = step(t)    no: `y` has the sum so far
     """
-    reads = sum(isinstance(n, Var) and n.name == outer.name for x in s.body for n in walk(x))
-    others = names_read(*(a.step for a in s.accs if a is not outer))
+    reads_of_outer = _reads(outer.name, *s.body)
+    reads_of_inner = _reads(inner.name, *s.body) - _reads(inner.name, run)
+    others = names_read(*(a.step for a in s.accs if a is not outer), s.until)
     goes_on = inner.init == outer.current and outer.step == Var(inner.name, inner.init.dtype)
-    return goes_on and reads == 1 and outer.name not in others
+    is_alone = reads_of_outer == 1 and not reads_of_inner
+    return goes_on and is_alone and others.isdisjoint((outer.name, inner.name))
+
+
+def _reads(name: str, *code: Node) -> int:
+    """How often `code` reads the name."""
+    return sum(isinstance(n, Var) and n.name == name for part in code for n in walk(part))
 
 
 def overflow_checks_of(acc: Accum, loop: Loop) -> tuple[Check, ...]:

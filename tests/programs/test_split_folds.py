@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agree import assert_same, outcome
+from agree import Outcome, assert_same, outcome
 from example_counts import hurried_flags, with_flags
 
 from loopir.passes.parallel import split_folds
@@ -138,6 +138,20 @@ def of_the_row_before(x, y):
     return m, n
 
 
+def sums_so_far(x, y):
+    """What an iteration stores and computes is the sum with all rows before it."""
+    s, t, m = 0.0, 0, 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s += x[i, j]
+        for j in range(x.shape[1]):
+            t += x[i, j] > 0.5
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / (1.0 + abs(s)) + t
+        m = max(m, s)
+    return s, t, m
+
+
 def norms(x, y):
     s, p = 0.0, 1.0
     for i in range(x.shape[0]):
@@ -216,8 +230,8 @@ def divides(x, y):
 
 FOLDS = (
     energy, near_pairs, closest, closest_pair, sweep_and_sum, sweep_and_max, until_it_converges,
-    extremes, decaying, reset, of_the_row_before, norms, newton, counted_steps, bits, primes,
-    large_sum, divides,
+    extremes, decaying, reset, of_the_row_before, sums_so_far, norms, newton, counted_steps, bits,
+    primes, large_sum, divides,
 )
 IN_THREADS = (
     energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, bits, primes,
@@ -239,6 +253,15 @@ def calls() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             yield y, np.zeros((rows, columns))
 
 
+def assert_close(got: Outcome, python: Outcome) -> None:
+    """The results and the arrays are Python's, but for the order of sums."""
+    assert got.error == python.error
+    for a, b in ((got.value, python.value), *zip(got.arguments, python.arguments, strict=True)):
+        if b is not None:
+            p, q = (np.asarray(v, np.float64) for v in (a, b))
+            np.testing.assert_allclose(p, q, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("target", ["native", "scalar"])
@@ -250,6 +273,7 @@ def test_folds_over_rows(
     serial, parallel = (fuse(fold, on_reject="silent", threads=t) for t in (1, "auto"))
     for args in calls():
         wanted = outcome(serial, args)
+        assert_close(wanted, outcome(fold, args))
         for threads in THREADS:
             with thread_pool.forced(threads):
                 assert_same(outcome(parallel, args), wanted, f"{threads} threads, {args[0].shape}")

@@ -240,7 +240,7 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
         inner, checks = [*x.accs], []
         for k, a in enumerate(x.accs):
             outer = accs.get(a.init.name) if isinstance(a.init, Var) else None
-            if outer is None or not goes_on_through(outer, a, s):
+            if outer is None or not goes_on_through(outer, a, x, s):
                 continue
             fold = _exact_fold(a, x)
             if fold is None:

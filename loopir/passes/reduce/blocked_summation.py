@@ -97,7 +97,7 @@ def _with_sums_of_runs(s: Loop, kernel: Kernel) -> Loop:
             fold = reduction_of(a, inner)
             if outer is None or fold is None or not fold.is_inexact:
                 continue
-            if goes_on_through(outer, a, s):
+            if goes_on_through(outer, a, inner, s):
                 inner_accs[m] = replace(a, init=fold.start)
                 step = Call(fold.op, (outer.current, a.current), fold.dtype)
                 accs[outer.name] = replace(outer, step=step)
