@@ -26,7 +26,7 @@ from ..nodes import Accum, Call, Check, Expr, Loop, Node, Var, While
 from ..op_table import OPS
 
 __all__ = [
-    "Reduction", "goes_on_through", "match_linear_recurrence", "match_reduction",
+    "Reduction", "goes_on_through", "is_fold_step", "match_linear_recurrence", "match_reduction",
     "overflow_checks_of", "reduction_of",
 ]
 
@@ -93,6 +93,24 @@ def reduction_of(acc: Accum, loop: Loop) -> Reduction | None:
     if reduction is None or name in names_read(reduction.value, reduction.cond):
         return None
     return reduction
+
+
+def is_fold_step(step: Expr, op: str, name: str) -> bool:
+    """Whether `step` is ``op(name, term)``, in any order and number, or under a condition, where
+    neither the terms nor the conditions read `name`. A difference is a sum.
+    """
+    match step:
+        case Call("sub", (a, b)) if op == "add":
+            return name not in names_read(b) and is_fold_step(a, op, name)
+        case Var():
+            return step.name == name
+        case Call("select", (cond, *sides)):
+            return name not in names_read(cond) and all(is_fold_step(x, op, name) for x in sides)
+        case Call(found, (a, b)) if found == op:
+            if name not in names_read(a):
+                return is_fold_step(b, op, name)
+            return name not in names_read(b) and is_fold_step(a, op, name)
+    return False
 
 
 def goes_on_through(outer: Accum, inner: Accum, run: Loop | While, s: Loop) -> bool:

@@ -99,8 +99,8 @@ def _incremented_array(loop: Loop, memory: AliasInfo) -> str | None:
     if not can_split_loop(loop):
         return None
     elements, nodes = _element_names(loop), (n for s in loop.body for n in walk(s))
-    checked = [c for c in nodes if isinstance(c, Check) and _checked_limit(c, elements) is not None]
-    names = {elements[_checked_element(c)] for c in checked}
+    checked = (_checked_counter(c, elements) for c in nodes if isinstance(c, Check))
+    names = {elements[c[0]] for c in checked if c is not None}
     for name in sorted(names):
         shared = [a for a in arrays_written(loop.body) if memory.shared(a, name)]
         if shared == [name] and _max_increment(loop, name, elements) is not None:
@@ -117,12 +117,13 @@ def _element_names(loop: Loop) -> dict[Expr, str]:
     return elements
 
 
-def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
-    """The greatest value that `s` allows an element (a key of `elements`), if `s` is an overflow
-    check of an element; else None. A u64 has none: its limit does not fit in an i64.
+def _checked_counter(s: Check, elements: dict[Expr, str]) -> tuple[Expr, int] | None:
+    """The element (a key of `elements`) of which `s` checks that it does not overflow, and the
+    greatest value that it allows; None if it is another check. A u64 has none: its limit does not
+    fit in an i64.
 
-        check(count <= 2147483646, "over")         2147483646, of NumPy's scalars
-        check(~add_over(count, 1), "replay")       2 ** 63 - 2, of Python's ints
+        check(count <= 2147483646, "over")         count, 2147483646: of NumPy's scalars
+        check(~add_over(count, 1), "replay")       count, 2 ** 63 - 2: of Python's ints
     """
     match s.cond:
         case Call("le", (element, Const(limit, dtype))) if s.code == "over":
@@ -132,15 +133,7 @@ def _checked_limit(s: Check, elements: dict[Expr, str]) -> int | None:
         case _:
             return None
     is_counter = element in elements and DTYPES[dtype].kind in "iu" and dtype != "u64"
-    return int(limit) if is_counter and limit >= 0 else None
-
-
-def _checked_element(c: Check) -> Expr:
-    """The element of which `c` checks that it is not too large (`_checked_limit`)."""
-    match c.cond:
-        case Call("le", (element, _)) | Call("not", (Call("add_over", (element, _)),)):
-            return element
-    raise AssertionError(f"no check of a counter: {c!r}")
+    return (element, int(limit)) if is_counter and limit >= 0 else None
 
 
 def _max_increment(loop: Loop, name: str, elements: dict[Expr, str]) -> int | None:
@@ -171,10 +164,10 @@ def _split_at_headroom(loop: Loop, name: str, rank: int, fresh: FreshNames) -> t
 
     def without_checks(n: Any) -> Any:
         """`n` without the checks of this array; their limits are recorded."""
-        limit = _checked_limit(n, elements) if isinstance(n, Check) else None
-        if limit is None or elements[_checked_element(n)] != name:
+        counter = _checked_counter(n, elements) if isinstance(n, Check) else None
+        if counter is None or elements[counter[0]] != name:
             return map_children(n, without_checks)
-        limits.append(limit)
+        limits.append(counter[1])
         return ()
 
     loops = split_loop_at(loop, safe, without_checks, fresh)

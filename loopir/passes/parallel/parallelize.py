@@ -12,6 +12,7 @@ from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
+from ...analysis.loop_reductions import is_fold_step
 from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo
 from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
@@ -47,7 +48,7 @@ from ...nodes import (
     Yield,
 )
 from ..vector.checked_sums import is_lane_watch, total_watch
-from .split_folds import FoldSplitter
+from .split_folds import FoldSplitter, is_over_blocks
 from .split_search import split_any, split_first_hit
 
 __all__ = ["loops_left_serial", "parallelize"]
@@ -258,13 +259,12 @@ class _Marker:
             return (s,)
         if s.until is not None and (split := split_first_hit(s, self.kernel, self.fresh)):
             return split
-        is_over_blocks = isinstance(s.range, RangeDesc)
-        if not is_over_blocks and (split := self.folds.split(s)):
+        if not is_over_blocks(s) and (split := self.folds.split(s)):
             return split
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
-        return (is_over_blocks and self.folds.split(s)) or (s,)
+        return (is_over_blocks(s) and self.folds.split(s)) or (s,)
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """The vector loop `s` as a distributed loop over blocks, if the order of terms does not
@@ -339,6 +339,7 @@ class _Marker:
         is_single = index_less(index_sub(s.range.hi, s.range.lo), index_const(_EXACT_BLOCK + 1))
         return (If(is_single, (rename_names(s, names),), distributed, tuple(yields)),)
 
+
 def _accumulators_alone(s: VecLoop | PredLoop) -> tuple[VecAccum, ...] | None:
     """The accumulators of `s` with steps that read no name which the body computes from one; None
     if the body, or the predicate, does anything else with an accumulator.
@@ -391,29 +392,11 @@ def _is_exact(use: HReduce, a: VecAccum, others: Collection[str]) -> bool:
     - to repeat the initial value changes nothing: the operation is idempotent, or it is the neutral
       element.
     """
-    if not names_read(a.step).isdisjoint(others) or not _is_step(a.step, use.op, a.name):
+    if not names_read(a.step).isdisjoint(others) or not is_fold_step(a.step, use.op, a.name):
         return False
     if use.op in _IDEMPOTENT:
         return True
     return DTYPES[use.dtype].kind != "f" and a.init == neutral_element(use.op, use.dtype)
-
-
-def _is_step(step: Expr, op: str, name: str) -> bool:
-    """Whether `step` is ``op(name, term)``, in any order and number, or under a condition, where
-    neither the terms nor the conditions read `name`. A difference is a sum.
-    """
-    match step:
-        case Call("sub", (a, b)) if op == "add":
-            return name not in names_read(b) and _is_step(a, op, name)
-        case Var():
-            return step.name == name
-        case Call("select", (cond, *sides)):
-            return name not in names_read(cond) and all(_is_step(x, op, name) for x in sides)
-        case Call(found, (a, b)) if found == op:
-            if name not in names_read(a):
-                return _is_step(b, op, name)
-            return name not in names_read(b) and _is_step(a, op, name)
-    return False
 
 
 _IDEMPOTENT = frozenset(

@@ -28,6 +28,7 @@ from ...algebra.may_raise import is_replay_check, may_replay
 from ...analysis.loop_reductions import (
     Reduction,
     goes_on_through,
+    is_fold_step,
     overflow_checks_of,
     reduction_of,
 )
@@ -63,12 +64,12 @@ from ...nodes import (
 )
 from ...op_table import OPS
 
-__all__ = ["FoldSplitter"]
+__all__ = ["FoldSplitter", "is_over_blocks"]
 
-_KEPT, _BLOCKS_AT_ONCE = 512, (64, 256)
-"""Results of blocks that are kept before they are combined, in the order of the blocks; and the
-least and the most blocks of which they are. All threads wait for each other after so many: with 64
-in place of 256 two threads took 1.01 to 1.3 times as long for arrays in memory.
+_KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 512, 64, 256
+"""Results of blocks that are kept before they are combined, in the order of the blocks; and of how
+many blocks, at least and at most. All threads wait for each other after so many: with 64 in place
+of 256 two threads took 1.01 to 1.3 times as long for arrays in memory.
 """
 
 _BLOCK = 512
@@ -81,6 +82,11 @@ some tens of microseconds. The results of an array take at most 4 KB, which fit 
 
 _MOST_RESULTS = 4
 """Results of an iteration that are kept, at most, of a loop that is not over blocks."""
+
+
+def is_over_blocks(s: Loop) -> bool:
+    """Whether `s` is a loop over blocks of many iterations, as `blocked_summation` makes it."""
+    return isinstance(s.range, RangeDesc) and s.range.step >= _BLOCK
 
 
 class FoldSplitter:
@@ -113,29 +119,29 @@ class FoldSplitter:
         r, has_loops = s.range, any(contains(x, LoopLike) for x in s.body)
         if s.until is not None or not has_loops or any(a.init.lanes != 1 for a in s.accs):
             return None
-        is_over_blocks = isinstance(r, RangeDesc) and r.step >= _BLOCK
-        if not is_over_blocks:
+        if not is_over_blocks(s):
             if (counted := counted_range(s)) is None:
                 return None
             r = RangeDesc(counted.lo, counted.hi, 1)
             s = _with_extrema_of_vector_loops(_with_sums_of_inner_loops(s))
-        work, combining = _partition(s.body, {a.name for a in s.accs}, self.memory)
-        if work is None or not any(contains(x, LoopLike) for x in work):
+        parts = _partition(s.body, {a.name for a in s.accs}, self.memory)
+        if parts is None or not any(contains(x, LoopLike) for x in parts[0]):
             return None  # what is expensive needs the results of earlier iterations
+        work, combining = parts
         combining, accs = self._with_named_reductions(work, combining, s.accs)
         results = _results(work, [*combining, *(a.step for a in accs)])
         if not results:
             return None
         if may_replay(*combining) and arrays_written(work) - self.private:
             return None
-        if not is_over_blocks and len(results) > _MOST_RESULTS:
+        if not is_over_blocks(s) and len(results) > _MOST_RESULTS:
             return None
+        assert isinstance(r, RangeDesc)
         work_loop = Loop(s.var, r, tuple(work), span=s.span)
         if self.obstacle(work_loop) is not None:
             return None
-        least, most = _BLOCKS_AT_ONCE
-        blocks = min(most, max(least, _KEPT // len(results)))
-        at_once = blocks if is_over_blocks else _ITERATIONS_AT_ONCE
+        blocks = min(_MOST_BLOCKS, max(_LEAST_BLOCKS, _KEPT // len(results)))
+        at_once = blocks if is_over_blocks(s) else _ITERATIONS_AT_ONCE
         return self._in_strips(work_loop, at_once, combining, results, accs)
 
     def _with_named_reductions(
@@ -278,15 +284,15 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
 
     for x in s.body:
         new = bottom_up(x, total) if totals else x
-        if isinstance(new, VecLoop | PredLoop):
-            accs = [*new.accs]
+        if isinstance(new, VecLoop | PredLoop) and getattr(new, "until", None) is None:
+            accs, read = [*new.accs], names_read(*new.body)
             for k, a in enumerate(new.accs):
                 start = starts.get(a.init.name) if isinstance(a.init, Var) else None
                 is_known = isinstance(start, Const) or (
                     isinstance(start, Var) and start.name not in bound
                 )
                 op = _extremum_of(a)
-                if op is None or start is None or not is_known or start.lanes != 1:
+                if op is None or start is None or not is_known or a.name in read:
                     continue
                 lanes = Var(a.name, start.dtype, new.group or 1)
                 of_loop = HReduce(op, lanes)
@@ -302,11 +308,13 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
 
 
 def _only_improves(acc: Accum, s: Loop) -> bool:
-    """Whether an iteration of `s` leaves the extremum `acc` as it is, or makes it better, by what
-    its step is computed from:
+    """Whether an iteration of `s` leaves the extremum `acc` as it is, or makes it better::
 
-        m = step(max(m, v))     hreduce("max", lanes) of a loop that starts with m     both sides of
-        a branch that do    the result of a loop that starts with m, and only improves it
+        m = step(max(m, v))                                    yes
+        m = step(hreduce("max", m_1)), where m_1 starts at m   yes
+        m = step(max(m, v) * 0.5), m = step(v)                 no
+
+    Of a branch both sides must, and of a loop the start and the step.
     """
     vectors = [n for n in walk(s) if isinstance(n, VecLoop | PredLoop)]
     ops = {op for v in vectors for a in v.accs if a.init == acc.current if (op := _extremum_of(a))}
@@ -344,12 +352,9 @@ def _only_improves(acc: Accum, s: Loop) -> bool:
 
 def _extremum_of(a: VecAccum) -> str | None:
     """The operation by which `a` takes an extremum of its terms; None if it does anything else."""
-    match a.step:
-        case Call("min" | "max" as op, (p, q)) if (p.name if isinstance(p, Var) else "") == a.name:
-            return None if a.name in names_read(q) else op
-        case Call("min" | "max" as op, (p, q)) if (q.name if isinstance(q, Var) else "") == a.name:
-            return None if a.name in names_read(p) else op
-    return None
+    if not isinstance(a.step, Call):
+        return None
+    return next((op for op in ("min", "max") if is_fold_step(a.step, op, a.name)), None)
 
 
 def _as_counted(loop: Loop | While) -> Loop:
@@ -375,10 +380,9 @@ def _exact_fold(a: Accum, loop: Loop | While) -> Reduction | None:
 
 def _partition(
     body: tuple[Stmt, ...], carried: set[str], memory: AliasInfo
-) -> tuple[list[Stmt] | None, list[Stmt]]:
+) -> tuple[list[Stmt], list[Stmt]] | None:
     """`body` in two parts: the statements that do not depend on the accumulators `carried`, and
-    those that do, which are to run later. The first part is None if a statement of the second is
-    not one that `_may_run_later`.
+    those that do, which are to run later; None if not all of these may (`_may_run_later`).
     """
     work: list[Stmt] = []
     combining: list[Stmt] = []
@@ -390,7 +394,7 @@ def _partition(
             combining.append(s)
             dependent |= bound_names(s)
         else:
-            return None, []
+            return None
     return work, combining
 
 
@@ -398,8 +402,8 @@ def _may_run_later(s: Stmt, written: frozenset[str], memory: AliasInfo) -> bool:
     """Whether `s` may run after the loops of later iterations, which store to the arrays `written`:
 
     - it computes scalars from scalars, or checks them;
-    - or it is a branch that is taken rarely, such as the search for the zero that Python's minimum
-      has, and loads from other arrays only.
+    - or it is a branch without stores and checks, which loads from other arrays only. (One that
+      searches the zero that Python's minimum has is taken rarely.)
     """
     match s:
         case Assign(value=e) | Check(cond=e):
