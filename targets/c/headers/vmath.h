@@ -15,8 +15,8 @@
  * their flags. So a lane's bits never depend on its neighbours. Polynomials are minimax fits of our own (Remez exchange, or
  * least squares reweighted until the errors are level; coefficients rounded from the lowest up, the rest refitted each time).
  *
- * tests/tools/ulp.py measures errors: op by op they stay below `ulps` of the op table. Where there is no fma (sse2), and at 512
- * bits, where f64 takes tables and hypot an estimate, results differ in the last bits; everywhere else they are the same on every ISA.
+ * tests/tools/ulp.py measures errors: op by op they stay below `ulps` of the op table. All targets with an fma give the same bits
+ * for ordinary lanes, at every size; for rare ones, where they have the same libm. Without fma (sse2) the last bits differ.
  */
 
 //: mask
@@ -101,6 +101,7 @@ static inline __attribute__((always_inline)) F fma_F(F a, F b, F c)
 
 //: base needs mask select bits fma
 #define TP_INLINE static inline __attribute__((always_inline))
+#define TP_ALIGNED __attribute__((aligned(64)))
 #define all_F(c) ((F){} + ($s)(c))
 #define rarely_F(m) __builtin_expect(any_F(m), 0)
 
@@ -215,13 +216,54 @@ TP_INLINE F larger_F(F x, F y)
 #define clamp_F(a, c) __builtin_ia32_min${ps}512_mask(all_F(c), a, a, -1, 8)
 #endif
 
+//: table@f64 needs base
+/* One of 16 numbers of a `static const double name[16]`, by the low four bits of each lane of i. */
+#define table_F(t, i) ((F){(t)[(i)[0] & 15], (t)[(i)[1] & 15]})
+
+//: table@f64.256 needs base
+#define table_F(t, i) ((F){(t)[(i)[0] & 15], (t)[(i)[1] & 15], (t)[(i)[2] & 15], (t)[(i)[3] & 15]})
+
 //: table@avx512.512.f64 needs base
-/* One of 16 numbers in two registers, by the low four bits of i. */
+/* The table is in two registers. */
 #ifdef __clang__
-#define table_F(lo, hi, i) __builtin_ia32_vpermi2varpd512(lo, (tv_I)(i), hi)
+#define table_F(t, i) __builtin_ia32_vpermi2varpd512(*(const F *)(t), (tv_I)(i), *(const F *)((t) + 8))
 #else
-#define table_F(lo, hi, i) __builtin_shuffle(lo, hi, (I)(i))
+#define table_F(t, i) __builtin_shuffle(*(const F *)(t), *(const F *)((t) + 8), (I)(i))
 #endif
+
+//: pairs@f64 needs base
+/* A table of 16 pairs, each beside the other, and the pair of each lane, by its offset in bytes. */
+#define PAIR_F(a, b) a, b,
+#define TABLE_OF_PAIRS_F(name, rows) static const double name[32] TP_ALIGNED = {rows(PAIR_F)}
+TP_INLINE void pairs_F(const double *table, U i, F *a, F *b)
+{
+    const char *t = (const char *)table;
+    F u = *(const F *)(t + i[0]), v = *(const F *)(t + i[1]);
+    *a = TP_SHUFFLE(I, u, v, 0, 2), *b = TP_SHUFFLE(I, u, v, 1, 3);
+}
+
+//: pairs@f64.256 needs base
+#define PAIR_F(a, b) a, b,
+#define TABLE_OF_PAIRS_F(name, rows) static const double name[32] TP_ALIGNED = {rows(PAIR_F)}
+TP_INLINE void pairs_F(const double *table, U i, F *a, F *b)
+{
+    const char *t = (const char *)table;
+#if defined __clang__ || __GNUC__ >= 12
+    typedef double row __attribute__((vector_size(16)));
+    F u = __builtin_shufflevector(*(const row *)(t + i[0]), *(const row *)(t + i[2]), 0, 1, 2, 3);
+    F v = __builtin_shufflevector(*(const row *)(t + i[1]), *(const row *)(t + i[3]), 0, 1, 2, 3);
+    *a = __builtin_shufflevector(u, v, 0, 4, 2, 6), *b = __builtin_shufflevector(u, v, 1, 5, 3, 7);
+#else
+    for (int k = 0; k < 4; k++) (*a)[k] = *(const double *)(t + i[k]), (*b)[k] = *(const double *)(t + i[k] + 8);
+#endif
+}
+
+//: pairs@avx512.512.f64 needs table
+/* The same in four registers, by the low four bits of i: the first numbers of all pairs precede the second ones. */
+#define FIRST_F(a, b) a,
+#define SECOND_F(a, b) b,
+#define TABLE_OF_PAIRS_F(name, rows) static const double name[32] TP_ALIGNED = {rows(FIRST_F) rows(SECOND_F)}
+#define pairs_F(t, i, a, b) (*(a) = table_F(t, i), *(b) = table_F((t) + 16, i))
 
 //: product@fused needs base
 /* h + l = a b exactly; c - a b where the two are close. */

@@ -28,16 +28,17 @@ TP_INLINE F expreduce2_F(F x, $s steps, U *n, F *l)
     return fma_F(k, all_F(-LN2_F / steps), x);
 }
 
-//: root16@avx512.512.f64 needs table
+//: root16@fused.f64 needs table
 /* 2**(n/16): the low four bits j of n choose the entry 2**(j/16) of a table. From its bits j << 48 was subtracted, so that adding
  * n << 48 leaves the fraction, and adds the rest of n to the exponent. */
+static const double roots16_F[16] TP_ALIGNED = {
+    0x1p+0, 0x1.fb5586cf9890fp-1, 0x1.f72b83c7d517bp-1, 0x1.f387a6e756238p-1,
+    0x1.f06fe0a31b715p-1, 0x1.edea64c123422p-1, 0x1.ebfdad5362a27p-1, 0x1.eab07dd485429p-1,
+    0x1.ea09e667f3bcdp-1, 0x1.ea11473eb0187p-1, 0x1.eace5422aa0dbp-1, 0x1.ec49182a3f090p-1,
+    0x1.ee89f995ad3adp-1, 0x1.f199bdd85529cp-1, 0x1.f5818dcfba487p-1, 0x1.fa4afa2a490dap-1};
 TP_INLINE F root16_F(U n)
 {
-    const U lo = {0x3ff0000000000000u, 0x3fefb5586cf9890fu, 0x3fef72b83c7d517bu, 0x3fef387a6e756238u,
-                  0x3fef06fe0a31b715u, 0x3feedea64c123422u, 0x3feebfdad5362a27u, 0x3feeab07dd485429u};
-    const U hi = {0x3feea09e667f3bcdu, 0x3feea11473eb0187u, 0x3feeace5422aa0dbu, 0x3feec49182a3f090u,
-                  0x3feee89f995ad3adu, 0x3fef199bdd85529cu, 0x3fef5818dcfba487u, 0x3fefa4afa2a490dau};
-    return (F)((U)table_F((F)lo, (F)hi, n) + (n << 48));
+    return (F)((U)table_F(roots16_F, n) + (n << 48));
 }
 
 //: expsum@fused needs base
@@ -55,7 +56,7 @@ TP_INLINE F root16_F(U n)
 #define expscale_F(p, n) ((F)((U)(p) + ((n) << 52)))
 #define STEPS_F 1
 
-//: expscale@avx512.512.f64 needs root16
+//: expscale@fused.f64 needs root16
 TP_INLINE F expscale_F(F p, U n)
 {
     F s = root16_F(n);
@@ -82,7 +83,7 @@ TP_INLINE F exppoly_F(F r)
     return expsum_F(r, p);
 }
 
-//: exppoly@avx512.512.f64 needs expreduce expscale
+//: exppoly@fused.f64 needs expreduce expscale
 TP_INLINE F exppoly_F(F r)
 {
     F p = horner_F(r, 0.0013888589906848416, 0.0083334722013001794, 0.041666666693533382, 0.16666666664408855,
@@ -107,7 +108,7 @@ TP_INLINE F exp2poly_F(F r)
     return fma_F(r, p, all_F(1));
 }
 
-//: exp2poly@avx512.512.f64 needs expscale base
+//: exp2poly@fused.f64 needs expscale base
 TP_INLINE F exp2poly_F(F r)
 {
     return r * horner_F(r, 0.00015403794087861004, 0.0013333818565443556, 0.009618129106014893, 0.05550410865214783,
@@ -202,26 +203,27 @@ TP_INLINE F expless1_F(F x)
     return fma_F(s, r + fma_F(r + p, l, p), s - all_F(1));
 }
 
-//: exptable@avx512.512.f64 needs expreduce root16
+//: exptable@fused.f64 needs expreduce root16
 /* exp(h + l) = s + s (r + p). The second table holds the relative errors of root16's. */
+static const double rooterrors_F[16] TP_ALIGNED = {
+    0, 8.1893176381955136e-17, -2.7939114859515733e-17, 7.8265732586360749e-17,
+    3.3484623336251524e-17, 3.7508542013031266e-17, 1.9572585293112036e-17, 5.68648095791174e-17,
+    -6.8358086576619232e-17, -2.3591094770850053e-17, 5.1548301170786783e-17, 1.5341410053603723e-17,
+    4.8751605262270611e-17, 1.6854872906289731e-17, 1.7901269076045131e-17, -5.5450656186394274e-17};
 TP_INLINE F exptable_F(F h, F l, F *r, F *p)
 {
-    const F lo = {0, 8.1893176381955136e-17, -2.7939114859515733e-17, 7.8265732586360749e-17,
-                  3.3484623336251524e-17, 3.7508542013031266e-17, 1.9572585293112036e-17, 5.68648095791174e-17};
-    const F hi = {-6.8358086576619232e-17, -2.3591094770850053e-17, 5.1548301170786783e-17, 1.5341410053603723e-17,
-                  4.8751605262270611e-17, 1.6854872906289731e-17, 1.7901269076045131e-17, -5.5450656186394274e-17};
     U n;
     F m, x = expreduce2_F(h, 16, &n, &m);
     F q = horner_F(x, 0.00019841943227803628, 0.0013889104261950822, 0.0083333333311234031, 0.041666666661312191,
                    0.16666666666666682, 0.50000000000000033);
-    m += l + table_F(lo, hi, n);
+    m += l + table_F(rooterrors_F, n);
     q = fma_F(x * x, q, m);
     *r = x;
     *p = fma_F(x + q, m, q);
     return root16_F(n);
 }
 
-//: expless1@avx512.512.f64 needs exptable
+//: expless1@fused.f64 needs exptable
 TP_INLINE F expless1_F(F x)
 {
     F r, p, s = exptable_F(x, all_F(-0.0), &r, &p);

@@ -60,37 +60,48 @@ TP_INLINE F log_core_F(F x)
     return fma_F(k, all_F(0x1.62e42fefap-1), f - (h - c));
 }
 
-//: split16@avx512.512.f64 needs table
-/* x = 2**k m with m near c, one of 16, whose inverses the tables hold: m/c - 1, k in units of 2**-52, the number i of c, and
-   q = 1/(2**k c). Each 1/c was chosen so that 43 bits hold log c, whose sum with k times the upper part of log 2 is then exact. */
-TP_INLINE F split16_F(F x, F lo, F hi, F *k, U *i, F *q)
+//: split16@fused.f64 needs pairs
+/* x = 2**k m with m near c, one of 16: gives m/c - 1, k in units of 1/UNIT_F, log c, and q = 1/(2**k c). The pairs of the table
+   are 1/c, chosen so that 43 bits hold log c, whose sum with k times the upper part of log 2 is then exact, and log c. */
+#define UNIT_F 1
+TP_INLINE F split16_F(F x, const double *table, F *k, F *log, F *q)
+{
+    U t = (U)x + (0x3ff0000000000000u - 0x3fe6800000000000u);
+    F inverse;
+    pairs_F(table, t >> 44 & 0xf0, &inverse, log);
+    *k = (F)(t >> 52 | 0x4330000000000000u) - all_F(0x1p52 + 1023);  /* no ISA but AVX-512 converts 64-bit integers */
+    *q = (F)((U)inverse - ((t & 0xfff0000000000000u) - 0x3ff0000000000000u));
+    return fma_F((F)((t & 0x000fffffffffffffu) + 0x3fe6800000000000u), inverse, all_F(-1));
+}
+
+//: split16@avx512.512.f64 needs pairs
+#define UNIT_F 0x1p-52
+TP_INLINE F split16_F(F x, const double *table, F *k, F *log, F *q)
 {
     U t = (U)x - 0x3fe6800000000000u, e = t & 0xfff0000000000000u;
+    F inverse;
+    pairs_F(table, t >> 48, &inverse, log);
     *k = __builtin_convertvector((I)e, F);
-    *i = t >> 48;
-    F inverse = table_F(lo, hi, *i);
     *q = (F)((U)inverse - e);
     return fma_F((F)((U)x - e), inverse, all_F(-1));
 }
 
-//: sixteen@avx512.512.f64 needs split16
-static const F inverse_lo_F = {0x1.642f276e5904ep+0, 0x1.55554b95cfbb4p+0, 0x1.47b67e1659ad0p+0, 0x1.3b1937349f97fp+0,
-                               0x1.2f67f13315906p+0, 0x1.248da7c5e5a43p+0, 0x1.1a7ed6447ff6dp+0, 0x1.110ac9ddc3b16p+0};
-static const F inverse_hi_F = {0x1.0849f425e90fdp+0, 1, 0x1.e1e55a008efebp-1, 0x1.c71125222b6a8p-1,
-                               0x1.af2ce5d460cf8p-1, 0x1.998de28188702p-1, 0x1.861426e38682ap-1, 0x1.7461a0e5dab9cp-1};
-
-//: logsum@avx512.512.f64 needs sixteen
+//: logsum@fused.f64 needs split16
 /* log x = y + l + r**2 p(r). */
+#define LOGS_F(X) \
+    X(0x1.642f276e5904ep+0, -0x1.523271c9a18p-2) X(0x1.55554b95cfbb4p+0, -0x1.269603d4bc8p-2) \
+    X(0x1.47b67e1659ad0p+0, -0x1.f9c65a2a27p-3) X(0x1.3b1937349f97fp+0, -0x1.a962ba4e2dp-3) \
+    X(0x1.2f67f13315906p+0, -0x1.5bf1a2cdbap-3) X(0x1.248da7c5e5a43p+0, -0x1.11587e4a1cp-3) \
+    X(0x1.1a7ed6447ff6dp+0, -0x1.9365087166p-4) X(0x1.110ac9ddc3b16p+0, -0x1.07fb5e4334p-4) \
+    X(0x1.0849f425e90fdp+0, -0x1.050a658f3p-5) X(1, 0) \
+    X(0x1.e1e55a008efebp-1, 0x1.f068122dfp-5) X(0x1.c71125222b6a8p-1, 0x1.e2d629f25cp-4) \
+    X(0x1.af2ce5d460cf8p-1, 0x1.5fddc375fp-3) X(0x1.998de28188702p-1, 0x1.c93a10c876p-3) \
+    X(0x1.861426e38682ap-1, 0x1.1680e4b4e1p-2) X(0x1.7461a0e5dab9cp-1, 0x1.460c41bd23p-2)
+TABLE_OF_PAIRS_F(logs_F, LOGS_F);
 TP_INLINE F logsum_F(F x, F *r, F *l, F *q)
 {
-    const F lo = {-0x1.523271c9a18p-2, -0x1.269603d4bc8p-2, -0x1.f9c65a2a27p-3, -0x1.a962ba4e2dp-3,
-                  -0x1.5bf1a2cdbap-3, -0x1.11587e4a1cp-3, -0x1.9365087166p-4, -0x1.07fb5e4334p-4};
-    const F hi = {-0x1.050a658f3p-5, 0, 0x1.f068122dfp-5, 0x1.e2d629f25cp-4,
-                  0x1.5fddc375fp-3, 0x1.c93a10c876p-3, 0x1.1680e4b4e1p-2, 0x1.460c41bd23p-2};
-    U i;
-    F k, f = split16_F(x, inverse_lo_F, inverse_hi_F, &k, &i, q);
-    F h = fma_F(k, all_F(0x1.62e42fefa38p-53), table_F(lo, hi, i)), y = h + f;
-    *l = fma_F(k, all_F(0x1.ef35793c7673p-97), h - y + f);
+    F k, c, f = split16_F(x, logs_F, &k, &c, q), h = fma_F(k, all_F(0x1.62e42fefa38p-1 * UNIT_F), c), y = h + f;
+    *l = fma_F(k, all_F(0x1.ef35793c7673p-45 * UNIT_F), h - y + f);
     *r = f;
     return y;
 }
@@ -100,7 +111,7 @@ TP_INLINE F logpoly_F(F r)
                     0.20000000006425991, -0.25000000004630984, 0.33333333333332638, -0.49999999999999656);
 }
 
-//: log_core@avx512.512.f64 needs abnormal logsum
+//: log_core@fused.f64 needs abnormal logsum
 #define log_rare_F abnormal_F
 TP_INLINE F log_core_F(F x)
 {
@@ -174,48 +185,51 @@ TP_INLINE F ${op}_core_F(F x)
     return w + (t - w + y + twolow_${op}_F(k, l));
 }
 
-//: basis@avx512.512.f64.log2 needs base
+//: basis@fused.f64.log2 needs base
 /* Inverses of 16 numbers, and their logarithms. */
-static const F inverse_lo_${op}_F = {0x1.642c85e25d2c7p+0, 0x1.555555779e641p+0, 0x1.47ae14df08b9fp+0, 0x1.3b13b14c66e55p+0,
-                                    0x1.2f684bfa7393cp+0, 0x1.2492497e7f9a4p+0, 0x1.1a7b964522009p+0, 0x1.11111193952d8p+0};
-static const F inverse_hi_${op}_F = {0x1.084210b11ca1cp+0, 1, 0x1.e1e1e2179aac1p-1, 0x1.c71c71f7278e9p-1,
-                                    0x1.af286c14db484p-1, 0x1.999999b9f1717p-1, 0x1.861861962d436p-1, 0x1.745d175c03a7dp-1};
-static const F log_lo_${op}_F = {-0x1.e7df6137f6p-2, -0x1.a8ff97ac748p-2, -0x1.6cb0f849e6p-2, -0x1.32bfee884a8p-2,
-                                -0x1.f5fd8bcbbp-3, -0x1.8a89843825p-3, -0x1.22dade4522p-3, -0x1.7d60547568p-4};
-static const F log_hi_${op}_F = {-0x1.773954796p-5, 0, 0x1.663f6d19c8p-4, 0x1.5c01a267d6p-3,
-                                0x1.fbc1698fe5p-3, 0x1.49a784482a8p-2, 0x1.91bba8550a8p-2, 0x1.d6753dab1fp-2};
+#define LOGS_${op}_F(X) \
+    X(0x1.642c85e25d2c7p+0, -0x1.e7df6137f6p-2) X(0x1.555555779e641p+0, -0x1.a8ff97ac748p-2) \
+    X(0x1.47ae14df08b9fp+0, -0x1.6cb0f849e6p-2) X(0x1.3b13b14c66e55p+0, -0x1.32bfee884a8p-2) \
+    X(0x1.2f684bfa7393cp+0, -0x1.f5fd8bcbbp-3) X(0x1.2492497e7f9a4p+0, -0x1.8a89843825p-3) \
+    X(0x1.1a7b964522009p+0, -0x1.22dade4522p-3) X(0x1.11111193952d8p+0, -0x1.7d60547568p-4) \
+    X(0x1.084210b11ca1cp+0, -0x1.773954796p-5) X(1, 0) \
+    X(0x1.e1e1e2179aac1p-1, 0x1.663f6d19c8p-4) X(0x1.c71c71f7278e9p-1, 0x1.5c01a267d6p-3) \
+    X(0x1.af286c14db484p-1, 0x1.fbc1698fe5p-3) X(0x1.999999b9f1717p-1, 0x1.49a784482a8p-2) \
+    X(0x1.861861962d436p-1, 0x1.91bba8550a8p-2) X(0x1.745d175c03a7dp-1, 0x1.d6753dab1fp-2)
+TABLE_OF_PAIRS_F(logs_${op}_F, LOGS_${op}_F);
 #define SCALE_${op}_F 0x1.71547652b82fep+0
 #define LOW_${op}_F 0x1.777d0ffda0d24p-56
-#define TWO_${op}_F 0x1p-52
+#define TWO_${op}_F UNIT_F
 #define twolow_${op}_F(k, y) (y)
 #define basedpoly_${op}_F(r) \
     horner_F(r, 0.15948113355930904, -0.1806360536813307, 0.20610081935438124, -0.24044896672770372, 0.28853900742500266, \
              -0.36067376027497067, 0.48089834696308853, -0.7213475204444781)
 
-//: basis@avx512.512.f64.log10 needs base
-static const F inverse_lo_${op}_F = {0x1.642c85b5ccf3ap+0, 0x1.55555562914cap+0, 0x1.47ae14da28ef1p+0, 0x1.3b13b1c985f73p+0,
-                                    0x1.2f684c2605a66p+0, 0x1.24924974308b1p+0, 0x1.1a7b9696477cep+0, 0x1.111111a02f575p+0};
-static const F inverse_hi_${op}_F = {0x1.084211058a3ddp+0, 1, 0x1.e1e1e271b7a15p-1, 0x1.c71c71eb5dc7dp-1,
-                                    0x1.af286c11beeeep-1, 0x1.999999f5461fbp-1, 0x1.861861d8cc3d6p-1, 0x1.745d1760e3628p-1};
-static const F log_lo_${op}_F = {-0x1.25ba827258p-3, -0x1.ffbfc300cp-4, -0x1.b721cf1c54p-4, -0x1.715d1007a2p-4,
-                                -0x1.2e3a75c8cp-4, -0x1.db11f13e98p-5, -0x1.5e396d3e4p-5, -0x1.cb390b5eep-6};
-static const F log_hi_${op}_F = {-0x1.c3d09eb0ap-7, 0, 0x1.af5f8a643p-6, 0x1.a30a9c4534p-5,
-                                0x1.31b30434b4p-4, 0x1.8cf181fa42p-4, 0x1.e3bc1937cp-4, 0x1.1b3e71abecp-3};
+//: basis@fused.f64.log10 needs base
+#define LOGS_${op}_F(X) \
+    X(0x1.642c85b5ccf3ap+0, -0x1.25ba827258p-3) X(0x1.55555562914cap+0, -0x1.ffbfc300cp-4) \
+    X(0x1.47ae14da28ef1p+0, -0x1.b721cf1c54p-4) X(0x1.3b13b1c985f73p+0, -0x1.715d1007a2p-4) \
+    X(0x1.2f684c2605a66p+0, -0x1.2e3a75c8cp-4) X(0x1.24924974308b1p+0, -0x1.db11f13e98p-5) \
+    X(0x1.1a7b9696477cep+0, -0x1.5e396d3e4p-5) X(0x1.111111a02f575p+0, -0x1.cb390b5eep-6) \
+    X(0x1.084211058a3ddp+0, -0x1.c3d09eb0ap-7) X(1, 0) \
+    X(0x1.e1e1e271b7a15p-1, 0x1.af5f8a643p-6) X(0x1.c71c71eb5dc7dp-1, 0x1.a30a9c4534p-5) \
+    X(0x1.af286c11beeeep-1, 0x1.31b30434b4p-4) X(0x1.999999f5461fbp-1, 0x1.8cf181fa42p-4) \
+    X(0x1.861861d8cc3d6p-1, 0x1.e3bc1937cp-4) X(0x1.745d1760e3628p-1, 0x1.1b3e71abecp-3)
+TABLE_OF_PAIRS_F(logs_${op}_F, LOGS_${op}_F);
 #define SCALE_${op}_F 0x1.bcb7b1526e50ep-2
 #define LOW_${op}_F 0x1.95355baaafad3p-57
-#define TWO_${op}_F 0x1.34413509f78p-54
-#define twolow_${op}_F(k, y) fma_F(k, all_F(0x1.fef311f12b358p-98), y)
+#define TWO_${op}_F (0x1.34413509f78p-2 * UNIT_F)
+#define twolow_${op}_F(k, y) fma_F(k, all_F(0x1.fef311f12b358p-46 * UNIT_F), y)
 #define basedpoly_${op}_F(r) \
     horner_F(r, 0.04800705558019194, -0.054376784959390786, 0.062042531480990704, -0.07238235156195987, 0.08685889615251238, \
              -0.10857362049160584, 0.14476482730111453, -0.21714724095162485)
 
-//: based@avx512.512.f64 needs abnormal split16 basis
+//: based@fused.f64 needs abnormal split16 basis
 #define ${op}_rare_F abnormal_F
 TP_INLINE F ${op}_core_F(F x)
 {
-    U i;
-    F k, q, r = split16_F(x, inverse_lo_${op}_F, inverse_hi_${op}_F, &k, &i, &q);
-    F h = fma_F(k, all_F(TWO_${op}_F), table_F(log_lo_${op}_F, log_hi_${op}_F, i)), a = r * all_F(SCALE_${op}_F), y = h + a;
+    F k, c, q, r = split16_F(x, logs_${op}_F, &k, &c, &q);
+    F h = fma_F(k, all_F(TWO_${op}_F), c), a = r * all_F(SCALE_${op}_F), y = h + a;
     F l = fma_F(r, all_F(LOW_${op}_F), fma_F(r, all_F(SCALE_${op}_F), -a));  /* what a lacks */
     return y + fma_F(r * r, basedpoly_${op}_F(r), twolow_${op}_F(k, h - y + a + l));
 }
@@ -239,7 +253,7 @@ TP_INLINE F logtwo_F(F u, F c)
     return fma_F(k, all_F(0x1.62e42fefap-1), f - (h - t));
 }
 
-//: logtwo@avx512.512.f64 needs logsum
+//: logtwo@fused.f64 needs logsum
 TP_INLINE F logtwo_F(F u, F c)
 {
     F r, l, q, y = logsum_F(u, &r, &l, &q);

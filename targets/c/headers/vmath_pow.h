@@ -38,7 +38,7 @@ TP_INLINE F powexp2_F(F x)
     return (F)((U)p + ((U)t << 52));
 }
 
-//: powexp2@avx512.512.f64 needs powexp2_rare root16
+//: powexp2@fused.f64 needs powexp2_rare root16
 TP_INLINE F powexp2_F(F x)
 {
     F t = x + all_F(0x1.8p48), r = x - (t - all_F(0x1.8p48));
@@ -56,18 +56,23 @@ TP_INLINE F powlog2_F(F x)
     return fma_F(p, f, k);
 }
 
-//: powlog2@avx512.512.f64 needs types sixteen
+//: powlog2@fused.f64 needs types split16
+#define LOG2S_F(X) \
+    X(0x1.642f276e5904ep+0, -0x1.e7ea4ae17fe16p-2) X(0x1.55554b95cfbb4p+0, -0x1.a8ff6ce73b469p-2) \
+    X(0x1.47b67e1659ad0p+0, -0x1.6cd6e3689984ap-2) X(0x1.3b1937349f97fp+0, -0x1.32d9d3c663090p-2) \
+    X(0x1.2f67f13315906p+0, -0x1.f5fa17c5c362cp-3) X(0x1.248da7c5e5a43p+0, -0x1.8a5abd695fe68p-3) \
+    X(0x1.1a7ed6447ff6dp+0, -0x1.22fcdc6291dc4p-3) X(0x1.110ac9ddc3b16p+0, -0x1.7cd86b5cf5e64p-4) \
+    X(0x1.0849f425e90fdp+0, -0x1.789a1c73db209p-5) X(1, 0) \
+    X(0x1.e1e55a008efebp-1, 0x1.6614e4e54670bp-4) X(0x1.c71125222b6a8p-1, 0x1.5c4afff36abadp-3) \
+    X(0x1.af2ce5d460cf8p-1, 0x1.fba2be230becfp-3) X(0x1.998de28188702p-1, 0x1.49d1c6497a94ep-2) \
+    X(0x1.861426e38682ap-1, 0x1.91cbacad2ac03p-2) X(0x1.7461a0e5dab9cp-1, 0x1.d6633d7a32528p-2)
+TABLE_OF_PAIRS_F(log2s_F, LOG2S_F);
 TP_INLINE F powlog2_F(F x)
 {
-    const F lo = {-0x1.e7ea4ae17fe16p-2, -0x1.a8ff6ce73b469p-2, -0x1.6cd6e3689984ap-2, -0x1.32d9d3c663090p-2,
-                  -0x1.f5fa17c5c362cp-3, -0x1.8a5abd695fe68p-3, -0x1.22fcdc6291dc4p-3, -0x1.7cd86b5cf5e64p-4};
-    const F hi = {-0x1.789a1c73db209p-5, 0, 0x1.6614e4e54670bp-4, 0x1.5c4afff36abadp-3,
-                  0x1.fba2be230becfp-3, 0x1.49d1c6497a94ep-2, 0x1.91cbacad2ac03p-2, 0x1.d6633d7a32528p-2};
-    U i;
-    F k, q, r = split16_F(x, inverse_lo_F, inverse_hi_F, &k, &i, &q);
+    F k, c, q, r = split16_F(x, log2s_F, &k, &c, &q);
     F p = horner_F(r, -0.24077121037845281, 0.2888610064838858, -0.36067359784635789, 0.48089822127405912,
                    -0.7213475204644707, 1.4426950408962307);
-    return fma_F(p, r, fma_F(k, all_F(0x1p-52), table_F(lo, hi, i)));
+    return fma_F(p, r, fma_F(k, all_F(UNIT_F), c));
 }
 
 //: exp_2@f64 needs expm1poly
@@ -82,7 +87,7 @@ TP_INLINE F exp_2_F(F h, F l)
     return (F)((U)p + (n << 52));
 }
 
-//: exp_2@avx512.512.f64 needs exptable
+//: exp_2@fused.f64 needs exptable
 TP_INLINE F exp_2_F(F h, F l)
 {
     F r, p, s = exptable_F(h, l, &r, &p);

@@ -4,23 +4,6 @@
 /* sqrt of 0 or of numbers that are far from the least one. */
 #define root_F tp_sqrt_F
 
-//: root@avx512.512 needs base rootstep
-/* By Newton's steps from an estimate of 14 bits, within an ULP: the instruction takes as long as forty products. */
-TP_INLINE F root_F(F t)
-{
-    F w = t + all_F($floor);
-    F y = __builtin_ia32_rsqrt14${ps}512_mask(w, w, -1);
-    rootstep_F(t, y);
-    F s = t * y;
-    return fma_F(fma_F(-s, s, t), y * all_F(0.5), s);
-}
-
-//: rootstep@f32
-#define rootstep_F(t, y) ((void)0)
-
-//: rootstep@f64
-#define rootstep_F(t, y) (y = fma_F(fma_F(-((t) * y), y, all_F(1)), y * all_F(0.5), y))
-
 //: hypot needs hypot_core patched2
 
 //: hypot_core needs larger root

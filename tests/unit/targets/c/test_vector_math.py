@@ -19,7 +19,15 @@ from loopir.dtypes import DTYPES
 from loopir.op_table import OPS
 from targets.c.vector_math import BINARY_MATH_FUNCTIONS, MATH_FUNCTIONS, vector_math_source
 from targets.isa.target_registry import TARGETS
-from tests.tools.ulp import FLOATS, beside_round_numbers, harness, lanes_of, largest_error, runnable
+from tests.tools.ulp import (
+    FLOATS,
+    beside_round_numbers,
+    harness,
+    lanes_of,
+    largest_error,
+    ranges,
+    runnable,
+)
 
 NATIVE = [t for t in RUNNABLE if t != "neon"]
 VECTOR_TARGETS = [t for t in TARGETS if TARGETS[t].bits]
@@ -191,6 +199,50 @@ def test_every_size(target: str, cc: str | None) -> None:
     run = command(target, every_size=True, cc=cc)
     for op, dtype, bits in product(MATH_FUNCTIONS, FLOATS, sizes(target)):
         check_lanes(run, op, dtype, lanes_of(target, dtype, bits))
+
+
+# -- the same bits on every target that has a fused multiply-add
+
+
+def in_every_range(op: str, dtype: str, n: int) -> list[Any]:
+    """Special values, and `n` values for each range of `op`."""
+    rng, element = np.random.default_rng(3), DTYPES[dtype].numpy
+    parts = [specials(op, dtype), usual(op, dtype, n)]
+    for bounds in ranges(op, dtype):
+        columns = []
+        for low, high in zip(bounds[::2], bounds[1::2], strict=True):
+            if np.isfinite(high - low) and high < 1e30:
+                columns.append(rng.uniform(low, high, n))
+            else:
+                least, most = np.log(np.finfo(element).tiny) - 30, np.log(np.finfo(element).max)
+                columns.append(rng.choice([-1, 1], n) * np.exp(rng.uniform(least, most, n)))
+        parts.append(tuple(c.astype(element) for c in columns))
+    columns = [np.concatenate([p[k].ravel() for p in parts]) for k in range(len(parts[0]))]
+    return [np.resize(c, -(-len(c) // 16) * 16) for c in columns]
+
+
+@pytest.mark.share(8, each="op")
+@each_function
+def test_targets_with_fma_give_the_same_bits(op: str) -> None:
+    """Only where both take their libm's results may these differ: an emulated target has another
+    libm.
+    """
+    fused = [t for t in VECTOR_TARGETS if TARGETS[t].has_fma and runnable(t)]
+    for dtype in FLOATS:
+        args = in_every_range(op, dtype, 4000)
+        results = []
+        for target in fused:
+            run = command(target, every_size=True)
+            libm, _ = evaluate(run, op, dtype, 1, *args)
+            for bits in sizes(target):
+                got, _ = evaluate(run, op, dtype, lanes_of(target, dtype, bits), *args)
+                results.append((target, bits, got, libm))
+        for target, bits, got, libm in results[1:]:
+            _, _, want, other_libm = results[0]
+            differs = ~((got == want) | np.isnan(got) & np.isnan(want))
+            differs |= (np.signbit(got) != np.signbit(want)) & ~np.isnan(want)
+            differs &= (got != libm) | (want != other_libm)
+            assert not differs.any(), (target, bits, dtype, [a[differs][:3] for a in args])
 
 
 # -- in loops
