@@ -103,15 +103,15 @@ def match_kernel(kernel: Kernel, target: Target) -> KernelMatch | None:
 
 def emit_translation_unit(
     legal: Kernel, target: Target, match: KernelMatch | None, *, marked: bool = False,
-    threads: int = 0,
+    threads: int = 0, portable: bool = False,
 ) -> str:
     """The C translation unit of `legal`, a kernel in legal form for `target`; with a `match`, the
     hand-written kernel beside it, and the choice between both by the size of the result.
 
     `marked`: with comments ``/* line 5 */`` of the Python source lines. ``threads``: how many its
-    parallel loops may use; 0: no bound.
+    parallel loops may use; 0: no bound. ``portable``: as in `emit_body`.
     """
-    text = emit_body(legal, target, marked=marked, threads=threads) + "\n"
+    text = emit_body(legal, target, marked=marked, threads=threads, portable=portable) + "\n"
     by_hand = ""
     if match:
         by_hand = (

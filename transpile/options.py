@@ -38,6 +38,10 @@ class Options:
     """Whether a product and a sum may be contracted to one fused multiply-add."""
     fast: bool = False
     """Implies ``contract``, and allows math functions with an error of up to 4 ULP."""
+    portable: bool = False
+    """Whether math functions of numbers have the bits of vectors, which are the same on every
+    target that has a fused multiply-add, in place of the C library's.
+    """
     fusion: bool = True
     """Whether loops are joined at all."""
     allow_control_flow_simple: bool = True
@@ -71,7 +75,10 @@ class Options:
         """Whether code compiled with these options has the same results, bit by bit, as code
         compiled with `other` options. The inliner asks, for callees that ``fuse`` decorates.
         """
-        return (self.reassociate, self.fma, self.fast) == (other.reassociate, other.fma, other.fast)
+        mine, others = (
+            (o.reassociate, o.fma, o.fast, o.portable) for o in (self, other)
+        )
+        return mine == others
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:

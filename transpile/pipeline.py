@@ -48,10 +48,10 @@ from .frontend.source import Source, source_to_compile
 from .frontend.value_specialization import substitute_values
 from .lower.binding_guards import with_binding_guards
 from .lower.decide_copies import with_copies_decided
-from .lower.exact_sizes import ExactSize, exact_size, with_small_calls
+from .lower.exact_sizes import ExactSize, exact_size, has_other_bits, with_small_calls
 from .lower.kernel_interface import make_interface
 from .lower.lists.item_stores import NeedsMixedList
-from .lower.lower_function import has_ordered_folds, lower, refuse_ordered_folds
+from .lower.lower_function import lower, refuse_ordered_folds
 from .options import Options
 from .types.value_types import ArgType, with_mixed_list
 
@@ -280,16 +280,11 @@ def _optimise(s: Compilation) -> Compilation:
 
 def _version_small_calls(s: Compilation) -> Compilation:
     """Adds a copy of the kernel for small calls, whose folds have Python's order. Not with
-    ``reassociate=False``, where all calls have it, nor where none can (`_is_reordered`).
+    ``reassociate=False``, where all calls have it, nor where none can (`has_other_bits`).
     """
-    if _is_reordered(s) or not s.options.reassociate:
+    if has_other_bits(s.options, s.tree, s.kernel) or not s.options.reassociate:
         return s
     return replace(s, kernel=with_small_calls(s.kernel, s.fusion.kernel, s.plan, s.types))
-
-
-def _is_reordered(s: Compilation) -> bool:
-    """Whether results may differ from Python's in the last bits however small a call is."""
-    return s.options.fma or has_ordered_folds(s.tree)
 
 
 def _decide_copies(s: Compilation) -> Compilation:
@@ -316,7 +311,8 @@ def _select_kernel(s: Compilation) -> Compilation:
 
 def _emit(s: Compilation) -> Compilation:
     text = emit_translation_unit(
-        s.target_kernel, _target(s), s.match, marked=s.marked, threads=s.options.most_threads
+        s.target_kernel, _target(s), s.match, marked=s.marked, threads=s.options.most_threads,
+        portable=s.options.portable,
     )
     return replace(s, c_text=text)
 
@@ -331,8 +327,8 @@ def _build(s: Compilation) -> Compilation:
 
 
 def _load(s: Compilation) -> Compilation:
-    has_other_bits = _is_reordered(s) or s.match is not None
-    exact = ExactSize(-1) if has_other_bits else exact_size(s.kernel, s.plan, s.types)
+    is_inexact = s.match is not None or has_other_bits(s.options, s.tree, s.kernel)
+    exact = ExactSize(-1) if is_inexact else exact_size(s.kernel, s.plan, s.types)
     interface = make_interface(s.plan, s.target_kernel, exact.largest, exact.arguments)
     entry = load_kernel(
         s.path, interface,

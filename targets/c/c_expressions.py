@@ -23,6 +23,7 @@ from .c_reductions import c_type_name, reduction_name
 from .c_scope import AccumulatorRegisters, Scope
 from .c_text import c_type, strip_parens
 from .lane_masks import any_lane, mask_and, mask_from_width, mask_op, mask_to_width
+from .vector_math import MATH_FUNCTIONS
 from .vector_ops import scalar_op, vector_op
 
 __all__ = [
@@ -105,7 +106,10 @@ def expr(e: ir.Expr, s: Scope) -> str:
                 return f"tp_choose_{bits}({', '.join(map(strip_parens, operands))})"
             if op == "cast" and DTYPES[dtype].kind in "iu" and _is_float_select(args[0]):
                 operands = (f"TP_CHOSEN({strip_parens(operands[0])})",)
-            return scalar_op(op, operands, OPS[e.op].operand_dtype(e.args), dtype)
+            operand = OPS[op].operand_dtype(args)
+            if s.portable and op in MATH_FUNCTIONS and operand in ("f32", "f64"):
+                return f"tp_lane_{op}_{operand}({', '.join(operands)})"
+            return scalar_op(op, operands, operand, dtype)
         case ir.Call():
             return _vector_call(e, s)
         case ir.Broadcast(value):

@@ -109,6 +109,7 @@ class Scope:
     in_loop: bool = False  # the code runs once in each iteration of a scalar loop
     counts_only: bool = False  # an append counts the elements, and stores none
     threads: int = 0  # the most threads that a parallel loop may use; 0: no bound
+    portable: bool = False  # math functions of numbers have the bits of vectors
 
     def inner(self, vector: VectorRegister | None = None) -> Scope:
         """The scope of a C block within this one."""

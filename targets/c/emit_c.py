@@ -28,7 +28,7 @@ from .c_text import indented
 from .fp_exceptions import name_raising_conditions, overwritten_stores, unread_raising_names
 from .headers import read_header
 from .interrupt_polls import declarations, polls_of, tallies_of
-from .vector_math import vector_math_source
+from .vector_math import one_lane_function, vector_math_source
 from .vector_ops import define_vector_op, parse_vector_type
 
 __all__ = ["definitions", "emit_body", "emit", "emit_entry", "translation_unit"]
@@ -98,6 +98,8 @@ def _define(name: str, target: Target) -> str | None:
 def _math_function(name: str, target: Target) -> str | None:
     """The source of a function of the vector math library; None for any other name."""
     op, _, suffix = name.removeprefix("tp_").rpartition("_")
+    if op.startswith("lane_"):
+        return one_lane_function(op.removeprefix("lane_"), suffix, target)
     v = parse_vector_type(suffix)
     return vector_math_source(op, v.dtype, v.lanes, target) if v else None
 
@@ -121,7 +123,9 @@ def _typedef(name: str) -> str:
     return f"typedef {c} {name} __attribute__((vector_size({size}){attributes}));"
 
 
-def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
+def emit(
+    kernel: ir.Kernel, target: Target, *, threads: int = 0, portable: bool = False
+) -> str:
     """The C translation unit of a legal kernel::
 
         headers, types and functions that the rest uses                  translation_unit
@@ -130,10 +134,12 @@ def emit(kernel: ir.Kernel, target: Target, *, threads: int = 0) -> str:
 
     ``tp_kernel`` is the entry point; its arguments are described in ``abi.h``. It returns a status:
     0, bits of ``op_table.STATUS``, or ``(i + 1) << GUARD_SHIFT`` if guard i failed, before anything
-    was written. ``threads``: how many its parallel loops may use; 0: no bound. The stage ``emit``
-    calls `kernel_selection.emit_translation_unit`, which puts a hand-written kernel beside it.
+    was written. ``threads``: how many its parallel loops may use; 0: no bound. ``portable``: math
+    functions of numbers have the bits of vectors. The stage ``emit`` calls
+    `kernel_selection.emit_translation_unit`, which puts a hand-written kernel beside it.
     """
-    text = emit_body(kernel, target, threads=threads) + "\n" + emit_entry(kernel, target)
+    body = emit_body(kernel, target, threads=threads, portable=portable)
+    text = body + "\n" + emit_entry(kernel, target)
     return f"/* {kernel.name}, {target.name} */\n{translation_unit(text, target)}"
 
 
@@ -151,16 +157,19 @@ def translation_unit(text: str, target: Target) -> str:
 
 
 def emit_body(
-    kernel: ir.Kernel, target: Target, *, marked: bool = False, threads: int = 0
+    kernel: ir.Kernel, target: Target, *,
+    marked: bool = False, threads: int = 0, portable: bool = False,
 ) -> str:
     """The function ``tp_body``, which does the work and returns the status of its checks; before it
     those of parallel loops, which may use so many ``threads`` (0: any number).
 
-    `marked`: with comments of the Python source lines.
+    `marked`: with comments of the Python source lines. ``portable``: math functions of numbers have
+    the bits of vectors, and so the same on every target that has a fused multiply-add.
     """
     kernel = name_raising_conditions(kernel)
     frame = _Frame(kernel, target, marked)
     frame.scope.threads, frame.scope.params, frame.scope.kernel = threads, kernel.params, kernel
+    frame.scope.portable = portable and target.has_fma
     statements = [
         *emit_block(kernel.body, frame.scope),
         *line_comment(None, frame.scope),

@@ -20,7 +20,9 @@ from loopir.lazy_dataclass import record
 from ..isa.target import Target
 from .headers import header_names, read_header
 
-__all__ = ["BINARY_MATH_FUNCTIONS", "MATH_FUNCTIONS", "vector_math_source"]
+__all__ = [
+    "BINARY_MATH_FUNCTIONS", "MATH_FUNCTIONS", "one_lane_function", "vector_math_source",
+]
 
 MATH_FUNCTIONS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
@@ -203,12 +205,51 @@ def vector_math_source(op: str, dtype: str, lanes: int, target: Target) -> str |
 
     The algorithm is in ``headers/vmath_exp.h`` and its neighbours: range reduction, a polynomial,
     reconstruction. ``vmath.h`` states the error bounds, which `Op.ulps` promises. Special values
-    and the flags divide, overflow and invalid are libm's. A size for which `target` has no register
-    goes through libm, lane by lane. The text assumes the vector types of that many lanes
-    (``f64x8``, ``i64x8``, ``u64x8``), and may be concatenated with others.
+    and the flags divide, overflow and invalid are libm's. Of vectors smaller than any register the
+    rest of one is filled (`_filled`); larger ones than `target` has go through libm, lane by lane.
+    The text assumes the vector types of that many lanes (``f64x8``, ``i64x8``, ``u64x8``), and may
+    be concatenated with others.
     """
     if op not in MATH_FUNCTIONS or dtype not in _WORDS or not target.bits or lanes < 2:
         return None
     form = _Form(op, dtype, lanes, target)
+    if form.bits < _SMALLEST:
+        return _filled(f"tp_{op}_{dtype}x{lanes}", op, dtype, lanes)
     lanewise = "lanewise2" if op in BINARY_MATH_FUNCTIONS else "lanewise"
     return "\n".join(_write(s, f) for s, f in _order(op if form.is_native else lanewise, form))
+
+
+def one_lane_function(op: str, dtype: str, target: Target) -> str | None:
+    """C text that defines ``tp_lane_<op>_<dtype>``, a function of numbers with the bits of vectors
+    of `target`; None where there is no such function::
+
+        static inline double tp_lane_exp_f64(double a)
+        {
+            f64x2 z = tp_exp_f64x2((f64x2){a, a});
+            return z[0];
+        }
+    """
+    if op not in MATH_FUNCTIONS or dtype not in _WORDS or not target.bits:
+        return None
+    return _filled(f"tp_lane_{op}_{dtype}", op, dtype, 1)
+
+
+def _filled(name: str, op: str, dtype: str, lanes: int) -> str:
+    """C text that defines `name`, a function of so few `lanes` that they do not fill the smallest
+    register: it calls `op` on that register, with the lanes again in the rest of it.
+    """
+    whole = _SMALLEST // DTYPES[dtype].bits
+    arguments = "ab" if op in BINARY_MATH_FUNCTIONS else "a"
+    kind = f"{dtype}x{lanes}" if lanes > 1 else DTYPES[dtype].c
+
+    def filled(x: str) -> str:
+        elements = [f"{x}[{k % lanes}]" if lanes > 1 else x for k in range(whole)]
+        return f"({dtype}x{whole}){{{', '.join(elements)}}}"
+
+    parameters = ", ".join(f"{kind} {x}" for x in arguments)
+    call = f"tp_{op}_{dtype}x{whole}({', '.join(map(filled, arguments))})"
+    result = f"({kind}){{{', '.join(f'z[{k}]' for k in range(lanes))}}}" if lanes > 1 else "z[0]"
+    return (
+        f"static inline {kind} {name}({parameters})\n"
+        f"{{\n    {dtype}x{whole} z = {call};\n    return {result};\n}}\n"
+    )

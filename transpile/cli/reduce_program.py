@@ -56,7 +56,7 @@ def show_reduced(call: FailingCall, finding: Finding) -> str:
         headline += f", macro {finding.firing.macro}"
     options = [
         f"{name}={getattr(call.options, name)!r}"
-        for name in ("reassociate", "contract", "fast", "fusion")
+        for name in ("reassociate", "contract", "fast", "portable", "fusion")
         if getattr(call.options, name) != getattr(type(call.options)(), name)
     ]
     decorator = f"@fuse({', '.join(options)})" if options else "@fuse"

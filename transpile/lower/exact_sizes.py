@@ -9,6 +9,7 @@ the list does not, nor does an int by which the items are multiplied.
 """
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -26,6 +27,7 @@ from loopir.passes.version_small_calls import (
     has_small_calls,
     version_small_calls,
 )
+from targets.c.vector_math import MATH_FUNCTIONS
 
 from ..call_plan import (
     Allocated,
@@ -36,9 +38,11 @@ from ..call_plan import (
     Plan,
     ResultSlot,
 )
+from ..options import Options
 from ..types.value_types import ArgType, ArrayType, ListType, ScalarType
+from .lower_function import has_ordered_folds
 
-__all__ = ["ExactSize", "exact_size", "with_small_calls"]
+__all__ = ["ExactSize", "exact_size", "has_other_bits", "with_small_calls"]
 
 
 @record(frozen=True, slots=True)
@@ -98,6 +102,19 @@ def exact_size(kernel: Kernel, plan: Plan, types: Mapping[str, ArgType]) -> Exac
     if len(counting) == len(types):
         return ExactSize(largest)
     return ExactSize(largest, tuple(k for k, name in enumerate(types) if name in counting))
+
+
+def has_other_bits(options: Options, tree: ast.FunctionDef, kernel: Kernel) -> bool:
+    """Whether results may differ from Python's in the last bits however small a call is: products
+    and sums are contracted, NumPy decides the order of a sum, or functions of numbers are not the C
+    library's (``portable=True``).
+
+    ``tree``: the function before lowering; ``kernel``: its Loop IR.
+    """
+    if options.fma or has_ordered_folds(tree):
+        return True
+    calls = (n for n in walk(kernel) if isinstance(n, Call)) if options.portable else ()
+    return any(call.op in MATH_FUNCTIONS for call in calls)
 
 
 def with_small_calls(

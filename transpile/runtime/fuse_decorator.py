@@ -61,6 +61,7 @@ def fuse(
     reassociate: bool = True,
     contract: bool = False,
     fast: bool = False,
+    portable: bool = False,
     fusion: bool = True,
     allow_control_flow_simple: bool = True,
     allow_broadcast_identity: bool = True,
@@ -80,6 +81,7 @@ def fuse(
     reassociate: bool = True,
     contract: bool = False,
     fast: bool = False,
+    portable: bool = False,
     fusion: bool = True,
     allow_control_flow_simple: bool = True,
     allow_broadcast_identity: bool = True,
@@ -104,6 +106,8 @@ def fuse(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     - ``contract=False``: ``a * b + c`` may become one fused multiply-add, rounded once.
     - ``fast=False``: implies ``contract``, and allows math functions an error of up to 4 ULP (so
       far they are the same as without it).
+    - ``portable=False``: if True, math functions of numbers have the bits of vectors, too: a result
+      then is the same on all machines with AVX2, AVX-512 or NEON, and may differ from Python's.
     - ``fusion=True``: neighbouring loops may be joined to one pass.
     - ``allow_control_flow_simple=True``: also loops whose branches become masks may be joined.
     - ``allow_broadcast_identity=True``: also loops that read one row for all rows may be joined.

@@ -424,7 +424,7 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     # 5
     if isinstance(value, WrappedFunction) and not state.options.computes_as(value.options):
         message = f"`{ast.unparse(func)}` is fused with options of its own"
-        help = "give both functions the same `reassociate`, `contract` and `fast`"
+        help = "give both functions the same `reassociate`, `contract`, `fast` and `portable`"
         refuse("LOWER_CALL", message, call, help=help)
     function = state.captures.python_function(func, value)
     if function is None:
