@@ -4,14 +4,16 @@
 """
 from __future__ import annotations
 
+from functools import reduce
+
 from ..dtypes import INDEX
-from ..nodes import Call, Expr, Interval
+from ..nodes import Call, Dim, Expr, Interval, Param
 from .constant_folding import index_const
 from .rewrite_rules import rewrite
 
 __all__ = [
-    "logical_and", "logical_or", "index_min", "index_less", "index_sub", "index_max", "logical_not",
-    "index_floordiv", "index_add", "is_nonempty", "index_mul",
+    "element_count", "logical_and", "logical_or", "index_min", "index_less", "index_sub",
+    "index_max", "logical_not", "index_floordiv", "index_add", "is_nonempty", "index_mul",
 ]
 
 
@@ -48,6 +50,12 @@ def index_max(a: Expr, b: Expr | int) -> Expr:
 def index_less(a: Expr, b: Expr | int) -> Expr:
     """``a < b``"""
     return rewrite(Call("lt", (a, _expr(b)), "bool"))
+
+
+def element_count(p: Param) -> Expr:
+    """The number of elements of the array `p`."""
+    lengths: list[Expr] = [Dim(p.name, axis) for axis in range(p.rank or 0)]
+    return reduce(index_mul, lengths)
 
 
 def is_nonempty(r: Interval) -> Expr:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..algebra.index_builder import index_add, index_less, index_max, index_min, index_mul
+from ..algebra.index_builder import element_count, index_add, index_less, index_max, index_min
 from ..dtypes import INDEX
 from ..ir_names import FreshNames, bound_names, rename_names
 from ..ir_traversal import contains, counted_range, walk
 from ..lazy_dataclass import replace
-from ..nodes import Bits, Const, Dim, Expr, If, Kernel, Local, Loop, Stmt, Var
+from ..nodes import Bits, Const, Expr, If, Kernel, Local, Loop, Stmt, Var
 from .pass_list import PASS_LIST, run_pass
 from .vector.exact_bits import exact_up_to
 
@@ -134,8 +134,5 @@ def _size(kernel: Kernel, sizes: Collection[str]) -> Expr:
             positive = index_max(Var(p.name, INDEX), 0)
             size = index_add(size, index_min(positive, LARGEST_SMALL_CALL + 1))
             continue
-        count: Expr = Dim(p.name, 0)
-        for axis in range(1, p.rank):
-            count = index_mul(count, Dim(p.name, axis))
-        size = index_add(size, count)
+        size = index_add(size, element_count(p))
     return size

@@ -193,16 +193,21 @@ def _accumulator_bytes(loop: Loop | VecLoop) -> int:
     return sum((loop.group or 1) * DTYPES[a.init.dtype].bytes for a in loop.accs)
 
 
-def unroll_and_jam(loop: Loop, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
-    """The loop over `rows` iterations at a time, then the loop over the remaining ones."""
+def unroll_and_jam(
+    loop: Loop, rows: int, fresh: FreshNames, end: Expr | None = None
+) -> Iterator[Stmt]:
+    """The loop over `rows` iterations at a time, up to `end` (the end of the loop), then the loop
+    over the remaining ones.
+    """
     assert isinstance(loop.range, Interval)
     lo, hi, count = loop.range.lo, loop.range.hi, constant_trip_count(loop.range)
+    end = end or hi
     copies = [_jammed_iteration(loop, k, fresh) for k in range(rows)]
     yield replace(
-        loop, range=RangeDesc(lo, index_sub(hi, rows - 1), rows), body=_fuse_copies(copies)
+        loop, range=RangeDesc(lo, index_sub(end, rows - 1), rows), body=_fuse_copies(copies)
     )
-    if count is None or count % rows:
-        yield replace(fresh.copy(loop), range=Interval(_first_remaining(lo, hi, rows), hi))
+    if end is not hi or count is None or count % rows:
+        yield replace(fresh.copy(loop), range=Interval(_first_remaining(lo, end, rows), hi))
 
 
 def _first_remaining(lo: Expr, hi: Expr, rows: int) -> Expr:

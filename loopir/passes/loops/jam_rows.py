@@ -6,11 +6,21 @@ for inner loops that are sums, as in a matrix product. `_rows_of_stencil` decide
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
+from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import (
+    element_count,
+    index_add,
+    index_less,
+    index_mul,
+    logical_not,
+)
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.affine import affine_form, constant_form
 from ...analysis.uniformity import Uniformity, first_lane_code
+from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names
 from ...ir_traversal import bottom_up, map_children, walk
 from ...lazy_dataclass import record, replace
@@ -19,7 +29,10 @@ from ...nodes import (
     Assign,
     Broadcast,
     Call,
+    Const,
+    Expr,
     If,
+    Interval,
     Kernel,
     Load,
     Loop,
@@ -41,7 +54,8 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
     So many rows are unrolled that all their loads stay in registers, and only if there is enough
     arithmetic for each load: else the stores dominate, and stores to several rows conflict. With
-    very much arithmetic the loads do not matter (`_rows_of_stencil`). Before::
+    very much arithmetic the loads do not matter (`_rows_of_stencil`). Rows of arrays that do not
+    fit in the L2 cache run one by one (`_end_of_near_rows`): the select below. Before::
 
         def k(x: f64[:, ::1], n: i64, y: mut(f64[:, ::1])):
             disjoint(x, y)
@@ -54,7 +68,7 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
         def k(x: f64[:, ::1], n: i64, y: mut(f64[:, ::1])):
             disjoint(x, y)
-            for i in loop(range(0, 1, 4)):
+            for i in loop(range(0, select(524288 >= x.shape[0] * x.shape[1] * 8 + y.shape[0] * y.shape[1] * 8, 4, 0) - 3, 4)):
                 for j in vec(0, n, width=W):
                     t = x[i, j:W] * x[i + 1, j:W]
                     t_1 = x[i + 1, j:W] * x[i + 2, j:W]
@@ -64,6 +78,10 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                     y[i + 1, j:W] = (t_1 * t_1 + t_1) * t_1
                     y[i + 2, j:W] = (t_2 * t_2 + t_2) * t_2
                     y[i + 3, j:W] = (t_3 * t_3 + t_3) * t_3
+            for i_2 in loop(max(select(524288 >= x.shape[0] * x.shape[1] * 8 + y.shape[0] * y.shape[1] * 8, 4, 0), 0) // 4 * 4, 4):
+                for j_2 in vec(0, n, width=W):
+                    t_5 = x[i_2, j_2:W] * x[i_2 + 1, j_2:W]
+                    y[i_2, j_2:W] = (t_5 * t_5 + t_5) * t_5
     """
     if kernel.stops:  # stores would come before checks of earlier elements: see `Kernel`
         return kernel
@@ -76,7 +94,9 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
             return map_children(n, visit) if isinstance(n, _ENCLOSING) else n
         rows = _rows_of_stencil(nest, machine)
         is_legal = rows > 1 and can_run_in_lockstep(first_lane_code(n), kernel, rows)
-        return tuple(_jammed_rows(nest, rows, fresh)) if is_legal else n
+        if not is_legal:
+            return n
+        return tuple(_jammed_rows(nest, rows, _end_of_near_rows(nest, kernel, machine), fresh))
 
     return visit(kernel)  # type: ignore[no-any-return]  # a Kernel gives a Kernel
 
@@ -103,7 +123,7 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     before, lanes = rows.body[:-1], rows.body[-1] if rows.body else None
     if rows.accs or not isinstance(lanes, VecLoop):
         return None
-    if lanes.accs or lanes.until is not None:
+    if lanes.accs or lanes.until is not None or _is_remainder(rows):
         return None
     if any(isinstance(n, LoopLike | Store) for s in before for n in walk(s)):
         return None
@@ -112,6 +132,15 @@ def _match_stencil_nest(rows: Loop) -> _StencilNest | None:
     names = Uniformity(first_lane_code(rows)).names
     invariant = tuple(s for s in before if not bound_names(s) & names)
     return _StencilNest(rows, invariant, tuple(s for s in before if s not in invariant), lanes)
+
+
+def _is_remainder(loop: Loop) -> bool:
+    """Whether `loop` starts where one over several iterations at a time ended, as at n // 4 * 4."""
+    for e in walk(loop.range):
+        match e:
+            case Call("mul", (Call("floordiv", (_, Const() as divisor)), Const() as factor)):
+                return divisor == factor
+    return False
 
 
 def _rows_of_stencil(n: _StencilNest, machine: Machine) -> int:
@@ -158,9 +187,29 @@ def _row_offset(x: Load, n: _StencilNest) -> tuple[Any, int] | None:
     return (x.array, x.axis, x.step, position), row.constant
 
 
-def _jammed_rows(n: _StencilNest, rows: int, fresh: FreshNames) -> Iterator[Stmt]:
+def _end_of_near_rows(n: _StencilNest, kernel: Kernel, machine: Machine) -> Expr | None:
+    """The end of the loop over rows, or its start where its arrays don't fit in the L2 cache: from
+    farther memory, rows come faster one by one, since a core's prefetchers follow few streams. None
+    where it is the end for any size.
+    """
+    assert isinstance(n.rows.range, Interval)
+    names = {x.array for x in walk(n.lanes) if isinstance(x, Load | Store)}
+    arrays = [p for p in kernel.params if p.name in names and p.rank]
+    if not arrays:
+        return None
+    size = reduce(
+        index_add, (index_mul(element_count(p), DTYPES[p.dtype].bytes) for p in arrays)
+    )
+    is_near = logical_not(index_less(index_const(machine.caches[1]), size))
+    return Call("select", (is_near, n.rows.range.hi, n.rows.range.lo), INDEX)
+
+
+def _jammed_rows(
+    n: _StencilNest, rows: int, end: Expr | None, fresh: FreshNames
+) -> Iterator[Stmt]:
     """The jammed loops, with invariant assignments once at the start of the body."""
-    for loop in unroll_and_jam(replace(n.rows, body=(*n.before, n.lanes)), rows, fresh):
+    whole = replace(n.rows, body=(*n.before, n.lanes))
+    for loop in unroll_and_jam(whole, rows, fresh, end):
         assert isinstance(loop, Loop)
         simplified = bottom_up(loop, rewrite)
         complete = replace(simplified, body=(*n.invariant, *simplified.body))

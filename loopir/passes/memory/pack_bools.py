@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from functools import reduce
 
 from ...algebra.constant_folding import index_const
+from ...algebra.index_builder import element_count
 from ...analysis.mod_ref import arrays_read, arrays_written
-from ...dtypes import DTYPES, INDEX, MIN_PACKED_BOOLS
+from ...dtypes import DTYPES, MIN_PACKED_BOOLS
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
 from ...ir_traversal import children, contains, is_innermost, walk
 from ...lazy_dataclass import replace
@@ -85,18 +86,12 @@ def pack_bools(kernel: Kernel, machine: Machine = DEFAULT_MACHINE) -> Kernel:
     names = {p.name: fresh.name(p.name) for p in packed}
     bit_arrays = [Bits(new, old) for old, new in names.items()]
     conditions = [
-        Call("ge", (_element_count(p), index_const(min_length)), "bool")
+        Call("ge", (element_count(p), index_const(min_length)), "bool")
         for p, min_length in packed.items()
     ]
     cond = reduce(lambda a, b: Call("and", (a, b), "bool"), conditions)
     branch = If(cond, (*bit_arrays, *(rename_names(s, names) for s in using)), using)
     return replace(kernel, body=(*before, branch, *after))
-
-
-def _element_count(p: Param) -> Expr:
-    """The number of elements of the array `p`."""
-    dims: list[Expr] = [Dim(p.name, k) for k in range(p.rank or 0)]
-    return reduce(lambda a, b: Call("mul", (a, b), INDEX), dims)
 
 
 def _split_around(
