@@ -8,10 +8,11 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from itertools import product
 from typing import Any
 
 from ..algebra.constant_folding import constant_trip_count
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, INDEX
 from ..ir_names import names_read
 from ..ir_traversal import (
     contains,
@@ -82,6 +83,7 @@ from .scalar.narrow_integers import narrow_integers
 from .scalar.plain_subscripts import plain_subscripts
 from .scalar.predictive_commoning import predictive_commoning
 from .scalar.sink import sink
+from .scalar.version_narrow_integers import version_narrow_integers
 from .vector.if_convert import if_convert
 from .vector.narrow_counts import narrow_counts
 from .vector.narrow_lanes import narrow_lanes
@@ -162,6 +164,13 @@ def _has_constant_trips(kernel: Kernel) -> bool:
     """Whether the trip count of a loop is a constant."""
     ranges = (loop.range for loop in _loops(kernel))
     return any(isinstance(r, Interval) and constant_trip_count(r) is not None for r in ranges)
+
+
+def _widens_elements(kernel: Kernel) -> bool:
+    """Whether the kernel has an array of integers of at most 16 bits, and an integer argument."""
+    dtypes = {(DTYPES[p.dtype].kind, DTYPES[p.dtype].bits) for p in kernel.params if p.rank}
+    has_narrow = not dtypes.isdisjoint(product("iu", (8, 16)))
+    return has_narrow and any(p.rank is None and p.dtype == INDEX for p in kernel.params)
 
 
 def _owns_bools(kernel: Kernel) -> bool:
@@ -317,6 +326,10 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=common_subexpressions,
         reason="after if_convert, both sides of a branch are in one block",
+    ),
+    Pass(
+        run=version_narrow_integers, needs=(Loop,), when=_widens_elements,
+        reason="before narrow_integers, which narrows the version for small values",
     ),
     Pass(
         run=narrow_integers,

@@ -40,6 +40,7 @@ from ...nodes import (
     RangeDesc,
     Stmt,
     Store,
+    Var,
     VecLoop,
 )
 from ...op_table import OPS
@@ -68,7 +69,8 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
 
         def k(x: f64[:, ::1], n: i64, y: mut(f64[:, ::1])):
             disjoint(x, y)
-            for i in loop(range(0, select(524288 >= x.shape[0] * x.shape[1] * 8 + y.shape[0] * y.shape[1] * 8, 4, 0) - 3, 4)):
+            end = select(524288 >= x.shape[0] * x.shape[1] * 8 + y.shape[0] * y.shape[1] * 8, 4, 0)
+            for i in loop(range(0, end - 3, 4)):
                 for j in vec(0, n, width=W):
                     t = x[i, j:W] * x[i + 1, j:W]
                     t_1 = x[i + 1, j:W] * x[i + 2, j:W]
@@ -78,7 +80,7 @@ def jam_rows(kernel: Kernel, *, machine: Machine = DEFAULT_MACHINE) -> Kernel:
                     y[i + 1, j:W] = (t_1 * t_1 + t_1) * t_1
                     y[i + 2, j:W] = (t_2 * t_2 + t_2) * t_2
                     y[i + 3, j:W] = (t_3 * t_3 + t_3) * t_3
-            for i_2 in loop(max(select(524288 >= x.shape[0] * x.shape[1] * 8 + y.shape[0] * y.shape[1] * 8, 4, 0), 0) // 4 * 4, 4):
+            for i_2 in loop(max(end, 0) // 4 * 4, 4):
                 for j_2 in vec(0, n, width=W):
                     t_5 = x[i_2, j_2:W] * x[i_2 + 1, j_2:W]
                     y[i_2, j_2:W] = (t_5 * t_5 + t_5) * t_5
@@ -209,6 +211,10 @@ def _jammed_rows(
 ) -> Iterator[Stmt]:
     """The jammed loops, with invariant assignments once at the start of the body."""
     whole = replace(n.rows, body=(*n.before, n.lanes))
+    if end is not None:
+        name = fresh.name("end")
+        yield Assign(name, end)
+        end = Var(name, INDEX)
     for loop in unroll_and_jam(whole, rows, fresh, end):
         assert isinstance(loop, Loop)
         simplified = bottom_up(loop, rewrite)

@@ -15,15 +15,29 @@ from typing import Any
 from ...algebra.constant_folding import is_lossless_cast, literal
 from ...algebra.may_raise import answer_keeping_flags
 from ...algebra.rewrite_rules import rewrite
-from ...analysis.integers.intervals import Bounds, Intervals, decide_comparison
+from ...analysis.integers.implied_conditions import conjuncts
+from ...analysis.integers.intervals import Bounds, Intervals, decide_comparison, is_within
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import bound_names, multiply_bound_names, names_read
 from ...ir_traversal import map_children, walk, walk_statements
 from ...lazy_dataclass import replace
-from ...nodes import Assign, Call, Check, Const, Expr, Kernel, Load, LoopLike, Store, Var
+from ...nodes import (
+    Assign,
+    Call,
+    Check,
+    Const,
+    Expr,
+    Kernel,
+    Load,
+    Loop,
+    LoopLike,
+    Stmt,
+    Store,
+    Var,
+)
 from ...op_table import NEGATED_COMPARISON
 
-__all__ = ["narrow_integers"]
+__all__ = ["before_widening", "narrow_integers"]
 
 _WIDTHS = ("i16", "u16", "i32")
 """Candidate dtypes, the narrowest first. No machine has byte multiplication."""
@@ -34,6 +48,7 @@ _EXACT_WHEN_NARROW = frozenset((
 ))
 """Ops whose result is the same in every dtype that represents it and its operands."""
 
+_UNSIGNED = {DTYPES[d].high: d for d in ("u8", "u16")}
 _COMPARED = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _OUT_OF_RANGE = {
@@ -86,12 +101,14 @@ class _IntegerNarrowing:
 
     ``narrow``: names that now have a narrower dtype. ``wide``: names that keep theirs, since they
     are bound twice or used as subscripts. ``loop_bound``: names that some loop binds. ``roots``:
-    names whose square root is rounded to f32.
+    names whose square root is rounded to f32. ``limits``: names that a later check of their block
+    limits, with the greatest value and the check.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         self.intervals = Intervals()
         self.narrow: dict[str, str] = {}
+        self.limits: dict[str, tuple[int, Check]] = {}
         subscripts = [x for n in walk(kernel) if isinstance(n, (Load, Store)) for x in n.index]
         self.wide = multiply_bound_names(kernel) | names_read(*subscripts)
         loops = (n for n in walk_statements(kernel) if isinstance(n, LoopLike))
@@ -103,6 +120,10 @@ class _IntegerNarrowing:
         if isinstance(n, Var):
             dtype = self.narrow.get(n.name, n.dtype)
             return n if dtype == n.dtype else _single_cast(Var(n.name, dtype), n.dtype)
+        if isinstance(n, Assign) and (by_carries := self.sum_by_carries(n)) is not None:
+            return by_carries
+        if isinstance(n, Loop):
+            self.limits |= _checked_limits(n.body)
         n = map_children(n, self.node)
         match n:
             case Call():
@@ -123,11 +144,50 @@ class _IntegerNarrowing:
         if DTYPES[s.value.dtype].kind == "f":
             return self.float_assign(s)
         self.intervals.names[s.name] = self.intervals.of(s.value)
-        narrow_value = _before_widening(s.value)
+        narrow_value = before_widening(s.value)
         if s.value.dtype != INDEX or narrow_value is s.value:
             return s
         self.narrow[s.name] = narrow_value.dtype
         return replace(s, value=narrow_value)
+
+    def sum_by_carries(self, s: Assign) -> tuple[Stmt, ...] | None:
+        """`s`, which assigns a sum of numbers that are not negative, or its quotient, in the dtype
+        of which a later check allows no carry: the check is on the carries instead, and the sum has
+        no wider dtype than its terms. None for any other assignment. Of u16 terms::
+
+            t = (i64(a) + i64(b)) // 256                   check(~add_over(a, b), "replay")
+            check((t >= 0) & (t <= 255), "replay")    →    t = (a + b) // u16(256)
+        """
+        if s.name not in self.limits or s.name in self.wide:
+            return None
+        limit, check = self.limits[s.name]
+        match s.value:
+            case Call("floordiv", (total, Const(int(divisor)))) if divisor > 0:
+                pass
+            case total:
+                divisor = 1
+        terms = [self.node(x) for x in _summands(total)]
+        dtype = _UNSIGNED.get((limit + 1) * divisor - 1)
+        if dtype is None or len(terms) < 2 or total.dtype != INDEX:
+            return None
+        narrow = [before_widening(x) for x in terms]
+        bounds = [self.intervals.of(x) for x in terms]
+        widths = [DTYPES[x.dtype].bits for x in narrow if not isinstance(x, Const)]
+        if max(widths, default=0) > DTYPES[dtype].bits:
+            return None
+        if _narrowest_dtype([*bounds, (0, sum(high for _, high in bounds))]) == dtype or not all(
+            is_within(b, (0, DTYPES[dtype].high)) for b in bounds
+        ):
+            return None
+        checks, (value, *others) = list[Stmt](), [_single_cast(x, dtype) for x in narrow]
+        for x in others:
+            no_carry = Call("not", (Call("add_over", (value, x), "bool"),), "bool")
+            checks.append(replace(check, cond=no_carry))
+            value = Call("add", (value, x), dtype)
+        if divisor > 1:
+            value = Call("floordiv", (value, literal(divisor, dtype)), dtype)
+        self.narrow[s.name], self.intervals.names[s.name] = dtype, (0, limit)
+        return *checks, replace(s, value=value)
 
     def float_assign(self, s: Assign) -> Assign:
         """`s`, which assigns a float. An integer that is converted to float only for a square root
@@ -157,7 +217,7 @@ class _IntegerNarrowing:
         if answer is not None:
             return answer_keeping_flags(e, answer)
         if e.op == "cast":
-            unwidened = _before_widening(e.args[0])
+            unwidened = before_widening(e.args[0])
             return e if unwidened is e.args[0] else _single_cast(unwidened, e.dtype)
         if e.op in ("and", "or", "not", "select") and any(isinstance(x, Const) for x in e.args):
             e = rewrite(e)  # type: ignore[assignment]  # the rest looks what it is
@@ -174,7 +234,7 @@ class _IntegerNarrowing:
         x, invariant = e.args
         if isinstance(x, Var):
             e, x, invariant = Call(_MIRRORED[e.op], (invariant, x), "bool"), invariant, x
-        narrow = _before_widening(x)
+        narrow = before_widening(x)
         if narrow is x or DTYPES[narrow.dtype].kind == "b":
             return None
         if not isinstance(invariant, Var) or invariant.name in self.loop_bound:
@@ -212,7 +272,7 @@ class _IntegerNarrowing:
         as the dtype has.
         """
         wide = [x for x in e.args if x.dtype == INDEX]
-        narrow = [_before_widening(x) for x in wide]
+        narrow = [before_widening(x) for x in wide]
         if not wide or all(x is y for x, y in zip(wide, narrow, strict=True)):
             return e
         if any(x is y and not isinstance(x, Const) for x, y in zip(wide, narrow, strict=True)):
@@ -224,11 +284,39 @@ class _IntegerNarrowing:
         if e.op in _SHIFTS and self.intervals.of(e.args[1])[1] >= DTYPES[dtype].bits:
             return e
         args = tuple(
-            _single_cast(_before_widening(x), dtype) if x.dtype == INDEX else x for x in e.args
+            _single_cast(before_widening(x), dtype) if x.dtype == INDEX else x for x in e.args
         )
         if e.op in _COMPARED:
             return replace(e, args=args)
         return _single_cast(replace(e, args=args, dtype=dtype), INDEX)
+
+
+def _checked_limits(block: tuple[Stmt, ...]) -> dict[str, tuple[int, Check]]:
+    """The names that `block` assigns and then checks to be at most a constant, each with the least
+    such constant and the check.
+    """
+    limits: dict[str, tuple[int, Check]] = {}
+    assigned = set[str]()
+    for s in block:
+        if isinstance(s, Assign):
+            assigned.add(s.name)
+        if not isinstance(s, Check) or s.code != "replay":
+            continue
+        for cond in conjuncts(s.cond):
+            match cond:
+                case Call("le", (Var(name), Const(int(limit)))) if name in assigned:
+                    if name not in limits or limit < limits[name][0]:
+                        limits[name] = limit, s
+    return limits
+
+
+def _summands(e: Expr) -> tuple[Expr, ...]:
+    """The terms that `e` adds."""
+    match e:
+        case Call("add", (a, b)):
+            return *_summands(a), *_summands(b)
+        case _:
+            return (e,)
 
 
 def _clamped_comparison(op: str, x: Expr, invariant: Var) -> Expr:
@@ -267,7 +355,7 @@ def _narrowest_dtype(intervals: list[Bounds]) -> str | None:
     return next(fits, None)
 
 
-def _before_widening(e: Expr) -> Expr:
+def before_widening(e: Expr) -> Expr:
     """The value that lossless casts to integers have widened to `e`; `e` itself if there are none.
     """
     while isinstance(e, Call) and e.op == "cast" and is_lossless_cast(e.args[0].dtype, e.dtype):
