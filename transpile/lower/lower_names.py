@@ -198,6 +198,7 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
 
         c.name            `refuse_member` of ``c.name``
         self.rows[0]      `refuse_member` of ``self.rows``
+        c.nmae            "`c` has no attribute `nmae`: Python raises AttributeError"
         c                 "`c` is of type Config, and no number"
     """
     place, found = node, ty
@@ -214,6 +215,8 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
         )
         if member is not None and (is_of_class or isinstance(part, (Constant, ListType, Opaque))):
             refuse_member(ctx, member)
+        if isinstance(member, ast.Attribute) and not found.is_tuple and found.kind is not dict:
+            refuse_missing_attribute(found.kind, f"`{source_text(place)}`", member)
         break
     if isinstance(place, ast.Attribute):
         refuse_member(ctx, place)

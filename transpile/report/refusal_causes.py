@@ -39,13 +39,13 @@ from ..frontend.defining_modules import (
 from ..frontend.macros.macro_index import is_declared_callee
 from ..frontend.macros.macro_patterns import registered
 from ..frontend.name_resolution import NameScope, Scope
-from ..frontend.source import Source, is_within, read_source, span_of
+from ..frontend.source import is_within, read_source, span_of
 from ..lower.scalars.callable_ops import library_of
 from ..lower.scalars.lower_calls import CALLS, help_for_call
 from ..numpy.function_table import function_row
 from ..types.typeof import type_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
-from .user_terms import CITATION, cited_names, cited_types, user_terms
+from .user_terms import CITATION, cited_names, cited_types, texts_of_helpers, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
 
@@ -112,7 +112,7 @@ def with_cause(
         or rejection
     )
     cause = _with_class(source.tree, scope, cause)  # a class "makes an object"
-    terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
+    terms = user_terms(source, types, helpers=texts_of_helpers(source, scope, types))
     outer = {
         name: type_of(value) for name in cited_names(cause.message) - types.keys()
         for origin, value in [scope.find(name)] if origin in (NameScope.CLOSURE, NameScope.GLOBAL)
@@ -124,19 +124,6 @@ def with_cause(
 def with_help(rejection: Rejection) -> Rejection:
     """`rejection` with the help of its code (`Code.help`), if it has none of its own."""
     return replace(rejection, help=rejection.help or CODES[rejection.code].help)
-
-
-def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
-    """The texts of the Python functions that `source` names."""
-    for node in walk_nodes(source.tree):
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            value = scope.resolve(node)
-            value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
-            if isinstance(value, FunctionType):
-                try:
-                    yield read_source(value).text
-                except Refused:
-                    continue
 
 
 # -- arguments of other libraries

@@ -12,7 +12,7 @@ from abc import ABCMeta
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from inspect import getattr_static
+from inspect import getattr_static, unwrap
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -177,8 +177,8 @@ class NamedMembers(NamedTuple):
 @functools.cache
 def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedMembers:
     """The members that can be named by `codes` and their inner functions; or by the methods and
-    properties of the classes `kinds` that have a name in `codes`, or in one another. A method may
-    read a member of any argument::
+    properties of the classes `kinds` that have a name in `codes`, or in one another, by their
+    ``__call__``, and by the functions that these call. A method may read a member of any argument::
 
         class Scale:
             def of(self, p): return self.factor * p.x
@@ -189,12 +189,12 @@ def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedM
     found = set(codes)
     while worklist:
         c = worklist.pop()
-        new_names = {*c.co_names} - names
+        new_names = {*c.co_names, "__call__"} - names  # a call of an object names no method
         names |= new_names
         attributes = (getattr_static(kind, n, None) for kind in kinds for n in new_names)
         functions = (a.fget if isinstance(a, property) else a for a in attributes)
-        methods = (getattr(f, "__wrapped__", f) for f in functions)
-        more = {m.__code__ for m in methods if isinstance(m, FunctionType)}
+        methods = (unwrap(f) for f in functions if callable(f))
+        more = {c for m in methods if isinstance(m, FunctionType) for c in reachable_codes(m)}
         more |= {k for k in c.co_consts if isinstance(k, CodeType)}
         worklist += more - found
         found |= more
