@@ -369,7 +369,7 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     if DTYPES[x.dtype].kind == "f" or x.boxed:
         kind = "a float" if not x.boxed else "an array without axes"
         message = f"a key is {kind} here, and dicts and sets are compiled with keys that are ints"
-        help = "use ints, or tuples of ints, as keys: `int(key)`, or `round(1000 * key)`"
+        help = "use ints, or tuples of ints, as keys, such as by `int` or `round`"
         refuse("LOWER_TYPE", message, node, help=help)
     return lower_int(ctx, args, node)
 
