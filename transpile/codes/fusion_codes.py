@@ -202,9 +202,9 @@ FUSION_ORDER = (
     Code(
         code="FUSE_REJECT_EFFECTS_RNG",
         title="a loop draws random numbers",
-        why="Fusion would interleave the draws with the other loop's work, and so change the "
-            "order of the draws from the generator. Their order, and the generator's state "
-            "after the call, are part of the result.",
+        why="Of two loops that draw, fusion would change the order of the draws, which is a "
+            "part of the result, as is the generator's state after the call. A loop that draws "
+            "none is vectorised alone: numbers are drawn one after the other.",
         help="draw the random numbers into an array before both loops",
         bad="""\
 @fuse

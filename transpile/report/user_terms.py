@@ -38,7 +38,7 @@ from ..types.aggregates import object_kinds
 from ..types.value_types import ArgType, ObjectType, WrappedFunction
 
 __all__ = [
-    "CITATION", "UserTerms", "cited_names", "cited_types", "source_segment", "texts_of_helpers",
+    "CITATION", "UserTerms", "cited_names", "cited_types", "helpers_of", "source_segment",
     "user_terms", "with_cited_elements",
 ]
 
@@ -345,10 +345,10 @@ def user_terms(
     )
 
 
-def texts_of_helpers(
+def helpers_of(
     source: Source, scope: Scope, types: Mapping[str, ArgType]
-) -> Iterator[str]:
-    """The texts of the Python functions that `source` names, or that these name, at any depth:
+) -> Iterator[Source]:
+    """The sources of the Python functions that `source` names, or that these name, at any depth:
     globals, members of modules, and methods of the objects among the arguments (``types``). At most
     `_MAX_HELPERS`.
     """
@@ -365,7 +365,7 @@ def texts_of_helpers(
                     found[value] = None
                     with suppress(Refused):
                         helper = read_source(value)
-                        yield helper.text
+                        yield helper
                         worklist.append((helper.tree, Scope.of(value)))
 
 
@@ -374,5 +374,6 @@ def _python_function(value: object) -> FunctionType | None:
     value = value.fget if isinstance(value, property) else value
     value = value.__func__ if isinstance(value, staticmethod) else value
     value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
-    is_users = isinstance(value, FunctionType) and not (is_numpys(value) or is_standard(value))
-    return value if is_users else None
+    if not isinstance(value, FunctionType) or is_numpys(value) or is_standard(value):
+        return None
+    return value

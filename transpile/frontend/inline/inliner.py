@@ -16,6 +16,7 @@ For each call:
 2. `instantiate_body` makes a copy of the body with fresh local names.
 3. `_inline_block` inlines the calls of that copy.
 4. `eliminate_return` turns ``return`` into an assignment of the result.
+5. `coalesce_results` gives a list or table that it returns the caller's name.
 
 There is no cost model: each callee whose source can be used is inlined, until the budget
 (`callee_body._spend_nodes`) or a limit of recursion ends it.
@@ -67,6 +68,7 @@ from .callees import (
     local_callee,
     method_called,
 )
+from .coalesce_results import coalesce_results
 from .inlining_state import Inlining
 from .local_imports import ImportPlace
 
@@ -226,7 +228,10 @@ def _inline_statement(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
             return _inline_block(state, _split_attribute_update(state, s, target))
     *before, last = _lift_calls(state, s)
     _descend(state, last)
-    return [*before, *_without_unused_result(last, s)]
+    match last:
+        case ast.Expr(value=ast.Constant() | ast.Name()) if last is not s:
+            return before  # nothing uses the result of the call
+    return coalesce_results(state, before, last)
 
 
 def _lift_calls(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
@@ -588,12 +593,3 @@ def _is_library_function(function: FunctionType) -> bool:
     rows for it.
     """
     return is_numpys(function) or module_of(function) in (ops.__name__, core_functions.__name__)
-
-
-def _without_unused_result(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:
-    """`last`, what lifting left of `s`; nothing if it only evaluates the result of an inlined call
-    that nothing uses.
-    """
-    if last is s or not isinstance(last, ast.Expr):
-        return [last]
-    return [] if isinstance(last.value, (ast.Constant, ast.Name)) else [last]

@@ -474,7 +474,7 @@ def pairs() -> Iterator[Pair]:
                 out.append(v)  # noqa: PERF401
         return np.array(out)
 
-    message = "`out` is another array after each branch"
+    message = "`out` is another array on this path than on others"
     yield Pair(joined_arrays, joined_items, X, message, "append to a list")
 
     def of_words(x):
