@@ -209,7 +209,7 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
     """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
     if callee.function is not None and is_draw_function(callee.function):
-        message = f"`{callee.name}` is not compiled with these arguments"
+        message = f"`{ast.unparse(call.func)}` is not compiled with these arguments"
         return refuse("LOWER_CALL", message, call, help=HELP_WITHOUT_OPTIONS)
     message = f"`{callee.name}` does not take these arguments"
     return refuse("LOWER_CALL", message, call, help=HELP_FOR_ARGUMENTS)
