@@ -323,7 +323,8 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
     for loop in () if p.options.broadcast_identity else (p.first, p.second):
         for a in repeated_loads(loop):
             reason = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
-            yield fusion_rejection(p, code, reason, *make_label(a.span, "read again and again"))
+            label, help = make_label(a.span, "read again and again"), "leave that option out"
+            yield fusion_rejection(p, code, reason, *label, help=help)
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:

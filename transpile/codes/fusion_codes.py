@@ -105,7 +105,8 @@ shift(np.ones(8), np.ones(8), np.zeros(8))
         why="A nest that reads one row for all rows accesses an element many times; it is fused "
             "with another nest only if neither writes the broadcast array. "
             "allow_broadcast_identity=False refuses all such nests.",
-        help="write the result to an array that neither nest reads",
+        help="read what is used again from an array that is made before both nests, or keep "
+             "both; each is vectorised on its own",
         bad="""\
 @fuse(allow_broadcast_identity=False)
 def centre(x, mean, out):

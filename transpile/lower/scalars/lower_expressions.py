@@ -122,16 +122,24 @@ def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
 
 def _refuse_matrix_product(ctx: Lowering, node: ast.BinOp) -> NoReturn:
     """Refuses `node`, ``a @ b``, which no macro has expanded. The first reason of: an operand is
-    refused itself, as where its array is not known; one is a number; the arrays are of a kind whose
-    product is not compiled.
+    refused itself, as where its array is not known; one is a number; in a loop, one is bound by a
+    call that is not compiled, of which the macros do not know what it returns; the product of such
+    arrays is not compiled.
     """
+    ranks = []
     for operand in (node.left, node.right):
-        if lower_array(ctx, operand) is None:
+        if (array := lower_array(ctx, operand)) is None:
             lower_scalar(ctx, operand)
             message = f"`{source_text(operand)}` is a number, and `@` multiplies arrays"
             refuse("LOWER_UNSUPPORTED", message, operand, help="multiply numbers by `*`")
+        ranks.append(array.rank)
     message = f"`{source_text(node)}` is a matrix product that is not compiled for these arrays"
-    refuse("LOWER_UNSUPPORTED", message, node, help="write it as loops over the elements")
+    help = "write it as loops over the elements"
+    if ctx.b.path.frames and max(ranks) <= 2:
+        message = f"what `{source_text(node)}` multiplies in later iterations is not known"
+        help = "if a call that is not compiled binds an operand in the loop, such as one of " \
+               "`np.linalg`, write that as loops"
+    refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 
 def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:
