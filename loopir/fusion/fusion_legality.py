@@ -22,7 +22,7 @@ among its rejections.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain
 
 from ..algebra.may_raise import replay_checks
@@ -255,7 +255,7 @@ def effects_rng(p: LoopPair) -> Iterator[Rejection]:
         )
 
 
-def _draws(loop: Loop, states: Container[str]) -> list[Call | Access]:
+def _draws(loop: Loop, states: Container[str]) -> Sequence[Call | Access]:
     """The operations of `loop` that draw a random number, or else the first read of the state of a
     generator, one of the arrays ``states``.
     """
