@@ -12,7 +12,7 @@ from abc import ABCMeta
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from inspect import getattr_static, unwrap
+from inspect import getattr_static
 from types import CodeType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -147,15 +147,24 @@ def _functions_named(f: FunctionType) -> Iterator[FunctionType]:
     """The Python functions that `f`, or a function inside of it, names."""
     names = {n for c in (f.__code__, *_inner_codes(f.__code__)) for n in c.co_names}
     values = [dict.get(f.__globals__, n) for n in names]
-    modules = (v for v in values if type(v) is ModuleType)
-    values += [vars(m).get(n) for m in modules if m.__name__ != "numpy" for n in names]
+    owners = (v for v in values if type(v) is ModuleType or isinstance(v, type))
+    values += [vars(m).get(n) for m in owners if m.__name__ != "numpy" for n in names]
     for cell in f.__closure__ or ():
         with suppress(ValueError):  # empty
             values.append(cell.cell_contents)
     for value in values:
-        called = getattr_static(value, "__wrapped__", value) if callable(value) else value
+        called = _unwrapped(value)
         if type(called) is FunctionType and not is_numpys(called):
             yield called
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function behind a property, a static method, or a wrapper such as that of ``fuse``; other
+    values are returned as they are. Runs no code of the user's.
+    """
+    value = value.fget if isinstance(value, property) else value
+    value = value.__func__ if isinstance(value, staticmethod) else value
+    return getattr_static(value, "__wrapped__", value) if callable(value) else value
 
 
 def _inner_codes(code: CodeType) -> Iterator[CodeType]:
@@ -191,9 +200,9 @@ def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedM
         c = worklist.pop()
         new_names = {*c.co_names, "__call__"} - names  # a call of an object names no method
         names |= new_names
-        attributes = (getattr_static(kind, n, None) for kind in kinds for n in new_names)
-        functions = (a.fget if isinstance(a, property) else a for a in attributes)
-        methods = (unwrap(f) for f in functions if callable(f))
+        classes = {c for kind in kinds for c in kind.__mro__}  # a base's may be called by name
+        attributes = [vars(c)[n] for c in classes for n in new_names & vars(c).keys()]
+        methods = map(_unwrapped, attributes)
         more = {c for m in methods if isinstance(m, FunctionType) for c in reachable_codes(m)}
         more |= {k for k in c.co_consts if isinstance(k, CodeType)}
         worklist += more - found

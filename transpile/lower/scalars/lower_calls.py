@@ -31,6 +31,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import core_functions
+from ...analysis.access_paths import access_path_type
 from ...codes.lowering_codes import HELP_FOR_CALLEES, HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
@@ -40,7 +41,7 @@ from ...frontend.name_resolution import as_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
-from ...types.value_types import ELEMENTS, GeneratorType
+from ...types.value_types import ELEMENTS, Constant, GeneratorType, Opaque
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -51,7 +52,7 @@ from ..state.node_dispatch import (
     refuse_iterated_number,
     refuse_number,
 )
-from ..state.outer_names import resolve_guarded
+from ..state.outer_names import refuse_member, resolve_guarded
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import (
     ArrayRef,
@@ -279,9 +280,22 @@ def _lower_type_test(ctx: Lowering, node: ast.Call, dtypes: tuple[str, ...]) -> 
 
 
 def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
-    """Raises Refused if `method`, a method that is called, is one of an array or a list, and these
-    do not have it, so that Python raises AttributeError.
+    """Raises Refused if `method`, a method that is called, is one of
+
+    - an array or a list, and these do not have it, so that Python raises AttributeError;
+    - ``super()``, or None;
+    - a member of an argument that is no number, array or object of a class in Python.
     """
+    match method.value:
+        case ast.Call(func=ast.Name(id="super")):
+            help = "call the function of the class by name, with the object as first argument"
+            refuse("LOWER_CALL", f"`{source_text(method)}` is not compiled", method, help=help)
+        case ast.Constant(value=None):
+            refuse_missing_attribute(type(None), "None", method)
+        case ast.Attribute() as member if isinstance(
+            access_path_type(member, ctx.types), (Constant, Opaque)
+        ):
+            refuse_member(ctx, member)
     owner: Value | None = None
     if isinstance(method.value, ast.Name):
         owner = ctx.b.env.get(method.value.id)

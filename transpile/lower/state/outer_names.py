@@ -6,6 +6,7 @@ A global or closure variable whose object decided something at compile time is r
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 from inspect import getattr_static
 from types import FunctionType
 from typing import NoReturn
@@ -19,7 +20,8 @@ from ...types.value_types import Constant, ObjectType, WrappedFunction
 from .lowering_state import Lowering
 
 __all__ = [
-    "fresh_array_name", "is_outer_none", "refuse_member", "resolve_guarded", "resolve_object",
+    "fresh_array_name", "is_outer_none", "refuse_member", "refuse_unknown_attribute",
+    "resolve_guarded", "resolve_object",
 ]
 
 
@@ -85,6 +87,10 @@ def refuse_member(ctx: Lowering, member: ast.expr) -> NoReturn:
     if isinstance(value, (FunctionType, WrappedFunction)):
         message = f"`{text}` is a method, which is compiled only where it is called"
         refuse("LOWER_TYPE", message, member, help="call it where its result is needed")
+    if found is None and value is None and isinstance(member, ast.Attribute):
+        owner = _owner_type(ctx, member)
+        if owner is not None and not owner.is_tuple and owner.kind is not dict:
+            refuse_unknown_attribute(owner, member)
     kind = "" if value is None else type(value).__name__
     if found is not None:
         kind = found.kind.__name__ if isinstance(found, Constant) else str(found)
@@ -120,10 +126,24 @@ def _value_in_class(ctx: Lowering, member: ast.expr) -> object | None:
     """
     if not isinstance(member, ast.Attribute):
         return None
-    owner = access_path_type(member.value, ctx.types)
-    if isinstance(member.value, ast.Name):
-        owner = ctx.types.get(member.value.id)
-    if isinstance(owner, ObjectType):
+    if (owner := _owner_type(ctx, member)) is not None:
         value: object = getattr_static(owner.kind, member.attr, None)
         return value
     return resolve_object(ctx, member)
+
+
+def refuse_unknown_attribute(owner: ObjectType, member: ast.Attribute) -> NoReturn:
+    """Refuses `member`, an attribute that its object, of type `owner`, is not known to have."""
+    public = {n for c in owner.kind.__mro__ for n in vars(c) if n[0] != "_"}
+    close = get_close_matches(member.attr, public, n=1)
+    help = f"did you mean `{close[0]}`?" if close else "correct the name, or set it before the call"
+    message = f"`{source_text(member.value)}` is not known to have an attribute `{member.attr}`"
+    refuse("LOWER_UNDEFINED", message, member, help=help)
+
+
+def _owner_type(ctx: Lowering, member: ast.Attribute) -> ObjectType | None:
+    """The type of the object of which `member` is an attribute: an argument, or a member of one."""
+    owner = access_path_type(member.value, ctx.types)
+    if isinstance(member.value, ast.Name):
+        owner = ctx.types.get(member.value.id)
+    return owner if isinstance(owner, ObjectType) else None

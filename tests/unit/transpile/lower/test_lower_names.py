@@ -117,8 +117,8 @@ def test_the_member_whose_type_is_not_compiled_is_named(
 
 @pytest.mark.parametrize(("read", "message", "help"), [
     ("c.half", "`c.half` is a method, which is compiled only where it is called", "call it where"),
-    ("c.zzz", "`c` has no attribute `zzz`: Python raises AttributeError", "correct the name"),
-    ("c.haif(v)", "`c` has no attribute `haif`: Python raises AttributeError", "mean `half`?"),
+    ("c.zzz", "`c` is not known to have an attribute `zzz`", "correct the name"),
+    ("c.haif(v)", "`c` is not known to have an attribute `haif`", "mean `half`?"),
 ])
 def test_a_method_or_a_missing_attribute_is_named(
     read: str, message: str, help: str, tmp_path: Path

@@ -150,3 +150,77 @@ def test_names_in_a_method_are_those_of_its_source() -> None:
 
     (rejection, *_) = Model.solve.report(Model(), X).rejections
     assert rejection.message == "`keyed` takes `**options`"
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.factor, self.part, self.rows = 2.0, None, [1, "a"]
+
+    def scaled(self, v):
+        return v * self.factor
+
+    def of_missing(self, v):
+        return v * len(self.name)  # type: ignore[attr-defined]
+
+    def of_part(self, v):
+        return self.part.scaled(v)
+
+    def of_rows(self, v):
+        return v * self.rows.index(1)
+
+
+class Derived(Plain):
+    def scaled(self, v):
+        return super().scaled(v)
+
+
+class ByName(Plain):
+    def scaled(self, v):
+        return Plain.scaled(self, v) + 1
+
+
+def scaled_sum(o, x):
+    s = 0.0
+    for v in x:
+        s += o.scaled(v)
+    return s
+
+
+def missing_sum(o, x):
+    s = 0.0
+    for v in x:
+        s += o.of_missing(v)
+    return s
+
+
+def part_sum(o, x):
+    s = 0.0
+    for v in x:
+        s += o.of_part(v)
+    return s
+
+
+def rows_sum(o, x):
+    s = 0.0
+    for v in x:
+        s += o.of_rows(v)
+    return s
+
+
+@pytest.mark.parametrize(("function", "o", "message", "help"), [
+    (scaled_sum, Derived(), "`super().scaled` is not compiled", "call the function of the class"),
+    (missing_sum, Plain(), "`o` is not known to have an attribute `name`", ""),
+    (part_sum, Plain(), "None has no attribute `scaled`: Python raises AttributeError", ""),
+    (rows_sum, Plain(), "`o.rows` is of type list, and only attributes that are numbers or arrays "
+                        "are compiled", "pass `o.rows` as a parameter of its own"),
+])
+def test_the_reason_in_a_method_is_named(function: Any, o: Plain, message: str, help: str) -> None:
+    (rejection, *_) = fuse(function, on_reject="silent").report(o, X).rejections
+    assert rejection.message == message
+    assert help in (rejection.help or "")
+    assert rejection.helper is not None
+
+
+def test_a_function_of_the_class_stands_for_super(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    assert fuse(scaled_sum)(ByName(), X) == scaled_sum(ByName(), X)
