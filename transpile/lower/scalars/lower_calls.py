@@ -230,6 +230,8 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         if isinstance(owner, ast.Name) and isinstance(ctx.types.get(owner.id), GeneratorType):
             _refuse_without_rule(ctx, node, None)  # draws that are compiled are inlined by now
         refuse_missing_method(ctx, node.func)
+        if isinstance(access_path_type(owner, ctx.types), (Constant, Opaque)):
+            refuse_member(ctx, owner)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         _refuse_for_arguments(ctx, node, function)
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
@@ -283,8 +285,7 @@ def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
     """Raises Refused if `method`, a method that is called, is one of
 
     - an array or a list, and these do not have it, so that Python raises AttributeError;
-    - ``super()``, or None;
-    - a member of an argument that is no number, array or object of a class in Python.
+    - ``super()``, or None.
     """
     match method.value:
         case ast.Call(func=ast.Name(id="super")):
@@ -292,10 +293,6 @@ def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
             refuse("LOWER_CALL", f"`{source_text(method)}` is not compiled", method, help=help)
         case ast.Constant(value=None):
             refuse_missing_attribute(type(None), "None", method)
-        case ast.Attribute() as member if isinstance(
-            access_path_type(member, ctx.types), (Constant, Opaque)
-        ):
-            refuse_member(ctx, member)
     owner: Value | None = None
     if isinstance(method.value, ast.Name):
         owner = ctx.b.env.get(method.value.id)

@@ -24,6 +24,7 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
 
+from ...codes.lowering_codes import HELP_FOR_OPERANDS
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64, help_for_long_int
@@ -137,8 +138,7 @@ def _refuse_matrix_product(ctx: Lowering, node: ast.BinOp) -> NoReturn:
     help = "write it as loops over the elements"
     if ctx.b.path.frames and max(ranks) <= 2:
         message = f"what `{source_text(node)}` multiplies in later iterations is not known"
-        help = "if a call that is not compiled binds an operand in the loop, such as one of " \
-               "`np.linalg`, write that as loops"
+        help = HELP_FOR_OPERANDS
     refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 

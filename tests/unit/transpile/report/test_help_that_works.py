@@ -494,7 +494,27 @@ def pairs() -> Iterator[Pair]:
         return x
 
     message = "what `a @ x` multiplies in later iterations is not known"
-    yield Pair(times_inverse, times_reciprocals, X, message, "write that as loops")
+    yield Pair(times_inverse, times_reciprocals, X, message, "write what it computes as loops")
+
+    def times_determinant(x):
+        a = np.eye(len(x))
+        for _ in range(3):
+            x = 0.5 * x
+            x = x * np.linalg.det(a)
+        return x
+
+    def times_diagonal(x):
+        a = np.eye(len(x))
+        for _ in range(3):
+            x = 0.5 * x
+            d = 1.0
+            for i in range(len(x)):
+                d *= a[i, i]
+            x = x * d
+        return x
+
+    message = "`0.5 * x` of whole arrays is not compiled here"
+    yield Pair(times_determinant, times_diagonal, X, message, "write what it computes as loops")
 
     def with_two_names(x):
         order = list(range(len(x)))
