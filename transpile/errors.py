@@ -7,8 +7,8 @@ import sys
 import warnings
 from _thread import get_ident
 from collections.abc import Sequence
-from types import FrameType, FunctionType
-from typing import TYPE_CHECKING
+from types import FrameType, FunctionType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 from . import knobs
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from .types.value_types import ArgType
 
 __all__ = [
-    "NO_COMPILER", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
-    "calling_frames", "drop_tracebacks", "fallback_is_error", "fallback_message", "is_checked",
-    "selects_by_time", "selects_python", "should_warn", "source_location", "warn",
+    "NO_COMPILER", "TRACEBACK", "EmitError", "FuseError", "FuseWarning", "call_signature_text",
+    "calling_frames", "drop_first_line", "drop_tracebacks", "fallback_is_error",
+    "fallback_message", "is_checked", "selects_by_time", "selects_python", "should_warn",
+    "source_location", "warn",
 ]
 
 NO_COMPILER = "BUILD_NO_COMPILER"
@@ -172,6 +173,31 @@ def _selection(word: str) -> str:
 def _fallback_forbidden(word: str) -> bool:
     """What ``TRANSPILE_FALLBACK=word`` means; cached, as each dispatched call asks."""
     return knobs.read({"TRANSPILE_FALLBACK": word}).fallback_is_error
+
+
+def drop_first_line(error: BaseException) -> None:
+    """Removes the first line of the traceback of `error`, which is being handled: a bare ``raise``
+    in the handler raises it without that line.
+
+    Python 3.10 raises it with the traceback that it had where it was caught, which is kept apart
+    from the exception (`sys.exc_info`), and is replaced there, too.
+    """
+    first: TracebackType | None = TRACEBACK.__get__(error)
+    if first is None:
+        return
+    TRACEBACK.__set__(error, first.tb_next)
+    if sys.version_info < (3, 11) and sys.exc_info()[1] is error:
+        import ctypes
+
+        handled = type(error), error, first.tb_next
+        for part in handled:  # whose references are taken over
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
+        ctypes.pythonapi.PyErr_SetExcInfo(*map(ctypes.py_object, handled))
+
+
+TRACEBACK: Any = vars(BaseException)["__traceback__"]
+"""The attribute itself: the class of an exception may forbid that attributes are set, as a frozen
+dataclass does."""
 
 
 def drop_tracebacks(error: Exception) -> Exception:

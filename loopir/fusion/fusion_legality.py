@@ -22,7 +22,7 @@ among its rejections.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain
 
 from ..algebra.may_raise import replay_checks
@@ -243,15 +243,25 @@ def no_alias(p: LoopPair) -> Iterator[Rejection]:
 def effects_rng(p: LoopPair) -> Iterator[Rejection]:
     """Neither loop may draw random numbers, by an operation named ``random…`` or by reading the
     state of a generator: the draws of both loops would alternate, in place of one after the other.
+    A loop that draws none would have to wait for each draw of the other one.
     """
-    accessed = (a for loop in (p.first, p.second) for a in accesses((loop,)))
-    draws: list[Call | Access] = [*_calls_of(p, lambda op: op.startswith("random"))]
-    draws += [a for a in accessed if a.array in p.options.drawn and not a.is_write][:1]
-    for draw in draws:
-        reason = "the order in which random numbers are drawn would change"
+    drawn = [_draws(loop, p.options.drawn) for loop in (p.first, p.second)]
+    reason = "the order in which random numbers are drawn would change"
+    if not all(drawn):
+        reason = "only one of the two draws random numbers, one after the other"
+    for draw in (*drawn[0], *drawn[1]):
         yield fusion_rejection(
             p, "FUSE_REJECT_EFFECTS_RNG", reason, *make_label(draw.span, "draws one")
         )
+
+
+def _draws(loop: Loop, states: Container[str]) -> Sequence[Call | Access]:
+    """The operations of `loop` that draw a random number, or else the first read of the state of a
+    generator, one of the arrays ``states``.
+    """
+    if any(op.startswith("random") for op in ops_within(loop)):
+        return [n for n in walk(loop) if isinstance(n, Call) and n.op.startswith("random")]
+    return [a for a in accesses((loop,)) if a.array in states and not a.is_write][:1]
 
 
 def effects_unknown(p: LoopPair) -> Iterator[Rejection]:
@@ -313,7 +323,8 @@ def broadcast(p: LoopPair) -> Iterator[Rejection]:
     for loop in () if p.options.broadcast_identity else (p.first, p.second):
         for a in repeated_loads(loop):
             reason = f"`{a.array}` is broadcast, and allow_broadcast_identity is False"
-            yield fusion_rejection(p, code, reason, *make_label(a.span, "read again and again"))
+            label, help = make_label(a.span, "read again and again"), "leave that option out"
+            yield fusion_rejection(p, code, reason, *label, help=help)
 
 
 def dependence(p: LoopPair) -> Iterator[Rejection]:

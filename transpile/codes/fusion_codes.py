@@ -105,7 +105,8 @@ shift(np.ones(8), np.ones(8), np.zeros(8))
         why="A nest that reads one row for all rows accesses an element many times; it is fused "
             "with another nest only if neither writes the broadcast array. "
             "allow_broadcast_identity=False refuses all such nests.",
-        help="write the result to an array that neither nest reads",
+        help="read what is used again from an array that is made before both nests, or keep "
+             "both; each is vectorised on its own",
         bad="""\
 @fuse(allow_broadcast_identity=False)
 def centre(x, mean, out):
@@ -202,9 +203,9 @@ FUSION_ORDER = (
     Code(
         code="FUSE_REJECT_EFFECTS_RNG",
         title="a loop draws random numbers",
-        why="Fusion would interleave the draws with the other loop's work, and so change the "
-            "order of the draws from the generator. Their order, and the generator's state "
-            "after the call, are part of the result.",
+        why="Of two loops that draw, fusion would change the order of the draws, which is a "
+            "part of the result, as is the generator's state after the call. A loop that draws "
+            "none is vectorised alone: numbers are drawn one after the other.",
         help="draw the random numbers into an array before both loops",
         bad="""\
 @fuse

@@ -5,8 +5,8 @@ from .reason_code import Code
 
 __all__ = [
     "LOWERING", "HELP_FOR_ARGUMENTS", "HELP_FOR_CALLEES", "HELP_FOR_EXCEPTIONS",
-    "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS", "HELP_FOR_NONE", "HELP_FOR_NUMPY",
-    "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS", "HELP_WITHOUT_STARS",
+    "HELP_FOR_ITERABLES", "HELP_FOR_LENGTHS", "HELP_FOR_LISTS", "HELP_FOR_NONE", "HELP_FOR_NUMPY",
+    "HELP_FOR_OPERANDS", "HELP_FOR_UNBOUND", "HELP_WITHOUT_OPTIONS", "HELP_WITHOUT_STARS",
 ]
 
 HELP_WITHOUT_OPTIONS = "write what it computes as a loop, or call it without the optional arguments"
@@ -28,6 +28,15 @@ HELP_FOR_LENGTHS = (
 
 HELP_FOR_NONE = "put a number in the place of None, such as `0.0` or `math.nan`"
 """The help for None where a number is needed."""
+
+HELP_FOR_LISTS = \
+    "in the function itself, append to it, read and store single items, and loop over it"
+"""The help for a list that is used in another way."""
+
+HELP_FOR_OPERANDS = \
+    "if a call that is not compiled binds an operand in the loop, such as one of `np.linalg`, " \
+    "write what it computes as loops"
+"""The help for an operation on arrays in a loop of which the macros do not know an operand."""
 
 HELP_FOR_UNBOUND = "assign it on every path before it is read"
 """The help for a local name that may have no value."""

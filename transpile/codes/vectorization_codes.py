@@ -93,8 +93,8 @@ total(np.ones(8))
         why="The lanes of a vector are elements with a constant stride: x[i], x[2 * i], x[n - "
             "i]. A subscript that is an element of an array, a quotient, or on a diagonal is "
             "not.",
-        help="walk along one axis with a constant step, or collect the elements in an "
-             "array first",
+        help="walk along one axis with a constant step, or, if the loop runs again or computes "
+             "much with each element, collect the elements in an array first",
         bad="""\
 @fuse
 def trace(x, out):

@@ -25,6 +25,8 @@ from loopir.lazy_dataclass import replace
 from loopir.nodes import Assign, Call, Const, Expr, If, Stmt, Var, Yield
 
 from ..analysis.liveness import names_assigned
+from ..frontend.ast_names import name_bindings
+from ..frontend.ast_walk import walk_nodes
 from ..frontend.refusal import NoValue, refuse
 from ..frontend.source import span_of
 from ..types.phi import common_dtype, make_select, with_joined_type
@@ -221,9 +223,9 @@ def _merge_union(
     pairs = align_cases(b, then, other) if b.allows_unions else None
     if pairs is None:
         if may_be_array(then) and may_be_array(other):
-            message = f"`{name}` is another array after each branch"
+            message = f"`{name}` is another array on this path than on others"
             help = "store to one array that is made before, or append to a list"
-            return refuse("LOWER_JOIN", message, stmt, help=help)
+            return refuse("LOWER_JOIN", message, _binding_in_branch(ctx, name, stmt), help=help)
         return refuse("LOWER_JOIN", f"`{name}` has a different type in each branch", stmt)
     flags = (
         _merged_flag(b, f"{name}_is", cond, then_case.when, other_case.when, yields)
@@ -236,6 +238,20 @@ def _merge_union(
         value = _merged_case_value(b, name, kind, then_case, other_case, yields)
         cases.append(UnionCase(value, when))
     return UnionValue(tuple(cases))
+
+
+def _binding_in_branch(ctx: Lowering, name: str, stmt: ast.stmt) -> ast.stmt:
+    """The last assignment that binds `name` in `stmt`, or else in an ``if`` of the function: `stmt`
+    may be a statement that is lowered once for each of several arrays (`ambiguous_read`). `stmt`
+    itself where there is none.
+    """
+    branches = (n for n in walk_nodes(ctx.tree) if isinstance(n, ast.If))
+    for around in (stmt, *branches):
+        assigned = (n for n in walk_nodes(around) if isinstance(n, ast.Assign))
+        found = [n for n in assigned if any(t.id == name for t, _ in name_bindings(n))]
+        if found:
+            return found[-1]
+    return stmt
 
 
 def merge_arrays(

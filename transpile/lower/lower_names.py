@@ -59,7 +59,12 @@ from .state.guards_and_checks import add_guard, require
 from .state.ir_builder import kernel_param
 from .state.lowering_state import Lowering
 from .state.node_dispatch import lower_value
-from .state.outer_names import is_outer_none, refuse_member, resolve_guarded
+from .state.outer_names import (
+    is_outer_none,
+    refuse_member,
+    refuse_unknown_attribute,
+    resolve_guarded,
+)
 from .state.symbol_values import (
     Absent,
     ArrayRef,
@@ -198,6 +203,7 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
 
         c.name            `refuse_member` of ``c.name``
         self.rows[0]      `refuse_member` of ``self.rows``
+        c.nmae            "`c` is not known to have an attribute `nmae`"
         c                 "`c` is of type Config, and no number"
     """
     place, found = node, ty
@@ -214,6 +220,8 @@ def _refuse_object(ctx: Lowering, ty: ObjectType, node: ast.AST) -> NoReturn:
         )
         if member is not None and (is_of_class or isinstance(part, (Constant, ListType, Opaque))):
             refuse_member(ctx, member)
+        if isinstance(member, ast.Attribute) and not found.is_tuple and found.kind is not dict:
+            refuse_unknown_attribute(found, member)
         break
     if isinstance(place, ast.Attribute):
         refuse_member(ctx, place)

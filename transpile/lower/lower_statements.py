@@ -20,7 +20,7 @@ from loopir.algebra.index_builder import logical_not
 from loopir.nodes import Const, Var
 
 from ..analysis.liveness import always_raises, names_read_after
-from ..codes.lowering_codes import HELP_FOR_CALLEES
+from ..codes.lowering_codes import HELP_FOR_CALLEES, HELP_FOR_LISTS
 from ..containers.method_table import METHODS
 from ..diagnostics import Refused, counted
 from ..frontend.ast_names import bound_names
@@ -441,6 +441,9 @@ def _lower_name_assignment(ctx: Lowering, name: str, value: ast.expr, stmt: ast.
     if array is not None:
         b.env[name] = array
         return
+    if isinstance(value, ast.BinOp) and isinstance(value.left, ast.List):  # ``[0] * n``
+        message = f"not all that is done with the list `{name}` is compiled"
+        refuse("LOWER_UNSUPPORTED", message, value, help=HELP_FOR_LISTS)
     _bind_name(ctx, name, lower_scalar(ctx, value))
 
 

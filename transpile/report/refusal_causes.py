@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -25,8 +25,14 @@ import numpy as np
 from loopir.nodes import Span
 
 from ..analysis.missing_names import undefined_in_helper, undefined_name
+from ..codes.argument_help import (
+    HELP_FOR_DTYPE,
+    HELP_FOR_ITEMS,
+    HELP_FOR_STRINGS,
+    HELP_FOR_TYPE,
+)
 from ..diagnostics import CODES, Refused, Rejection
-from ..frontend.ast_names import name_bindings
+from ..frontend.ast_names import name_bindings, values_bound_to
 from ..frontend.ast_walk import walk_nodes
 from ..frontend.defining_modules import (
     is_builtin,
@@ -45,7 +51,7 @@ from ..lower.scalars.lower_calls import CALLS, help_for_call
 from ..numpy.function_table import function_row
 from ..types.typeof import type_of
 from ..types.value_types import ArgType, Constant, ObjectType, Opaque, WrappedFunction
-from .user_terms import CITATION, cited_names, cited_types, user_terms
+from .user_terms import CITATION, cited_names, cited_types, helpers_of, user_terms
 
 __all__ = ["uncompiled_numpy_calls", "with_cause", "with_help"]
 
@@ -70,7 +76,8 @@ def with_cause(
     - a dict, set or list as a value of a dict (`_table_in_table`);
     - a local function that is used as a value (`_function_as_value`);
     - a store to an attribute of a class or of a local object (`_attribute_of_other_object`);
-    - a list, dict or set with items or a use that are not compiled (`_collection_with_name`);
+    - a list, dict or set with a second name (`_renamed_collection`), or with items or a use that
+      are not compiled (`_collection_with_name`);
     - the rejection itself.
 
     Only refusals of the compiler have a cause in the source (LOWER_…, GUARD_…, with a place).
@@ -88,7 +95,7 @@ def with_cause(
         return with_help(rejection)
     scope = Scope.of(function)
     source = replace(source, tree=source.whole or source.tree)  # of a region: the function around
-    helper = rejection.helper
+    helper, helpers = rejection.helper, [*helpers_of(source, scope, types)]
     if helper is not None and (helper.path, helper.line) == (source.path, rejection.line):
         helper = None  # the line that is shown
         note = None if rejection.note == str(rejection.helper) else rejection.note
@@ -108,11 +115,12 @@ def with_cause(
         or _table_in_table(source.tree, rejection)
         or _function_as_value(source.tree, scope, rejection)
         or _attribute_of_other_object(source.tree, types, rejection)
+        or _renamed_collection(source, helpers, rejection)
         or _collection_with_name(source.tree, rejection)
         or rejection
     )
     cause = _with_class(source.tree, scope, cause)  # a class "makes an object"
-    terms = user_terms(source, helpers=_texts_of_helpers(source, scope))
+    terms = user_terms(source, types, helpers=[h.text for h in helpers])
     outer = {
         name: type_of(value) for name in cited_names(cause.message) - types.keys()
         for origin, value in [scope.find(name)] if origin in (NameScope.CLOSURE, NameScope.GLOBAL)
@@ -124,19 +132,6 @@ def with_cause(
 def with_help(rejection: Rejection) -> Rejection:
     """`rejection` with the help of its code (`Code.help`), if it has none of its own."""
     return replace(rejection, help=rejection.help or CODES[rejection.code].help)
-
-
-def _texts_of_helpers(source: Source, scope: Scope) -> Iterator[str]:
-    """The texts of the Python functions that `source` names."""
-    for node in walk_nodes(source.tree):
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            value = scope.resolve(node)
-            value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
-            if isinstance(value, FunctionType):
-                try:
-                    yield read_source(value).text
-                except Refused:
-                    continue
 
 
 # -- arguments of other libraries
@@ -197,68 +192,17 @@ def _unusual_array(
     return None
 
 
-_HELP_FOR_TYPE = {
-    "str": "pass the string as an array of its codes: `np.array([*map(ord, {})])`",
-    "bytes": "pass `np.frombuffer({}, np.uint8)`",
-    "bytearray": "pass `np.frombuffer({}, np.uint8)`",
-    "memoryview": "pass `np.asarray({})`",
-    "array.array": "pass `np.asarray({})`",
-    "dict": "if the keys of `{}` are ints, pass keys and values as two lists, and make the dict in "
-            "the function: `dict(zip(keys, values))`; else look values up before the call",
-    "set": "pass the items of `{}` as an array or a list",
-    "frozenset": "pass the items of `{}` as an array or a list",
-    "range": "pass the ends of `{}` as ints, and make the range in the function",
-    "Fraction": "pass `float({})`",
-    "Decimal": "pass `float({})`",
-    "datetime": "pass `{}.timestamp()`",
-    "timedelta": "pass `{}.total_seconds()`",
-    "list": "pass `{}` as a list or an array of numbers of one type",
-}
-"""The help for an argument that is not compiled, by the name of its type (`_kind`): how to pass the
-same data in a type that is. ``{}`` is the name of the argument. A type that is not here has the
-help of the code.
-"""
-
-_HELP_FOR_STRINGS = \
-    "strings are not compiled: pass numbers in their place, such as their codes or lengths"
-
-_HELP_FOR_ITEMS = {
-    "str": _HELP_FOR_STRINGS,
-    "bytes": _HELP_FOR_STRINGS,
-    "ndarray": "pass one array in place of `{0}`, such as `np.stack({0})` of arrays of one shape",
-    "complex": "pass `np.array({})`",
-    "tuple": "pass an array or a list of numbers for each column of `{}`",
-    "dict": "pass an array or a list of numbers for each key of the items of `{}`",
-}
-"""The help for a list of items of that type, with its name."""
-
-_HELP_FOR_DTYPE = {
-    "O": "pass `{}.astype(float)`, if its items are numbers",
-    "U": "pass numbers in place of strings, for instance `np.unique({}, return_inverse=True)[1]`",
-    "S": "pass numbers in place of strings, for instance `np.unique({}, return_inverse=True)[1]`",
-    "M": "pass `{}.astype(np.int64)`, the times as numbers",
-    "m": "pass `{}.astype(np.int64)`, the durations as numbers",
-    "f": "pass `{}.astype(float)`",
-    "c": "pass `{}.astype(complex)`",
-    "V": "pass the fields of `{0}` as arrays of their own, such as `{0}['name']`",
-    "swapped": "pass `{0}.astype({0}.dtype.newbyteorder('='))`",
-    "": "pass `np.asarray({})`, if the rules of its class do not matter",
-}
-"""The help for an array of a dtype of that kind, with its name; ``""``: of a subclass of ndarray.
-"""
-
-
 def _help_for_type(ty: ArgType) -> str | None:
     """The help for an argument `ty` that is not compiled, with ``{}`` in place of its name."""
     if isinstance(ty, Opaque) and ty.is_iterator:
         return "pass `list({})`, if its items are numbers"
     if isinstance(ty, Opaque) and ty.items and ty.items not in vars(builtins):
         fields = "pass an array or a list of numbers for each field of the items of `{}`"
-        return _HELP_FOR_ITEMS.get(ty.items, fields)
+        return HELP_FOR_ITEMS.get(ty.items, fields)
     if isinstance(ty, Opaque) and ty.code == "GUARD_DTYPE":
-        return _HELP_FOR_DTYPE.get(ty.dtype_kind)
+        return HELP_FOR_DTYPE.get(ty.dtype_kind)
     items = ty.items if isinstance(ty, Opaque) else ""
-    return _HELP_FOR_ITEMS.get(items) or _HELP_FOR_TYPE.get(_kind(ty))
+    return HELP_FOR_ITEMS.get(items) or HELP_FOR_TYPE.get(_kind(ty))
 
 
 def _with_help_for_type(types: Mapping[str, ArgType], rejection: Rejection) -> Rejection:
@@ -382,9 +326,58 @@ def _collection_with_name(tree: ast.FunctionDef, rejection: Rejection) -> Reject
     return None
 
 
+def _renamed_collection(
+    source: Source, helpers: Sequence[Source], rejection: Rejection
+) -> Rejection | None:
+    """If what is refused (LOWER_UNSUPPORTED) cites a list, dict or set that gets a second name, in
+    the function or in the helper in which it is refused: a rejection that says so. As an item of a
+    tuple it gets one, too::
+
+        order = [0] * n
+        t = order, n        # "the list `order` gets another name, `t`"
+    """
+    if rejection.code != "LOWER_UNSUPPORTED":
+        return None
+    tree, names = source.tree, cited_names(rejection.message)
+    if (at := rejection.helper) is not None:  # it may have the caller's name for its result
+        own = (h.tree for h in helpers if h.path == at.path)
+        around = (t for t in own if t.lineno <= at.line <= (t.end_lineno or 0))
+        tree = next(around, tree)
+        lines = (n for n in walk_nodes(tree) if isinstance(n, ast.Assign) and n.lineno == at.line)
+        names |= {to.id for n in lines for to, _ in name_bindings(n)}
+    nodes = [*walk_nodes(tree)]
+    for name in sorted(names):
+        kinds = (_USES.get(_kind_of_display(v)) for v in values_bound_to(name, *nodes))
+        if (known := next(filter(None, kinds), None)) is None:
+            continue
+        for to, value in (pair for n in nodes for pair in name_bindings(n)):
+            items = value.elts if isinstance(value, ast.Tuple) else [value]
+            if any(isinstance(e, ast.Name) and e.id == name for e in items):
+                message = f"the {known[0]} `{name}` gets another name, `{to.id}`"
+                help = f"use `{name}` alone: a {known[0]} is compiled under one name"
+                return replace(rejection, message=message, help=help)
+    return None
+
+
+def _kind_of_display(value: ast.expr) -> type[ast.expr]:
+    """The type of the display that `value` is, or that it repeats or could be written as:
+    ``ast.List`` of ``[0] * n``, ``list(x)`` and ``[f(v) for v in x]``.
+    """
+    match value:
+        case ast.BinOp(left=ast.List()):
+            return ast.List
+        case ast.Call(func=ast.Name(id="list" | "sorted")) | ast.ListComp():
+            return ast.List
+        case ast.Call(func=ast.Name(id="dict")) | ast.DictComp():
+            return ast.Dict
+        case ast.Call(func=ast.Name(id="set")) | ast.SetComp():
+            return ast.Set
+    return type(value)
+
+
 _HELP_FOR_UNCOMPILED = {
     "functions": "call each function by its name, in an `if` that chooses one",
-    "strings": _HELP_FOR_STRINGS,
+    "strings": HELP_FOR_STRINGS,
 }
 
 

@@ -371,7 +371,8 @@ def report_compiled(
     ``in_python_loop``: it is in a loop that Python runs, so its sums keep their order.
     """
     source, compiled = stages.source, stages.plan.kernel
-    terms = user_terms(source, stages.inlining.source_names, _helper_texts(stages))
+    renamed, helpers = stages.inlining.source_names, _helper_texts(stages)
+    terms = user_terms(source, stages.types, renamed, helpers)
     written, legal = _source_loops(source), stages.legal(target)
     drawn = stages.plan.generator_parts
     loops = loop_infos(
@@ -438,12 +439,10 @@ def _temporaries(
 def _helper_texts(stages: Compilation) -> Iterator[str]:
     """The texts of the helpers that were inlined."""
     places = (inlined_at(node) for node in walk_nodes(stages.called))
-    functions = {place.function for place in places if place is not None} - {None}
-    for function in functions:
-        if is_draw_function(function):
-            continue
+    for function in {place.function for place in places if place is not None} - {None}:
         with suppress(Refused):
-            yield read_source(function).text
+            if not is_draw_function(function):
+                yield read_source(function).text
 
 
 def report_refused(

@@ -4,7 +4,8 @@ Lowering and macros work on core Python, in which a dict has become several list
 locals have other names, and an argument may have been replaced by its value. `UserTerms` translates
 what a message cites (the parts in backquotes) back: a citation whose names are all the user's is
 kept; a name that inlining gave has the name that it stands for; a name that is made from a variable
-of the user (``x_1``, ``x_items``) becomes that variable; any other citation becomes the text of the
+of the user (``x_1``, ``x_items``) becomes that variable, and one that is made from a member of an
+object (``self_x``) that member, ``self.x``; any other citation becomes the text of the
 source at its place, if the rejection has one. `UserTerms._citation` has the cases in their order.
 
 Lines are not changed here. Inlined code has the place of the call (`callee_body._move_to_call`), so
@@ -17,22 +18,28 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from inspect import getattr_static
+from types import FunctionType
 
 from loopir.lazy_dataclass import record
 from loopir.nodes import Span
 
 from ..analysis.access_paths import access_path_type
-from ..diagnostics import CODES, Label, Rejection
+from ..diagnostics import CODES, Label, Refused, Rejection
 from ..frontend.ast_names import names_used
-from ..frontend.source import Source, is_within, span_of
-from ..types.value_types import ArgType
+from ..frontend.ast_walk import walk_nodes
+from ..frontend.defining_modules import is_numpys, is_standard
+from ..frontend.name_resolution import Scope
+from ..frontend.source import Source, is_within, read_source, span_of
+from ..types.aggregates import object_kinds
+from ..types.value_types import ArgType, ObjectType, WrappedFunction
 
 __all__ = [
-    "CITATION", "UserTerms", "cited_names", "cited_types", "source_segment", "user_terms",
-    "with_cited_elements",
+    "CITATION", "UserTerms", "cited_names", "cited_types", "helpers_of", "source_segment",
+    "user_terms", "with_cited_elements",
 ]
 
 CITATION = re.compile(r"`([^`]+)`")
@@ -50,6 +57,9 @@ _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?!\w*=[^=])")
 """A name in a citation; neither an attribute nor the name of a keyword argument."""
 
 _CONSTANTS = ("None", "True", "False")
+
+_MAX_HELPERS = 64
+"""The most functions whose text is read for the names in them."""
 
 _LANGUAGE = frozenset((*keyword.kwlist, *vars(builtins), "self"))
 """Words of Python, which are never taken for a name that the compiler made up."""
@@ -135,6 +145,10 @@ class UserTerms:
     """The places of the function's parameters."""
     tree: ast.AST | None = None
     """The function."""
+    objects: frozenset[str] = frozenset()
+    """The parameters that are objects."""
+    attributes: frozenset[str] = frozenset()
+    """The names that follow a dot, in the function and in the helpers."""
 
     def rejection(self, r: Rejection) -> Rejection:
         """`r` in the terms of the source."""
@@ -202,13 +216,28 @@ class UserTerms:
         return None if span is None else starts.get((span.line, span.col))
 
     def variable(self, name: str) -> str | None:
-        """The variable of the user that `name` is or is made from; None if there is none."""
+        """The variable of the user, or the member of one, that `name` is or is made from; None if
+        there is none.
+
+            x_1 → x        self_x_1 → self.x        self_grid_n → self.grid.n
+        """
         name = self.renamed.get(name, self.renamed.get(f"_{name}", name))
         if name in self.variables:
             return name
         parts = name.strip("_").split("_")
-        stems = ("_".join(parts[:k]) for k in range(len(parts), 0, -1))
-        return next((stem for stem in stems if stem in self.variables), None)
+        for k in range(len(parts), 0, -1):
+            if (stem := "_".join(parts[:k])) in self.variables:
+                return self._member(stem, parts[k:]) if stem in self.objects else stem
+        return None
+
+    def _member(self, owner: str, parts: Sequence[str]) -> str:
+        """The member of `owner` from which a name is made that goes on with `parts`: `owner` itself
+        where no attribute of the source has a name of the first ones.
+        """
+        for k in range(len(parts), 0, -1):
+            if (attr := "_".join(parts[:k])) in self.attributes:
+                return self._member(f"{owner}.{attr}", parts[k:])
+        return owner
 
     def _spelling(self, cited: str, line: int) -> str | None:
         """The source text of the expression in this line that is the code `cited`, up to blanks,
@@ -287,14 +316,18 @@ def _first_line(span: Span, lines: Mapping[int, str]) -> str | None:
 
 
 def user_terms(
-    source: Source, renamed: Mapping[str, str] | None = None, helpers: Iterable[str] = ()
+    source: Source, types: Mapping[str, ArgType] | None = None,
+    renamed: Mapping[str, str] | None = None, helpers: Iterable[str] = (),
 ) -> UserTerms:
-    """The terms of the function in `source`. ``renamed``: the names that inlining gave, each with
-    the helper's name for which it stands; ``helpers``: the texts of the functions that are inlined.
+    """The terms of the function in `source` for arguments of these types. ``renamed``: the names
+    that inlining gave, each with the helper's name for which it stands; ``helpers``: the texts of
+    the functions that are inlined.
     """
     renamed, tree = renamed or {}, source.whole or source.tree
     own = source.lines[tree.lineno - 1 : tree.end_lineno]
     texts = (*own, *helpers)
+    objects = frozenset(n for n, ty in (types or {}).items() if isinstance(ty, ObjectType))
+    attributes = frozenset(n for text in texts for n in re.findall(r"\.([^\W\d]\w*)", text))
     identifiers = frozenset(name for text in texts for name in re.findall(r"[^\W\d]\w*", text))
     renamed = {name: original for name, original in renamed.items() if original in identifiers}
     nodes = [*ast.walk(tree)]
@@ -306,4 +339,41 @@ def user_terms(
     loops = tuple(span for n in nodes if isinstance(n, _LOOPS) and (span := span_of(n)) is not None)
     arguments = (a for a in ast.walk(tree.args) if isinstance(a, ast.arg) and span_of(a))
     parameters = {a.arg: _span_of_name(a) for a in arguments}
-    return UserTerms(identifiers, frozenset(variables), renamed, lines, loops, parameters, tree)
+    return UserTerms(
+        identifiers, frozenset(variables), renamed, lines, loops, parameters, tree, objects,
+        attributes,
+    )
+
+
+def helpers_of(
+    source: Source, scope: Scope, types: Mapping[str, ArgType]
+) -> Iterator[Source]:
+    """The sources of the Python functions that `source` names, or that these name, at any depth:
+    globals, members of modules, and methods of the objects among the arguments (``types``). At most
+    `_MAX_HELPERS`.
+    """
+    kinds, found = object_kinds(types.values()), dict[FunctionType, None]()
+    worklist = [(source.tree, scope)]
+    while worklist:
+        tree, scope = worklist.pop()
+        for node in walk_nodes(tree):
+            values = [scope.resolve(node)] if isinstance(node, (ast.Name, ast.Attribute)) else []
+            if isinstance(node, ast.Attribute):
+                values += (getattr_static(kind, node.attr, None) for kind in kinds)
+            for value in map(_python_function, values):
+                if value is not None and value not in found and len(found) < _MAX_HELPERS:
+                    found[value] = None
+                    with suppress(Refused):
+                        helper = read_source(value)
+                        yield helper
+                        worklist.append((helper.tree, Scope.of(value)))
+
+
+def _python_function(value: object) -> FunctionType | None:
+    """The function of the user's that `value` is, or wraps as a method, property or by ``fuse``."""
+    value = value.fget if isinstance(value, property) else value
+    value = value.__func__ if isinstance(value, staticmethod) else value
+    value = value.__wrapped__ if isinstance(value, WrappedFunction) else value
+    if not isinstance(value, FunctionType) or is_numpys(value) or is_standard(value):
+        return None
+    return value

@@ -147,15 +147,24 @@ def _functions_named(f: FunctionType) -> Iterator[FunctionType]:
     """The Python functions that `f`, or a function inside of it, names."""
     names = {n for c in (f.__code__, *_inner_codes(f.__code__)) for n in c.co_names}
     values = [dict.get(f.__globals__, n) for n in names]
-    modules = (v for v in values if type(v) is ModuleType)
-    values += [vars(m).get(n) for m in modules if m.__name__ != "numpy" for n in names]
+    owners = (v for v in values if type(v) is ModuleType or isinstance(v, type))
+    values += [vars(m).get(n) for m in owners if m.__name__ != "numpy" for n in names]
     for cell in f.__closure__ or ():
         with suppress(ValueError):  # empty
             values.append(cell.cell_contents)
     for value in values:
-        called = getattr_static(value, "__wrapped__", value) if callable(value) else value
+        called = _unwrapped(value)
         if type(called) is FunctionType and not is_numpys(called):
             yield called
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function behind a property, a static method, or a wrapper such as that of ``fuse``; other
+    values are returned as they are. Runs no code of the user's.
+    """
+    value = value.fget if isinstance(value, property) else value
+    value = value.__func__ if isinstance(value, staticmethod) else value
+    return getattr_static(value, "__wrapped__", value) if callable(value) else value
 
 
 def _inner_codes(code: CodeType) -> Iterator[CodeType]:
@@ -177,8 +186,8 @@ class NamedMembers(NamedTuple):
 @functools.cache
 def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedMembers:
     """The members that can be named by `codes` and their inner functions; or by the methods and
-    properties of the classes `kinds` that have a name in `codes`, or in one another. A method may
-    read a member of any argument::
+    properties of the classes `kinds` that have a name in `codes`, or in one another, by their
+    ``__call__``, and by the functions that these call. A method may read a member of any argument::
 
         class Scale:
             def of(self, p): return self.factor * p.x
@@ -189,12 +198,12 @@ def named_members(codes: tuple[CodeType, ...], kinds: frozenset[type]) -> NamedM
     found = set(codes)
     while worklist:
         c = worklist.pop()
-        new_names = {*c.co_names} - names
+        new_names = {*c.co_names, "__call__"} - names  # a call of an object names no method
         names |= new_names
-        attributes = (getattr_static(kind, n, None) for kind in kinds for n in new_names)
-        functions = (a.fget if isinstance(a, property) else a for a in attributes)
-        methods = (getattr(f, "__wrapped__", f) for f in functions)
-        more = {m.__code__ for m in methods if isinstance(m, FunctionType)}
+        classes = {c for kind in kinds for c in kind.__mro__}  # a base's may be called by name
+        attributes = [vars(c)[n] for c in classes for n in new_names & vars(c).keys()]
+        methods = map(_unwrapped, attributes)
+        more = {c for m in methods if isinstance(m, FunctionType) for c in reachable_codes(m)}
         more |= {k for k in c.co_consts if isinstance(k, CodeType)}
         worklist += more - found
         found |= more

@@ -239,7 +239,11 @@ def argument_types(values: Sequence[Any], function: FunctionType) -> tuple[ArgTy
     known = tuple(t for t in types if t is not None)
     if len(known) == len(values) and not any(isinstance(t, ObjectType) for t in known):
         return known
-    codes, kinds = reachable_codes(function), object_kinds(known)
+    passed = (t.value for t in known if isinstance(t, Function))
+    called = (f.__wrapped__ if isinstance(f, WrappedFunction) else f for f in passed)
+    functions = (function, *(f for f in called if isinstance(f, FunctionType)))
+    codes = tuple(dict.fromkeys(c for f in functions for c in reachable_codes(f)))
+    kinds = object_kinds(known)
     named = named_members(codes, kinds)
     if len(known) < len(values):
         of_dicts = ({k: v[k] for k in named.keys if k in v} for v in values if type(v) is dict)

@@ -26,7 +26,7 @@ from ...codes.lowering_codes import (
 from ...diagnostics import Refused
 from ...host_nodes import HostAttribute, HostConst, HostExpr, HostOp, call_helper, from_ast
 from ...random_numbers import is_draw_function
-from ...types.value_types import ArgType, ObjectType
+from ...types.value_types import ArgType, ObjectType, WrappedFunction
 from ..ast_names import declared_outer
 from ..bytecode_check import is_lambda
 from ..core_nodes import copy_location
@@ -209,7 +209,7 @@ def _keyword_arguments(callee: Callee, call: ast.Call) -> dict[str, ast.expr]:
 def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
     """Always raises Refused. Typed as if it returned an argument, so that it can stand for one."""
     if callee.function is not None and is_draw_function(callee.function):
-        message = f"`{callee.name}` is not compiled with these arguments"
+        message = f"`{ast.unparse(call.func)}` is not compiled with these arguments"
         return refuse("LOWER_CALL", message, call, help=HELP_WITHOUT_OPTIONS)
     message = f"`{callee.name}` does not take these arguments"
     return refuse("LOWER_CALL", message, call, help=HELP_FOR_ARGUMENTS)
@@ -218,16 +218,17 @@ def _refuse_arguments(callee: Callee, call: ast.Call) -> ast.expr:
 class Method(NamedTuple):
     """The function behind a method or property of an object that is an argument."""
 
-    function: Any
-    """The function object, as the class has it now."""
+    function: FunctionType | WrappedFunction
+    """The function object, as the class has it now; one that ``fuse`` decorates with its wrapper.
+    """
     expr: HostExpr
     """An expression over the caller's names that evaluates to ``function`` at each call."""
+    receiver: ast.expr | None
+    """The object, which is the first argument of ``function``; None: it is a static method."""
     shadow_test: HostExpr | None = None
     """Whether the instance has an attribute of that name, which hides the method. None if instances
-    have no ``__dict__``, and for a property.
+    have no ``__dict__``, for a property, and for ``__call__``, which Python reads in the class.
     """
-    static: bool = False
-    """Whether it takes no object: a static method."""
     is_property: bool = False
 
 
@@ -240,37 +241,50 @@ def object_type_of(e: ast.expr, types: Mapping[str, ArgType]) -> ObjectType | No
 
 
 def method_called(func: ast.expr, types: Mapping[str, ArgType]) -> Method | None:
-    """The function that a call of `func`, ``obj.name``, runs, or that reading the property does.
+    """The function that a call of `func`, ``obj.name`` or ``obj``, runs, or that reading the
+    property does.
 
-        grid.step(x)    →   Method(function=Grid.step, expr=<type(grid).step>,
+        grid.step(x)    →   Method(function=Grid.step, expr=<type(grid).step>, receiver=<grid>,
                                    shadow_test=<'step' in grid.__dict__>)
+        grid(x)         →   Method(function=Grid.__call__, expr=<type(grid).__call__>,
+                                   receiver=<grid>)
 
     None, so that the call is not inlined, where
 
     - ``obj`` is no argument, nor a member of one (``types``: those of the parameters): its class is
       not known; tuples have methods of Python's alone;
-    - the class has no such attribute, or one that is neither a Python function, a static method nor
-      a property: a descriptor may do anything;
+    - the class has no such attribute, or one that is neither a Python function, one that ``fuse``
+      decorates, a static method nor a property: a descriptor may do anything;
     - the instance has an attribute of that name (`ObjectType.key`), which Python takes first. That
       later instances have none is guarded: ``shadow_test`` must be False at each call.
     """
-    owner = object_type_of(func.value, types) if isinstance(func, ast.Attribute) else None
-    if owner is None or owner.is_tuple or not isinstance(func, ast.Attribute):
+    owner, receiver, name = object_type_of(func, types), func, "__call__"
+    if owner is None and isinstance(func, ast.Attribute):
+        owner, receiver, name = object_type_of(func.value, types), func.value, func.attr
+    if owner is None or owner.is_tuple or issubclass(owner.kind, WrappedFunction):
         return None
-    attributes = (vars(c)[func.attr] for c in owner.kind.__mro__ if func.attr in vars(c))
+    attributes = (vars(c)[name] for c in owner.kind.__mro__ if name in vars(c))
     attribute = next(attributes, None)
-    instance = from_ast(func.value)
-    expr = HostAttribute(call_helper("type", instance), func.attr)
+    instance = from_ast(receiver)
+    expr = HostAttribute(call_helper("type", instance), name)
     if isinstance(attribute, property):
-        if not isinstance(attribute.fget, FunctionType):
+        if receiver is func or not isinstance(attribute.fget, _FUNCTIONS):
             return None
-        return Method(attribute.fget, HostAttribute(expr, "fget"), is_property=True)
-    static = isinstance(attribute, staticmethod)
+        return Method(attribute.fget, HostAttribute(expr, "fget"), receiver, is_property=True)
     function = attribute.__func__ if isinstance(attribute, staticmethod) else attribute
-    if not isinstance(function, FunctionType) or owner.key(func.attr) is not None:
+    if not isinstance(function, _FUNCTIONS):
         return None
-    is_own = HostOp("in", (HostConst(func.attr), HostAttribute(instance, "__dict__")))
-    return Method(function, expr, is_own if owner.kind.__dictoffset__ else None, static)
+    first = None if isinstance(attribute, staticmethod) else receiver
+    if receiver is func or not owner.kind.__dictoffset__:
+        return Method(function, expr, first)
+    if owner.key(name) is not None:
+        return None
+    is_own = HostOp("in", (HostConst(name), HostAttribute(instance, "__dict__")))
+    return Method(function, expr, first, is_own)
+
+
+_FUNCTIONS = FunctionType, WrappedFunction
+"""The types of functions that have a source which can be inlined."""
 
 
 def is_property(e: ast.expr, types: Mapping[str, ArgType]) -> bool:

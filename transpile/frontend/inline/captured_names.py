@@ -36,7 +36,6 @@ from ...host_nodes import (
     HostName,
     HostOp,
     call_helper,
-    from_ast,
 )
 from ...random_numbers import COPIED_PARTS, Draw, is_draw_function, state_templates, table
 from ...types.value_types import WrappedFunction
@@ -76,12 +75,12 @@ class CapturedNames:
         self._write_back: dict[str, HostExpr] = {}
         """captured name of a part of a state -> the call that stores it after the kernel"""
 
-    def python_function(self, func: ast.expr, value: object) -> FunctionType | None:
-        """The Python function that a call of `func`, which evaluates to `value`, runs: `value`
+    def python_function(self, expr: HostExpr, value: object) -> FunctionType | None:
+        """The Python function that a call of `value`, which `expr` evaluates to, runs: `value`
         itself, or what ``fuse`` wrapped; None if there is none. Guards a wrapper's identity.
         """
         if isinstance(value, WrappedFunction):
-            self.identities[from_ast(func)] = value
+            self.identities[expr] = value
             wrapped: FunctionType = value.__wrapped__
             return wrapped
         return value if isinstance(value, FunctionType) else None

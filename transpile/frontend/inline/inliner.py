@@ -16,6 +16,7 @@ For each call:
 2. `instantiate_body` makes a copy of the body with fresh local names.
 3. `_inline_block` inlines the calls of that copy.
 4. `eliminate_return` turns ``return`` into an assignment of the result.
+5. `coalesce_results` gives a list or table that it returns the caller's name.
 
 There is no cost model: each callee whose source can be used is inlined, until the budget
 (`callee_body._spend_nodes`) or a limit of recursion ends it.
@@ -60,7 +61,6 @@ from .callee_body import (
 )
 from .callees import (
     Callee,
-    Method,
     NotInlined,
     callee_of,
     fillable_parameters,
@@ -68,6 +68,7 @@ from .callees import (
     local_callee,
     method_called,
 )
+from .coalesce_results import coalesce_results
 from .inlining_state import Inlining
 from .local_imports import ImportPlace
 
@@ -227,7 +228,10 @@ def _inline_statement(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
             return _inline_block(state, _split_attribute_update(state, s, target))
     *before, last = _lift_calls(state, s)
     _descend(state, last)
-    return [*before, *_without_unused_result(last, s)]
+    match last:
+        case ast.Expr(value=ast.Constant() | ast.Name()) if last is not s:
+            return before  # nothing uses the result of the call
+    return coalesce_results(state, before, last)
 
 
 def _lift_calls(state: Inlining, s: ast.stmt) -> list[ast.stmt]:
@@ -388,15 +392,15 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     The first of these that applies:
 
     1. A lambda that is called where it stands, or a local function: its source is in the caller.
-    2. A method of an object that is an argument (`method_called`).
+    2. A method of an object that is an argument, or ``__call__`` of one (`method_called`).
     3. A method of a random generator. One that draws a scalar runs the Python function that has the
        generator's algorithm; one that draws an array is left for a macro, which makes a loop of
        scalar draws.
     4. Nothing for functions of NumPy, of `transpile.ops` and of core Python, for builtins, and for
        calls that a user's macro expands: macros or lowering know them.
-    5. The function that the name is bound to, in the module or the closure. One that ``fuse``
-       decorates is inlined without its wrapper, so its options must give the same results as those
-       of the caller.
+    5. The function that the name is bound to, in the module or the closure. A function or method
+       that ``fuse`` decorates is inlined without its wrapper, so its options must give the same
+       results as those of the caller.
 
     Whether its body can be inlined is found later, by `_inline_callee`. Raises Refused where its
     source cannot be used (`callee_of`), and for a function that ``fuse`` decorates with options
@@ -410,7 +414,9 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
         return state.local_functions[func.id], HostName(func.id)
     method = method_called(func, state.fixed_types)  # 2
     if method is not None:
-        return _method_callee(state, method, call)
+        if method.shadow_test is not None:
+            state.captures.identities[method.shadow_test] = False
+        return _callee_of_value(state, method.function, method.expr, call)
     # 3
     if array_draw_of(call, partial(_generator_type, state), state.resolve) is not None:
         return None
@@ -421,23 +427,21 @@ def _find_callee(state: Inlining, call: ast.Call) -> tuple[Callee, HostExpr] | N
     is_known_library_function = isinstance(value, FunctionType) and _is_library_function(value)
     if is_known_library_function or is_native(value) or _is_expanded_by_user(state, call):
         return None
-    # 5
+    return _callee_of_value(state, value, from_ast(func), call)  # 5
+
+
+def _callee_of_value(
+    state: Inlining, value: object, expr: HostExpr, call: ast.Call
+) -> tuple[Callee, HostExpr] | None:
+    """As `_find_callee`, for `value`, which `expr` evaluates to: a Python function, or one that
+    ``fuse`` decorates. None for other values.
+    """
     if isinstance(value, WrappedFunction) and not state.options.computes_as(value.options):
-        message = f"`{ast.unparse(func)}` is fused with options of its own"
+        message = f"`{ast.unparse(call.func)}` is fused with options of its own"
         help = "give both functions the same `reassociate`, `contract`, `fast` and `portable`"
         refuse("LOWER_CALL", message, call, help=help)
-    function = state.captures.python_function(func, value)
-    if function is None:
-        return None
-    return _callee_of_function(state, function, call), from_ast(func)
-
-
-def _method_callee(state: Inlining, method: Method, call: ast.Call) -> tuple[Callee, HostExpr]:
-    """As `_find_callee`, for a method. Guards that no instance attribute hides it."""
-    callee = _callee_of_function(state, method.function, call)
-    if method.shadow_test is not None:
-        state.captures.identities[method.shadow_test] = False
-    return callee, method.expr
+    function = state.captures.python_function(expr, value)
+    return None if function is None else (_callee_of_function(state, function, call), expr)
 
 
 def _callee_of_function(state: Inlining, function: FunctionType, call: ast.Call) -> Callee:
@@ -470,9 +474,9 @@ def _with_receiver(state: Inlining, call: ast.Call) -> ast.Call:
         args = [*state.captures.draw_arguments(draw), *call.args]
         return copy_location(ast.Call(call.func, args, call.keywords), call)
     method = method_called(call.func, state.fixed_types)
-    if method is None or method.static or not isinstance(call.func, ast.Attribute):
+    if method is None or method.receiver is None:
         return call
-    args = [copy_tree(call.func.value), *call.args]
+    args = [copy_tree(method.receiver), *call.args]
     return copy_location(ast.Call(call.func, args, call.keywords), call)
 
 
@@ -589,12 +593,3 @@ def _is_library_function(function: FunctionType) -> bool:
     rows for it.
     """
     return is_numpys(function) or module_of(function) in (ops.__name__, core_functions.__name__)
-
-
-def _without_unused_result(last: ast.stmt, s: ast.stmt) -> list[ast.stmt]:
-    """`last`, what lifting left of `s`; nothing if it only evaluates the result of an inlined call
-    that nothing uses.
-    """
-    if last is s or not isinstance(last, ast.Expr):
-        return [last]
-    return [] if isinstance(last.value, (ast.Constant, ast.Name)) else [last]

@@ -31,10 +31,10 @@ from ..loops.trip_counts import length_of_range
 from ..state.float_exceptions import WarningName, in_domain, note_silent, with_warnings
 from ..state.guards_and_checks import require
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import refuse_iterated_number, refuse_number
+from ..state.node_dispatch import lower_value, refuse_iterated_number, refuse_number
 from ..state.outer_names import refuse_member
 from ..state.path_conditions import apply_op
-from ..state.symbol_values import Scalar
+from ..state.symbol_values import Scalar, Unbound
 from ..state.value_ranges import bind_num, integer_num
 from .integer_arithmetic import require_no_overflow
 from .lower_expressions import compare_numbers
@@ -74,6 +74,9 @@ def lower_len(ctx: Lowering, node: ast.Call) -> Num:
         return trips
     array = array_with_shape_of(ctx, node.args[0]) if len(node.args) == 1 else None
     if array is None or array.rank == 0:
+        match node.args:
+            case [ast.Name(id=name)] if isinstance(ctx.b.env.get(name), Unbound):
+                lower_value(ctx, node.args[0])  # refuses it: the arrays of branches were not merged
         if len(node.args) == 1:
             help = "take the length of an array or a list, or use the number itself"
             refuse_number(ctx, node.args[0], "LOWER_CALL", "has no length", help=help)

@@ -31,6 +31,7 @@ from loopir.nodes import Call, Const, Expr
 from loopir.op_table import Op
 
 from ... import core_functions
+from ...analysis.access_paths import access_path_type
 from ...codes.lowering_codes import HELP_FOR_CALLEES, HELP_FOR_NUMPY, HELP_WITHOUT_OPTIONS
 from ...diagnostics import Refused
 from ...frontend.core_nodes import source_text
@@ -40,7 +41,7 @@ from ...frontend.name_resolution import as_callee
 from ...frontend.refusal import refuse, refuse_missing_attribute
 from ...types.int_limits import INT64
 from ...types.typed_values import FALSE, TRUE, ComplexPair, Num, bool_op, cast, fits_dtype
-from ...types.value_types import ELEMENTS, GeneratorType
+from ...types.value_types import ELEMENTS, Constant, GeneratorType, Opaque
 from ..complex.complex_calls import COMPLEX_CONSTRUCTORS, lower_complex_call, lower_conjugate_method
 from ..state.float_exceptions import with_warnings
 from ..state.guards_and_checks import require
@@ -51,7 +52,7 @@ from ..state.node_dispatch import (
     refuse_iterated_number,
     refuse_number,
 )
-from ..state.outer_names import resolve_guarded
+from ..state.outer_names import refuse_member, resolve_guarded
 from ..state.path_conditions import apply_op
 from ..state.symbol_values import (
     ArrayRef,
@@ -229,6 +230,8 @@ def lower_call(ctx: Lowering, node: ast.Call) -> Scalar:
         if isinstance(owner, ast.Name) and isinstance(ctx.types.get(owner.id), GeneratorType):
             _refuse_without_rule(ctx, node, None)  # draws that are compiled are inlined by now
         refuse_missing_method(ctx, node.func)
+        if isinstance(access_path_type(owner, ctx.types), (Constant, Opaque)):
+            refuse_member(ctx, owner)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         _refuse_for_arguments(ctx, node, function)
         message = f"`{source_text(node.func)}` is not compiled with these arguments"
@@ -279,9 +282,17 @@ def _lower_type_test(ctx: Lowering, node: ast.Call, dtypes: tuple[str, ...]) -> 
 
 
 def refuse_missing_method(ctx: Lowering, method: ast.Attribute) -> None:
-    """Raises Refused if `method`, a method that is called, is one of an array or a list, and these
-    do not have it, so that Python raises AttributeError.
+    """Raises Refused if `method`, a method that is called, is one of
+
+    - an array or a list, and these do not have it, so that Python raises AttributeError;
+    - ``super()``, or None.
     """
+    match method.value:
+        case ast.Call(func=ast.Name(id="super")):
+            help = "call the function of the class by name, with the object as first argument"
+            refuse("LOWER_CALL", f"`{source_text(method)}` is not compiled", method, help=help)
+        case ast.Constant(value=None):
+            refuse_missing_attribute(type(None), "None", method)
     owner: Value | None = None
     if isinstance(method.value, ast.Name):
         owner = ctx.b.env.get(method.value.id)
@@ -369,7 +380,7 @@ def _lower_dict_key(ctx: Lowering, args: list[Num], node: ast.Call) -> Num:
     if DTYPES[x.dtype].kind == "f" or x.boxed:
         kind = "a float" if not x.boxed else "an array without axes"
         message = f"a key is {kind} here, and dicts and sets are compiled with keys that are ints"
-        help = "use ints, or tuples of ints, as keys: `int(key)`, or `round(1000 * key)`"
+        help = "use ints, or tuples of ints, as keys, such as by `int` or `round`"
         refuse("LOWER_TYPE", message, node, help=help)
     return lower_int(ctx, args, node)
 

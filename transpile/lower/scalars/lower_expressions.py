@@ -17,13 +17,14 @@ import builtins
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from loopir.algebra.constant_folding import fold_constants, is_lossless_cast
 from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import replace
 from loopir.nodes import Call, Const, Expr, Load, Var
 
+from ...codes.lowering_codes import HELP_FOR_OPERANDS
 from ...frontend.core_nodes import copy_location, fix_missing_locations, source_text
 from ...frontend.refusal import refuse
 from ...types.int_limits import INT64, help_for_long_int
@@ -38,7 +39,13 @@ from ..complex.complex_arithmetic import (
 )
 from ..state.generated_names import TEST_NAME
 from ..state.lowering_state import Lowering
-from ..state.node_dispatch import lower_block, lower_scalar, refuse_expression, refuse_number
+from ..state.node_dispatch import (
+    lower_array,
+    lower_block,
+    lower_scalar,
+    refuse_expression,
+    refuse_number,
+)
 from ..state.outer_names import resolve_guarded
 from ..state.path_conditions import used_only_where
 from ..state.symbol_values import Absent, Scalar, UnionCase, UnionValue
@@ -107,12 +114,32 @@ def lower_constant(ctx: Lowering, node: ast.Constant) -> Scalar:
 def lower_binary(ctx: Lowering, node: ast.BinOp) -> Scalar:
     """``a op b`` of scalars. Raises Refused for ``@``."""
     if type(node.op) not in BINARY:
-        message = f"`{source_text(node)}` is a matrix product of what are no arrays here"
-        refuse("LOWER_UNSUPPORTED", message, node, help="multiply numbers by `*`")
+        _refuse_matrix_product(ctx, node)
     operate = partial(apply_operator, ctx, type(node.op), node=node)
     left = lower_scalar(ctx, node.left, operand_of=node)
     right = lower_scalar(ctx, node.right, operand_of=node)
     return operate_on_pair(ctx, operate, node, left, right)
+
+
+def _refuse_matrix_product(ctx: Lowering, node: ast.BinOp) -> NoReturn:
+    """Refuses `node`, ``a @ b``, which no macro has expanded. The first reason of: an operand is
+    refused itself, as where its array is not known; one is a number; in a loop, one is bound by a
+    call that is not compiled, of which the macros do not know what it returns; the product of such
+    arrays is not compiled.
+    """
+    ranks = []
+    for operand in (node.left, node.right):
+        if (array := lower_array(ctx, operand)) is None:
+            lower_scalar(ctx, operand)
+            message = f"`{source_text(operand)}` is a number, and `@` multiplies arrays"
+            refuse("LOWER_UNSUPPORTED", message, operand, help="multiply numbers by `*`")
+        ranks.append(array.rank)
+    message = f"`{source_text(node)}` is a matrix product that is not compiled for these arrays"
+    help = "write it as loops over the elements"
+    if ctx.b.path.frames and max(ranks) <= 2:
+        message = f"what `{source_text(node)}` multiplies in later iterations is not known"
+        help = HELP_FOR_OPERANDS
+    refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 
 def lower_unary(ctx: Lowering, node: ast.UnaryOp) -> Scalar:

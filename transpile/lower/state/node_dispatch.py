@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ...codes.lowering_codes import HELP_FOR_ITERABLES
+from ...codes.lowering_codes import HELP_FOR_ITERABLES, HELP_FOR_OPERANDS
 from ...diagnostics import Refused, counted
 from ...frontend.core_nodes import ComplexNumber, source_text
 from ...frontend.refusal import refuse
@@ -42,7 +42,7 @@ def lower_scalar(
     if isinstance(value, RecordArrayRef):
         refuse("LOWER_TYPE", f"`{source_text(node)}` is a whole record", node)
     if operand_of is not None and isinstance(value, ArrayRef) and not value.kinds:
-        _refuse_array_operation(value, operand_of)
+        _refuse_array_operation(ctx, value, operand_of)
     reason, help = "here", None
     if isinstance(value, ArrayRef):
         if is_item:
@@ -55,20 +55,22 @@ def lower_scalar(
     return refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 
-def _refuse_array_operation(array: ArrayRef, node: ast.BinOp | ast.UnaryOp) -> NoReturn:
+def _refuse_array_operation(
+    ctx: Lowering, array: ArrayRef, node: ast.BinOp | ast.UnaryOp
+) -> NoReturn:
     """Refuses the operation `node` of whole arrays, with `array` as an operand."""
     is_complex_power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and (
         ELEMENTS[array.dtype].kind == "c"
     )
     if array.rank == 0:
         message = f"`{source_text(node)}` of an array without axes is not compiled here"
-        help = f"pass a number in its place: `{array.name}[()]`"
-        refuse("LOWER_UNSUPPORTED", message, node, help=help)
-    refuse(
-        "LOWER_UNSUPPORTED", f"`{source_text(node)}` of whole arrays is not compiled here", node,
-        help="write the exponent as a number: by it NumPy selects among several functions"
-        if is_complex_power else None,
-    )
+        instead = f"pass a number in its place: `{array.name}[()]`"
+        refuse("LOWER_UNSUPPORTED", message, node, help=instead)
+    help = HELP_FOR_OPERANDS if ctx.b.path.frames else None
+    if is_complex_power:
+        help = "write the exponent as a number: by it NumPy selects among several functions"
+    message = f"`{source_text(node)}` of whole arrays is not compiled here"
+    refuse("LOWER_UNSUPPORTED", message, node, help=help)
 
 
 def refuse_number(

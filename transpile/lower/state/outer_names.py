@@ -6,7 +6,9 @@ A global or closure variable whose object decided something at compile time is r
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 from inspect import getattr_static
+from types import FunctionType
 from typing import NoReturn
 
 from ...analysis.access_paths import access_path_type
@@ -14,11 +16,12 @@ from ...frontend.core_nodes import source_text
 from ...frontend.name_resolution import NameScope
 from ...frontend.refusal import refuse
 from ...host_nodes import HostAttribute, HostHelper, HostName, from_ast
-from ...types.value_types import Constant, ObjectType
+from ...types.value_types import Constant, ObjectType, WrappedFunction
 from .lowering_state import Lowering
 
 __all__ = [
-    "fresh_array_name", "is_outer_none", "refuse_member", "resolve_guarded", "resolve_object",
+    "fresh_array_name", "is_outer_none", "refuse_member", "refuse_unknown_attribute",
+    "resolve_guarded", "resolve_object",
 ]
 
 
@@ -77,36 +80,70 @@ def refuse_member(ctx: Lowering, member: ast.expr) -> NoReturn:
         len(self.rows)    "`self.rows` is of type list, and only attributes that are numbers or
                            arrays are compiled"
         t[1]              "`t[1]` is of type str, and no number"
+        self.step         "`self.step` is a method, which is compiled only where it is called"
     """
-    text, kind, help = source_text(member), _kind_of_member(ctx, member), None
-    is_of_type = f"is of type {kind}" if kind else "is not known to be an array"
-    if kind in _PASSED_ALONE:
-        help = f"pass `{text}` as a parameter of its own"
-    if not isinstance(member, ast.Attribute):
-        refuse("LOWER_TYPE", f"`{text}` {is_of_type}, and no number", member, help=help)
-    help = help and f"{help}, or keep an array in the attribute"
-    message = f"`{text}` {is_of_type}, and only attributes that are numbers or arrays are compiled"
-    refuse("LOWER_TYPE", message, member, help=help)
-
-
-_PASSED_ALONE = "list", "str", "tuple"
-"""Types that are compiled as parameters, but not as members of objects."""
-
-
-def _kind_of_member(ctx: Lowering, member: ast.expr) -> str:
-    """The name of the type of what `member` reads: a member of an argument, an attribute of its
-    class, or of an object that a global name is bound to. "" where it is not known.
-    """
-    found = access_path_type(member, ctx.types)
+    text, found = source_text(member), access_path_type(member, ctx.types)
+    value = _value_in_class(ctx, member) if found is None else None
+    if isinstance(value, (FunctionType, WrappedFunction)):
+        message = f"`{text}` is a method, which is compiled only where it is called"
+        refuse("LOWER_TYPE", message, member, help="call it where its result is needed")
+    if found is None and value is None and isinstance(member, ast.Attribute):
+        owner = _owner_type(ctx, member)
+        if owner is not None and not owner.is_tuple and owner.kind is not dict:
+            refuse_unknown_attribute(owner, member)
+    kind = "" if value is None else type(value).__name__
     if found is not None:
-        return found.kind.__name__ if isinstance(found, Constant) else str(found)
-    value = None
+        kind = found.kind.__name__ if isinstance(found, Constant) else str(found)
+    is_of_type = f"is of type {kind}" if kind else "is not known to be an array"
+    help = _HELP_FOR_MEMBER.get(kind)
+    message = f"`{text}` {is_of_type}, and no number"
     if isinstance(member, ast.Attribute):
-        owner = access_path_type(member.value, ctx.types)
-        if isinstance(member.value, ast.Name):
-            owner = ctx.types.get(member.value.id)
-        if isinstance(owner, ObjectType):
-            value = getattr_static(owner.kind, member.attr, None)
-        else:
-            value = resolve_object(ctx, member)
-    return "" if value is None else type(value).__name__
+        rule = "only attributes that are numbers or arrays are compiled"
+        message = f"`{text}` {is_of_type}, and {rule}"
+    elif help == _HELP_FOR_LIST:
+        help = _HELP_FOR_FUNCTION
+    refuse("LOWER_TYPE", message, member, help=help and help.format(text))
+
+
+_HELP_FOR_FUNCTION = "pass `{}` as a parameter of its own"
+_HELP_FOR_LIST = _HELP_FOR_FUNCTION + ", or keep an array in the attribute"
+
+_HELP_FOR_MEMBER = {
+    **dict.fromkeys(("list", "str", "tuple"), _HELP_FOR_LIST),
+    **dict.fromkeys(("function", "builtin_function_or_method", "ufunc"), _HELP_FOR_FUNCTION),
+    "Fused": _HELP_FOR_FUNCTION,
+    "cached_property": _HELP_FOR_FUNCTION,
+    "classmethod": "make `{}` a static method",
+}
+"""The help for a member of an object, with its text, by the name of its type: those that are
+compiled as parameters, or in another form.
+"""
+
+
+def _value_in_class(ctx: Lowering, member: ast.expr) -> object | None:
+    """What the class of the object has under the name of `member`, or the attribute of an object
+    that a global name is bound to; None where neither is known.
+    """
+    if not isinstance(member, ast.Attribute):
+        return None
+    if (owner := _owner_type(ctx, member)) is not None:
+        value: object = getattr_static(owner.kind, member.attr, None)
+        return value
+    return resolve_object(ctx, member)
+
+
+def refuse_unknown_attribute(owner: ObjectType, member: ast.Attribute) -> NoReturn:
+    """Refuses `member`, an attribute that its object, of type `owner`, is not known to have."""
+    public = {n for c in owner.kind.__mro__ for n in vars(c) if n[0] != "_"}
+    close = get_close_matches(member.attr, public, n=1)
+    help = f"did you mean `{close[0]}`?" if close else "correct the name, or set it before the call"
+    message = f"`{source_text(member.value)}` is not known to have an attribute `{member.attr}`"
+    refuse("LOWER_UNDEFINED", message, member, help=help)
+
+
+def _owner_type(ctx: Lowering, member: ast.Attribute) -> ObjectType | None:
+    """The type of the object of which `member` is an attribute: an argument, or a member of one."""
+    owner = access_path_type(member.value, ctx.types)
+    if isinstance(member.value, ast.Name):
+        owner = ctx.types.get(member.value.id)
+    return owner if isinstance(owner, ObjectType) else None

@@ -18,6 +18,7 @@ from time import perf_counter_ns
 from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 
+from ...errors import drop_first_line
 from ...frontend.ast_names import bound_names, names_used
 from ...frontend.bytecode_check import FUTURE, without_annotations
 from ...frontend.core_nodes import fix_missing_locations
@@ -146,16 +147,11 @@ def choosing_stub(
 def _drop_lines(error: BaseException, count: int = 1) -> None:
     """Removes the first `count` lines of the traceback of `error`: those of the function that has
     caught it, and of what that has called. Raised again by a bare ``raise``, the exception gets no
-    line of that function (from Python 3.11 on).
+    line of that function.
     """
     for _ in range(count):
-        if (traceback := _TRACEBACK.__get__(error)) is not None:
-            _TRACEBACK.__set__(error, traceback.tb_next)
+        drop_first_line(error)
 
-
-_TRACEBACK: Any = vars(BaseException)["__traceback__"]
-"""The attribute itself: the class of an exception may forbid that attributes are set, as a frozen
-dataclass does."""
 
 _UNTRACED = (
     "except _tp_exception as _tp_error:", "    try: _tp_drop_lines(_tp_error)",

@@ -1,18 +1,16 @@
 """Region tracebacks: of an exception in a region, the function has one line in the traceback.
 
 A region runs in a frame of its own, which has the name of the function and the line that raises.
-The line of its call is dropped where the exception leaves it, from Python 3.11 on: before, a
-``raise`` adds that line again.
+The line of its call is dropped where the exception leaves it.
 """
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import CellType, TracebackType
-from typing import Any
 
+from ...errors import TRACEBACK, drop_first_line
 from ...frontend.ast_walk import child_blocks, copy_tree, walk_nodes
 from ...frontend.core_nodes import copy_location, fix_missing_locations
 
@@ -30,8 +28,6 @@ def with_calls_untraced(tree: ast.FunctionDef, helpers: Collection[str]) -> ast.
 
     Its code needs `TRACEBACK_CELLS`.
     """
-    if sys.version_info < (3, 11):
-        return tree
     copy = copy_tree(tree)
     for block in [block for n in walk_nodes(copy) for block in child_blocks(n)]:
         for k, s in enumerate(block):
@@ -68,10 +64,10 @@ def _drop_call(error: BaseException) -> None:
     the region follows.
     """
     with suppress(RecursionError, MemoryError):  # no stack for it
-        call: TracebackType | None = _TRACEBACK.__get__(error)
+        call: TracebackType | None = TRACEBACK.__get__(error)
         inner = call and call.tb_next
         if call and inner and _is_of_region(inner, call):
-            _TRACEBACK.__set__(error, inner)
+            drop_first_line(error)
 
 
 def _is_of_region(inner: TracebackType, call: TracebackType) -> bool:
@@ -81,8 +77,6 @@ def _is_of_region(inner: TracebackType, call: TracebackType) -> bool:
     one, other = inner.tb_frame.f_code, call.tb_frame.f_code
     return (one.co_filename, one.co_name) == (other.co_filename, other.co_name)
 
-
-_TRACEBACK: Any = vars(BaseException)["__traceback__"]
 
 TRACEBACK_CELLS: Mapping[str, CellType] = {
     "_tp_raised": CellType(BaseException), "_tp_drop_call": CellType(_drop_call),

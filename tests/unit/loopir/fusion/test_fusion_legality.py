@@ -606,6 +606,19 @@ def test_effects(op: str, code: str, loop: int, monkeypatch: pytest.MonkeyPatch)
     assert_only(replace(k, body=tuple(loops)), code, monkeypatch)
 
 
+@pytest.mark.parametrize(("which", "reason"), [
+    ((0,), "only one of the two draws random numbers, one after the other"),
+    ((0, 1), "the order in which random numbers are drawn would change"),
+])
+def test_what_keeps_draws_apart(which: tuple[int, ...], reason: str) -> None:
+    k = case("for i in loop(0, n):\n    t[i] = a[i]\nfor i in loop(0, n):\n    out[i] = t[i]")
+    loops = list(k.body)
+    for loop in which:
+        loops[loop] = bottom_up(loops[loop], lambda n: _called(n, "random_normal"))
+    rejections = fuse_kernel(replace(k, body=tuple(loops))).rejections
+    assert {r.message.partition(": ")[2] for r in rejections} == {reason}
+
+
 def _called(n: Node, op: str) -> Node:
     return replace(n, value=Call(op, (n.value,), "f64")) if isinstance(n, Store) else n
 

@@ -1,7 +1,14 @@
 """Names that both branches bind are joined after an `if`."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
 from lowered import PY_FLOAT, lowered, text
+
+from transpile import fuse
 
 
 def test_one_type_is_one_value() -> None:
@@ -49,3 +56,35 @@ def test_two_types_are_two_values_and_a_flag() -> None:
             result_2[()] = 2.5
         """
     )
+
+
+def joined(x, n, at):
+    out = np.empty(0)
+    for v in x:
+        if v > n:
+            out = np.append(out, v)
+    return out
+
+
+def shorter(x, c, at):
+    p = x
+    if c > 0:
+        p = x[1:]
+    s = 0.0
+    for v in p:
+        s += v
+    return s
+
+
+@pytest.mark.parametrize(("function", "message", "text"), [
+    (joined, "`out` is another array on this path than on others", "out = np.append(out, v)"),
+    (shorter, "what `p` is bound to here is not known: it changes in a loop or a branch", "p:"),
+])
+def test_arrays_that_differ_by_the_path_are_named(
+    function: Callable[..., Any], message: str, text: str
+) -> None:
+    report = fuse(function, on_reject="silent").report(np.ones(5), 3, np.ones(5))
+    (rejection, *_) = report.rejections
+    assert rejection.message == message
+    assert rejection.span is not None
+    assert report.source[rejection.span.line][rejection.span.col :].startswith(text)

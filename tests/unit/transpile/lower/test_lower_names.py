@@ -1,6 +1,7 @@
 """Names and attributes: a list has no attributes of arrays, and an array no methods of lists."""
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,16 @@ def test_a_method_of_a_list_as_a_value(method: str, tmp_path: Path) -> None:
 class Settings:
     def __init__(self) -> None:
         self.name, self.scale, self.rows = "a", 2.0, [1, "a"]
+        self.root = math.sqrt
         self.table = {k: k for k in range(100)}
         self.inner = {"of": {"name": "b"}}
+
+    @classmethod
+    def made(cls, v):
+        return v
+
+    def half(self, v):
+        return v / 2
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
@@ -87,6 +96,8 @@ class Settings:
     ("c.name == 'a'", "c.name", "str", "as a parameter of its own"),
     ("c.rows[0]", "c.rows", "list", "as a parameter of its own"),
     ("c.table[3]", "c.table", "dict", "if the keys of `c.table` are ints"),
+    ("c.root(v)", "c.root", "builtin_function_or_method", "pass `c.root` as a parameter of its"),
+    ("c.made(v)", "c.made", "classmethod", "make `c.made` a static method"),
     ("c.inner['of']['name'] == 'b'", "c.inner['of']['name']", "str", "as a parameter of its own"),
 ])
 def test_the_member_whose_type_is_not_compiled_is_named(
@@ -102,3 +113,17 @@ def test_the_member_whose_type_is_not_compiled_is_named(
     assert first.span is not None
     line = text.splitlines()[2]
     assert line[first.span.col : first.span.end_col] == member
+
+
+@pytest.mark.parametrize(("read", "message", "help"), [
+    ("c.half", "`c.half` is a method, which is compiled only where it is called", "call it where"),
+    ("c.zzz", "`c` is not known to have an attribute `zzz`", "correct the name"),
+    ("c.haif(v)", "`c` is not known to have an attribute `haif`", "mean `half`?"),
+])
+def test_a_method_or_a_missing_attribute_is_named(
+    read: str, message: str, help: str, tmp_path: Path
+) -> None:
+    text = f"def f(x, c):\n    s = 0.0\n    for v in x: s += v * {read}\n    return s\n"
+    first, *_ = fuse(written(tmp_path, text).f).report(np.ones(4), Settings()).rejections
+    assert first.message == message
+    assert help in (first.help or "")

@@ -474,8 +474,65 @@ def pairs() -> Iterator[Pair]:
                 out.append(v)  # noqa: PERF401
         return np.array(out)
 
-    message = "`out` is another array after each branch"
+    message = "`out` is another array on this path than on others"
     yield Pair(joined_arrays, joined_items, X, message, "append to a list")
+
+    def times_inverse(x):
+        a = np.eye(len(x))
+        for _ in range(3):
+            x = a @ x
+            x = np.linalg.inv(a) @ x
+        return x
+
+    def times_reciprocals(x):
+        a, b = np.eye(len(x)), np.zeros((len(x), len(x)))
+        for _ in range(3):
+            x = a @ x
+            for i in range(len(x)):
+                b[i, i] = 1 / a[i, i]
+            x = b @ x
+        return x
+
+    message = "what `a @ x` multiplies in later iterations is not known"
+    yield Pair(times_inverse, times_reciprocals, X, message, "write what it computes as loops")
+
+    def times_determinant(x):
+        a = np.eye(len(x))
+        for _ in range(3):
+            x = 0.5 * x
+            x = x * np.linalg.det(a)
+        return x
+
+    def times_diagonal(x):
+        a = np.eye(len(x))
+        for _ in range(3):
+            x = 0.5 * x
+            d = 1.0
+            for i in range(len(x)):
+                d *= a[i, i]
+            x = x * d
+        return x
+
+    message = "`0.5 * x` of whole arrays is not compiled here"
+    yield Pair(times_determinant, times_diagonal, X, message, "write what it computes as loops")
+
+    def with_two_names(x):
+        order = list(range(len(x)))
+        at = order
+        s = 0.0
+        for i in range(len(x)):
+            s += x[at[i]]
+        return s
+
+    def with_one_name(x):
+        order = list(range(len(x)))
+        s = 0.0
+        for i in range(len(x)):
+            s += x[order[i]]
+        return s
+
+    message = "the list `order` gets another name, `at`"
+    yield Pair(with_two_names, with_one_name, X, message, "use `order` alone")
 
     def of_words(x):
         n = 0
@@ -741,3 +798,50 @@ def test_a_dict_argument_can_be_made_in_the_function(
     monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
     followed = fuse(looked_up_in_dict_of_lists)
     assert followed(x, [*d], [*d.values()]) == looked_up_in_dict(x, d)
+
+
+def shifted_by_first_row(x):
+    for i in range(len(x)):
+        for j in range(len(x)):
+            x[i, j] = x[i, j] * 2
+    for i in range(len(x)):
+        for j in range(len(x)):
+            x[i, j] += x[0, j]
+
+
+def shifted_by_row_made_before(x):
+    row = x[0] * 2
+    for i in range(len(x)):
+        for j in range(len(x)):
+            x[i, j] = x[i, j] * 2
+    for i in range(len(x)):
+        for j in range(len(x)):
+            x[i, j] += row[j]
+
+
+def roots_of_gathered(x, k, out):
+    for i in range(len(k)):
+        out[i] = np.sqrt(x[k[i]]) * 2 + 1 / x[k[i]]
+
+
+def roots_of_collected(x, k, out):
+    y = np.empty(len(k))
+    for i in range(len(k)):
+        y[i] = x[k[i]]
+    for i in range(len(k)):
+        out[i] = np.sqrt(y[i]) * 2 + 1 / y[i]
+
+
+@pytest.mark.parametrize(("refused", "followed", "arguments", "code", "help"), [
+    (shifted_by_first_row, shifted_by_row_made_before, (np.ones((9, 9)),),
+     "FUSE_REJECT_BROADCAST_ND", "made before both nests"),
+    (roots_of_gathered, roots_of_collected, (np.ones(50), np.arange(50), np.ones(50)),
+     "VECTOR_SUBSCRIPT", "collect the elements in an array first"),
+])
+def test_the_help_on_loops_can_be_followed(
+    refused: Callable[..., Any], followed: Callable[..., Any], arguments: Any, code: str, help: str
+) -> None:
+    before, after = (fuse(f).report(*arguments) for f in (refused, followed))
+    (rejection,) = [r for r in before.rejections if r.code == code]
+    assert help in (rejection.help or "")
+    assert (after.fused, after.vectorized) > (before.fused, before.vectorized)

@@ -561,7 +561,7 @@ def counted_in_object(x):
 @pytest.mark.parametrize(("function", "x", "message", "help"), [
     (float_keys, X,
      "a key is a float here, and dicts and sets are compiled with keys that are ints",
-     "`int(key)`"),
+     "by `int` or `round`"),
     (matched, X, "`re.match` is not a function that can be compiled", "before or after"),
     (by_helper, X, "`not_there` is not defined", "define or import `not_there`"),
     (predicted, X, "`Model` makes an object, which is not compiled here", "in variables"),

@@ -7,6 +7,7 @@ from loopir.nodes import Span
 from transpile.diagnostics import Label, Rejection
 from transpile.frontend.source import read_text
 from transpile.report.user_terms import cited_names, user_terms
+from transpile.types.value_types import ObjectType
 
 TEXT = """\
 def f(groups, text, z):
@@ -15,7 +16,7 @@ def f(groups, text, z):
     return dot(z, "a")
 """
 CALL = Span(3, 8, 3, 33)
-TERMS = user_terms(read_text(TEXT, "f", "f.py"), {"_w_1": "z", "_h": "hidden"})
+TERMS = user_terms(read_text(TEXT, "f", "f.py"), renamed={"_w_1": "z", "_h": "hidden"})
 
 
 @pytest.mark.parametrize(("text", "span", "wanted"), [
@@ -48,6 +49,23 @@ def f(p, w):
 def test_what_is_cited_is_spelled_as_in_the_source(text: str, wanted: str) -> None:
     span = Span(2, 51, 2, 52)  # `w`
     assert user_terms(read_text(GENERATOR, "f", "f.py")).text(text, span) == wanted
+
+
+METHOD = """\
+def step(self, p, x):
+    for i in range(self.grid.n):
+        self.u_old[i] = p.w * x[i]
+"""
+
+
+@pytest.mark.parametrize(("made", "wanted"), [
+    ("self_u_old", "self.u_old"), ("self_u_old_1", "self.u_old"), ("self_grid_n", "self.grid.n"),
+    ("p_w", "p.w"), ("self_1", "self"), ("x_w", "x"), ("self_u_old[i]", "self.u_old[i]"),
+])
+def test_the_name_of_a_member_is_that_member(made: str, wanted: str) -> None:
+    types = dict.fromkeys(("self", "p"), ObjectType(object, ()))
+    terms = user_terms(read_text(METHOD, "step", "f.py"), types)
+    assert terms.text(f"`{made}` is", None) == f"`{wanted}` is"
 
 
 def test_all_texts_of_a_rejection_are_translated() -> None:

@@ -308,7 +308,6 @@ def raising(x: Any, n: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="``raise`` adds a line to tracebacks there")
 @pytest.mark.parametrize("calls", [0, 1, 30])
 @pytest.mark.parametrize(("function", "fine", "bad"), [
     (axpy, ones(), (2.0, np.ones(9), np.ones(3), np.zeros(9))),

@@ -286,3 +286,56 @@ def test_members_that_no_code_names_are_not_in_the_signature() -> None:
     assert isinstance(box, ObjectType)
     assert [key for key, _ in scale.parts] == ["factor"]
     assert [key for key, _ in box.parts] == ["width"]
+
+
+class Rated:
+    def __init__(self) -> None:
+        self.rate = 2.0
+
+    def of(self, v):
+        return v * self.rate
+
+
+class Doubled(Rated):
+    def of(self, v):
+        return Rated.of(self, v) * 2
+
+
+def rate_of(o):
+    return o.rate
+
+
+class Rates:
+    of = staticmethod(rate_of)
+
+
+def by_function(o, x, f):
+    s = 0.0
+    for v in x:
+        s += v * f(o)
+    return s
+
+
+def by_class(o, x, f):
+    s = 0.0
+    for v in x:
+        s += v * Rates.of(o)
+    return s
+
+
+def by_base(o, x, f):
+    s = 0.0
+    for v in x:
+        s += o.of(v)
+    return s
+
+
+@pytest.mark.parametrize("function", [by_function, by_class, by_base])
+def test_members_that_other_functions_read(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is an argument, one that a class holds, a method of a base that is called by name.
+    """
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+    x = np.array([1.0, 2.0])
+    assert fuse(function)(Doubled(), x, rate_of) == function(Doubled(), x, rate_of)

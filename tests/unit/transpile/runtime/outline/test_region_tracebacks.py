@@ -1,7 +1,6 @@
 """Tracebacks of exceptions in regions have the lines that Python's have."""
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -78,7 +77,6 @@ def raised_by(f: Callable[..., Any], *args: Any) -> list[tuple[int, str]]:
     return []
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="`raise` adds a line")
 @pytest.mark.filterwarnings("ignore::transpile.FuseWarning")
 @pytest.mark.parametrize("f", [in_statement, in_return, in_loop, caught, recursive, in_python])
 @pytest.mark.parametrize("k", [0, 2])
