@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_traversal import contains, source_line
+from loopir.ir_traversal import contains, source_line, walk
 from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
 
@@ -73,9 +73,9 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
     inner.leave, inner.end_chunk = "break", ""
-    poll = s.polls.get(n)
+    poll, head = s.polls.get(n), "TP_UNROLL for" if _is_unrolled(n, s) else "for"
     if poll is None:
-        yield f"for ({first}; {i} {sign} {end}; {i} += {step}) {{"
+        yield f"{head} ({first}; {i} {sign} {end}; {i} += {step}) {{"
         return
     stop = inner.fresh(f"{var}_stop")
     inner.end_chunk = f"{stop} = {i};"
@@ -87,7 +87,21 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
     yield f"{first};"
     yield f"if ({i} {sign} {end}) for (;;) {{"
     yield from chunk_start(i, end, stop, step, poll)
-    yield f"for (; {i} {sign} {stop}; {i} += {step}) {{"
+    yield f"{head} (; {i} {sign} {stop}; {i} += {step}) {{"
+
+
+_MOST_UNROLLED = 40  # nodes of a loop that is unrolled
+
+
+def _is_unrolled(n: ir.Loop | ir.Zip | ir.Scan, s: Scope) -> bool:
+    """Whether the C compiler is to unroll the loop `n`: it is short, has no loop in it and no way
+    out, so that its counter and its condition are a large part of its work.
+    """
+    if s.is_large or not isinstance(n, ir.Loop) or _is_left(n):
+        return False
+    if any(isinstance(x, ir.LoopLike | ir.If | ir.Check) for b in n.body for x in walk(b)):
+        return False
+    return sum(1 for _ in walk(n)) <= _MOST_UNROLLED
 
 
 def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:

@@ -61,6 +61,13 @@ typedef union {
 #define TP_CMOV_OF_FLOATS TP_CMOV
 #endif
 
+/* Before a loop: four iterations at a time. */
+#ifdef __clang__
+#define TP_UNROLL _Pragma("unroll 4")
+#else
+#define TP_UNROLL _Pragma("GCC unroll 4")
+#endif
+
 /* A permutation of the lanes of two vectors; `indices` is the vector type of the lane numbers. */
 #ifdef __clang__
 #define TP_SHUFFLE(indices, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
