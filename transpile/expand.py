@@ -157,7 +157,7 @@ from .numpy.creation.array_literals import (
     literal_argument,
     literal_store,
 )
-from .numpy.creation.concatenate import concatenate_arrays
+from .numpy.creation.concatenate import concatenate_arrays, join_by_subscript
 from .numpy.elementwise.arange_linspace import sequence_view
 from .numpy.elementwise.array_assignment import (
     array_assignment,
@@ -390,6 +390,7 @@ MACROS: tuple[Macro, ...] = (
     scalar_identity,            # math.degrees(x), np.iinfo(np.int64).max
     allocation_form,            # np.ndarray(n), np.zeros(n, float, "C")
     grid_slices,                # np.mgrid[0:n, 0:m]
+    join_by_subscript,          # np.r_[0, x], np.c_[x, y]
     dtype_of_expression,        # np.zeros(n, (x + y).dtype)
     new_array_attribute,        # np.zeros(n).size
     item_size,                  # x.nbytes

@@ -120,7 +120,7 @@ def test_every_pass_keeps_the_meaning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(arg_reduction, "BLOCK_BYTES", 256)  # several blocks of what cases have
-    monkeypatch.setattr(arg_reduction, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(arg_reduction, "CHUNK", 8)
     monkeypatch.setattr(arg_reduction, "MIN_TERMS", 128)
     examine(cases(exact=reassociate), through_all(count, reassociate), 4)
 

@@ -205,7 +205,7 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
 
     - ``x.shape`` or ``x.strides``: an int
     - records, or a list that is an argument: by their type
-    - ``np.mgrid``, and ``np.ogrid`` with one slice: by the slices (`shape_rules.grid_type`)
+    - ``np.mgrid``, ``np.r_`` and their kin: by the items (`shape_rules.new_array_type`)
     - nothing known: from the environment
     - a list of lists that the function makes: a list
     - an array or list of known type: by probing. With arrays among the subscripts the result
@@ -218,7 +218,7 @@ def _subscript_fact(facts: Facts, e: ast.Subscript) -> Fact:
     if base.record is not None:
         return _record_fact(facts, base, base.record, e.slice)
     if not base.rank:
-        ty = shape_rules.grid_type(e, facts.resolve(e.value), lambda b: facts.of(b).is_int)
+        ty = shape_rules.new_array_type(e, facts.resolve(e.value), facts.of)
         return facts.outer_fact(e) if ty is None else fact_of_types(frozenset({ty}))._replace(
             owner=NEW_ARRAY)
     if base.list_type is not None:

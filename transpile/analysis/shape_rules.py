@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+
+from loopir.dtypes import dtype_name
 
 from ..frontend.ast_names import binding_pairs
 from ..frontend.ast_walk import subscript_items, walk_nodes
@@ -27,14 +30,14 @@ from ..host_nodes import (
     from_ast,
 )
 from ..numpy.function_table import function_row, method_row
-from ..types.value_types import ArrayType
+from ..types.value_types import ELEMENTS, ArrayType, is_weak
 from .alias_analysis import Owner
 from .type_facts import UNIT_LENGTH, Fact, Facts, Shape
 
 __all__ = [
-    "find_length_names", "gives_shape", "grid_type", "is_grid", "is_squeeze", "rank_of_call",
-    "rank_of_method", "reshaping", "shape_of_call", "shape_of_lengths", "shape_of_product",
-    "with_elementwise_shape",
+    "find_length_names", "gives_shape", "is_grid", "is_squeeze", "joins_items",
+    "new_array_type", "rank_of_call", "rank_of_method", "reshaping",
+    "shape_of_call", "shape_of_lengths", "shape_of_product", "with_elementwise_shape",
 ]
 
 
@@ -113,7 +116,65 @@ def is_grid(value: object) -> bool:
     return value is np.mgrid or value is np.ogrid
 
 
-def grid_type(
+def joins_items(value: object) -> bool:
+    """Whether `value` is ``np.r_`` or ``np.c_``, of which a subscript joins its items."""
+    return value is np.r_ or value is np.c_
+
+
+def new_array_type(
+    e: ast.Subscript, maker: object, of: Callable[[ast.expr], Fact]
+) -> ArrayType | None:
+    """The type of ``maker[…]``, if it is surely an array: `maker` is one of ``np.mgrid``,
+    ``np.ogrid``, ``np.r_`` and ``np.c_``; None for other subscripts.
+    """
+    if joins_items(maker):
+        return _joined_type(e, maker is np.c_, of)
+    return _grid_type(e, maker, lambda b: of(b).is_int)
+
+
+def _joined_type(
+    e: ast.Subscript, as_columns: bool, of: Callable[[ast.expr], Fact]
+) -> ArrayType | None:
+    """The type of ``np.r_[…]``, or with `as_columns` of ``np.c_[…]``: a vector of numbers, vectors
+    and ranges, or a matrix in C order of matrices, and of vectors as columns.
+
+    The dtype is that of NumPy's promotion, in which Python's numbers are weak: ``np.r_[0, x]`` has
+    the dtype of x.
+    """
+    items, ranks = subscript_items(e), set[int]()
+    samples: list[Any] = []
+    for item in items:
+        if isinstance(item, ast.Slice):
+            bounds = [b for b in (item.lower, item.upper, item.step) if b is not None]
+            if item.upper is None or not all(of(b).is_int for b in bounds):
+                return None
+            samples.append(np.empty(0, np.int64))
+            ranks.add(1)
+            continue
+        types = [*of(item).types]
+        if len(types) != 1 or ELEMENTS[types[0].dtype].kind not in "biuf":
+            return None
+        (ty,) = types
+        scalar = ELEMENTS[ty.dtype].numpy.type(0)
+        if isinstance(ty, ArrayType):
+            if ty.rank > 1 and ty.unit != ty.rank - 1:
+                return None
+            samples.append(np.empty(0, scalar.dtype))
+            ranks.add(ty.rank)
+        else:
+            samples.append(scalar.item() if is_weak(ty) else scalar)
+            ranks.add(1 if not as_columns else 0)
+    rank = max(ranks)
+    if as_columns and (len(items) < 2 or not ranks <= {1, 2}):
+        return None
+    if not as_columns and (len(ranks) > 1 or not rank):
+        return None
+    rank = 2 if as_columns else rank
+    dtype = dtype_name(np.result_type(*samples))
+    return None if dtype is None else ArrayType(dtype, rank, rank - 1)
+
+
+def _grid_type(
     e: ast.Subscript, grid: object, is_int: Callable[[ast.expr], bool]
 ) -> ArrayType | None:
     """The type of ``grid[…]``, if it is one array: `grid` is ``np.mgrid``, or ``np.ogrid`` with one

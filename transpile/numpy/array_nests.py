@@ -11,14 +11,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..frontend.ast_walk import integer_constant, tree_key
+from ..analysis.alias_analysis import NEW_ARRAY
+from ..frontend.ast_walk import integer_constant, is_none, subscript_items, tree_key
 from ..frontend.macros.macro_context import Context
 from ..types.value_types import ELEMENTS
 from .array_views import element_at, is_unit_length
+from .call_arguments import numpy_function_name
 
 __all__ = [
-    "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "loop_nest", "product_of",
-    "row_major_index", "store_element", "unit_length_tests",
+    "NestBody", "allocate_array", "dtype_expr", "fresh_indices", "loop_nest",
+    "may_sort_unit_axes", "product_of", "row_major_index", "store_element", "unit_length_tests",
 ]
 
 NestBody = Callable[[Sequence[ast.expr]], "list[ast.stmt]"]
@@ -79,6 +81,44 @@ def dtype_expr(name: str, cx: Context) -> ast.expr:
     """The expression of a dtype that Loop IR calls `name`: ``np.float64`` for "f64"."""
     attribute = "bool_" if name == "bool" else ELEMENTS[name].numpy.name
     return cx.expr(f"NP.{attribute}", NP=cx.numpy)
+
+
+def may_sort_unit_axes(value: ast.expr, cx: Context) -> bool:
+    """Whether NumPy may sort the axes of the new array `value` by the strides of another one, also
+    those of length 1, whose strides are not known: it is a conversion or copy of a view, which may
+    have gaps. (Elementwise operations leave axes of length 1 at their places, and so does a
+    conversion of an array without gaps.)
+
+        x[::2, :1].astype(np.float32)     x in Fortran order, with strides (8, 32): (4, 8)
+                                          x in C order, with strides (40, 8):       (4, 4)
+    """
+    match value:
+        case ast.Call(func=ast.Attribute(value=array, attr="astype")):
+            pass
+        case ast.Call(func=func, args=[array, *_]) if (
+            numpy_function_name(func, cx) in ("array", "asarray", "astype", "copy")
+        ):
+            pass
+        case _:
+            return False
+    return cx.fact(array).owner != NEW_ARRAY and not _has_known_layout(array, cx)
+
+
+def _has_known_layout(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is no view, or one with no other gaps than its array: rows of an array in C order
+    (``X[1:]``), or a vector without gaps that gets new axes (``x[:, None]``).
+    """
+    fact = cx.fact(e)
+    match e:
+        case ast.Name(id=name):
+            return fact.owner is not None and fact.owner.name == name
+        case ast.Subscript(value=base, slice=ast.Slice(step=None)):
+            return cx.fact(base).order == "C" and _has_known_layout(base, cx)
+        case ast.Subscript(value=base) if cx.fact(base).rank == 1:
+            ty, items = cx.fact(base).array, subscript_items(e)
+            is_new = (is_none(i) or ast.unparse(i) == ":" for i in items)
+            return ty is not None and ty.unit == 0 and all(is_new)
+    return False
 
 
 def product_of(lengths: Sequence[ast.expr], cx: Context) -> ast.expr:

@@ -80,7 +80,7 @@ _FUNCTION_ROWS = (
     Row("amin", arrays=1, reduction=Fold("minimum", None, initial=True)),
     Row("angle", formula=_formula("z deg", "angle_rule")),
     Row("any", rank="fold", arrays=1, lists=True, reduction=Fold("logical_or", 0)),
-    Row("append", joins=Join(parts=True), view=_view("arr values", "append_rule")),
+    Row("append", joins=Join(parts=True)),
     Row("arange", rank="one", sized=True, fill="numpy"),
     Row("argmax", rank="fold", arrays=1, lists=True, search=">",
         view=_array("a axis out keepdims", "arg_reduction_keepdims_rule")),

@@ -1,10 +1,10 @@
 """Arg-reduction (argmin, argmax): the extremum is found by blocks, its position in one block.
 
 `match_arg_extremum` recognises an accumulator that is replaced where a comparison with it holds,
-together with other accumulators (the payload, such as the index). The loop then becomes three, of
-which all but the last are vectorisable: a reduction over blocks that remembers the start of the
-best block, a search for the chunk with the best value in this block, and a scalar loop over the
-chunk that binds the payload.
+together with other accumulators (the payload, such as the index). The loop then becomes three
+vectorisable ones: a reduction over blocks that remembers the start of the best block, a search for
+the chunk with the best value in this block, and a minimum of the places in this chunk that have it.
+The iteration at that place binds the payload.
 """
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def _assume_value(e: Expr, name: str, value: bool) -> Expr:
 
 
 BLOCK_BYTES = 8192  # bytes of terms in a block, whose extremum is compared with the best one
-CHUNK_BYTES = 256  # bytes of terms that are searched one by one
+CHUNK = 128  # terms, of which the first with the best one is then searched
+SHORT_TERMS = 16  # up to so many terms, the loop as it was is faster than vectors
 MIN_TERMS = 512
 """A loop known to have fewer iterations is left as it is: terms of one byte would fill less than
 two chunks, so no chunk could be skipped.
@@ -148,8 +149,8 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
     as the index) at its position.
 
     Three loops, as the top of this module says: they find which block has the best term; which
-    chunk of it; which term of the chunk. A short range is searched term by term, by a version of
-    the loop as it was. The loop over one block must be vectorisable. Before::
+    chunk of it, if there are several; which term of the chunk. A short range is searched term by
+    term, by a version of the loop as it was. The loop over one block must be vectorisable. Before::
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
@@ -163,11 +164,11 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
 
         def k(x: f64[::1], at: mut(i64[()])):
             disjoint(x, at)
-            if x.shape[0] < 33:
-                for i_4 in loop(0, min(x.shape[0], 32), least_3=f64("inf"), k_1=-1):
-                    m_1 = x[i_4] < least_3
-                    least_3 = step(select(m_1, x[i_4], least_3))
-                    k_1 = step(select(m_1, i_4, k_1))
+            if x.shape[0] < 17:
+                for i_5 in loop(0, min(x.shape[0], 16), least_3=f64("inf"), k_1=-1):
+                    m_1 = x[i_5] < least_3
+                    least_3 = step(select(m_1, x[i_5], least_3))
+                    k_1 = step(select(m_1, i_5, k_1))
                 least = give(least_3)
                 k = give(k_1)
             else:
@@ -177,16 +178,20 @@ def arg_reduction(kernel: Kernel, *, reassociate: bool = True) -> Kernel:
                     least_1 = step(min(least_1, least_2))
                     start = step(select(least_2 < least_1, block, start))
                 end = min(start + 1024, x.shape[0])
-                for chunk in loop(range(start, end, 32), first=end):
-                    for i_2 in loop(chunk, min(chunk + 32, end), some=False):
-                        some = step(some | (x[i_2] == least_1))
-                    first = step(chunk)
-                    until(some)
-                for i_3 in loop(first, min(first + 32, end), least_4=f64("inf"), k_2=-1):
-                    found = x[i_3] == least_1
-                    least_4 = step(select(found, x[i_3], least_4))
-                    k_2 = step(select(found, i_3, k_2))
-                    until(found)
+                if end - start < 129:
+                    first = give(start)
+                else:
+                    for chunk in loop(range(start, end, 128), first_1=end):
+                        for i_2 in loop(chunk, min(chunk + 128, end), some=False):
+                            some = step(some | (x[i_2] == least_1))
+                        first_1 = step(chunk)
+                        until(some)
+                    first = give(first_1)
+                for i_3 in loop(first, min(first + 128, end), position=end):
+                    position = step(min(position, select(x[i_3] == least_1, i_3, end)))
+                for i_4 in loop(position, min(position + 1, end), least_4=f64("inf"), k_2=-1):
+                    least_4 = step(x[i_4])
+                    k_2 = step(i_4)
                 least = give(least_4)
                 k = give(k_2)
             at[()] = k
@@ -250,7 +255,7 @@ class _ArgSearch:
     def __init__(self, original: Loop, loop: Loop, extrema: tuple[ArgExtremum, ...]) -> None:
         self.original, self.loop, self.extrema = original, loop, extrema
         widest = max(DTYPES[p.value.dtype].bytes for p in extrema)
-        self.block, self.chunk = BLOCK_BYTES // widest, CHUNK_BYTES // widest
+        self.block, self.chunk = BLOCK_BYTES // widest, CHUNK
 
     def statements(self, fresh: FreshNames) -> Iterator[Stmt]:
         """The loop over blocks, and for each extremum the loops that find its position."""
@@ -266,7 +271,7 @@ class _ArgSearch:
             yield from self._search(p, best, Interval(start, end), fresh)
 
     def unless_short(self, search: tuple[Stmt, ...], fresh: FreshNames) -> tuple[Stmt, ...]:
-        """The statements of `search` where there are more terms than in one chunk, else the
+        """The statements of `search` where there are more than `SHORT_TERMS` terms, else the
         original loop.
         """
         interval = self.loop.range
@@ -274,7 +279,7 @@ class _ArgSearch:
         if constant_trip_count(interval) is not None:
             return search
         short_range = replace(
-            interval, hi=index_min(interval.hi, index_add(interval.lo, self.chunk))
+            interval, hi=index_min(interval.hi, index_add(interval.lo, SHORT_TERMS))
         )
         short_names = fresh.names(self.original)
         short = rename_names(replace(self.original, range=short_range), short_names)
@@ -287,7 +292,7 @@ class _ArgSearch:
             )
             for a in self.original.accs
         )
-        is_short = index_less(index_sub(interval.hi, interval.lo), self.chunk + 1)
+        is_short = index_less(index_sub(interval.hi, interval.lo), SHORT_TERMS + 1)
         long = tuple(rename_names(x, search_names) for x in search)
         return (If(is_short, (short,), long, tuple(yields), span=self.loop.span),)
 
@@ -365,9 +370,9 @@ class _ArgSearch:
 
     def _search(
         self, p: ArgExtremum, best: Var, interval: Interval, fresh: FreshNames
-    ) -> Iterator[Loop]:
-        """Loops that find the first chunk (if ties win: the last) with `best` in the range, and the
-        position in it.
+    ) -> Iterator[Stmt]:
+        """Loops that find the first chunk (if ties win: the last) with `best` in the range, unless
+        it has only one, and the position in it.
         """
         chunk, first = Var(fresh.name("chunk"), INDEX), Var(fresh.name("first"), INDEX)
         in_chunk = Var(fresh.name("some"), "bool")
@@ -386,26 +391,44 @@ class _ArgSearch:
             accs=(any_best,),
         )
         chunk_start: Expr = Call("select", (in_chunk, chunk, first), INDEX) if p.ties_win else chunk
-        hit = Accum(first.name, interval.hi, chunk_start)
+        found = replace(first, name=fresh.name("first"))
+        hit = Accum(found.name, interval.hi, rename_names(chunk_start, {first.name: found.name}))
         chunks = RangeDesc(interval.lo, interval.hi, self.chunk)
-        yield Loop(chunk.name, chunks, (inner,), (hit,), None if p.ties_win else in_chunk)
-        yield self._position_loop(p, is_best, first, interval.hi, fresh)
+        search = Loop(chunk.name, chunks, (inner,), (hit,), None if p.ties_win else in_chunk)
+        is_one = index_less(index_sub(interval.hi, interval.lo), self.chunk + 1)
+        yield If(is_one, (), (search,), (Yield(first.name, interval.lo, found),))
+        position = Var(fresh.name("position"), INDEX)
+        yield self._position_loop(condition_loop, p, is_best, first, interval.hi, position, fresh)
+        yield self._payload_loop(p, position, interval.hi, fresh)
 
     def _position_loop(
-        self, p: ArgExtremum, is_best: Expr, first: Var, end: Expr, fresh: FreshNames
+        self, condition_loop: Loop, p: ArgExtremum, is_best: Expr, first: Var, end: Expr,
+        position: Var, fresh: FreshNames,
     ) -> Loop:
-        """The loop over one chunk, up to the best term; it binds the accumulators of `p`."""
-        found = Var(fresh.name("found"), "bool")
-        body = backward_slice(self.loop.body, is_best, *(e for _, e in p.followers))
-        steps = (
-            replace(a, step=rewrite(Call("select", (found, e, a.current), e.dtype)))
-            for a, e in ((p.acc, p.value), *p.followers)
-        )
+        """The loop over the chunk at `first` that binds `position` to the first (if ties win: the
+        last) iteration with the best term, as a minimum (maximum), which can be vectorised. It is
+        `end` if the range has no term.
+        """
+        op, none = ("max", first) if p.ties_win else ("min", end)
+        at = Var(self.loop.var, INDEX)
+        step = Call(op, (position, Call("select", (is_best, at, none), INDEX)), INDEX)
         chunk_range = Interval(first, _block_end(first, self.chunk, end))
-        until = None if p.ties_win else found
-        body = (*body, Assign(found.name, is_best))
-        loop = Loop(self.loop.var, chunk_range, body, tuple(steps), until)
-        renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body[:-1]))}
+        loop = replace(condition_loop, range=chunk_range, until=None)
+        renaming = fresh.names(loop)
+        place = Accum(position.name, none, rename_names(step, renaming))
+        return replace(rename_names(loop, renaming), accs=(place,))
+
+    def _payload_loop(
+        self, p: ArgExtremum, position: Var, end: Expr, fresh: FreshNames
+    ) -> Loop:
+        """The loop over the iteration `position`, if the range has one: it binds the accumulators
+        of `p`.
+        """
+        body = backward_slice(self.loop.body, *(e for _, e in ((p.acc, p.value), *p.followers)))
+        steps = (replace(a, step=e) for a, e in ((p.acc, p.value), *p.followers))
+        only = Interval(position, _block_end(position, 1, end))
+        loop = Loop(self.loop.var, only, body, tuple(steps))
+        renaming = {n: fresh.name(n) for n in (loop.var, *(x.name for x in body))}
         return rename_names(loop, renaming)
 
 

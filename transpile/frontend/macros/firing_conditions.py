@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from ...analysis.shape_rules import is_grid
+from ...analysis.shape_rules import is_grid, joins_items
 from ...analysis.tuple_types import items_of_tuple
 from ..ast_walk import child_nodes, contains_walrus
 from ..core_nodes import ReplayIf
@@ -23,8 +23,8 @@ __all__ = [
     "has_new_table_argument",
     "has_out_argument", "has_several_subscripts", "has_starred_argument", "has_tables",
     "has_tuple_lists", "has_typed_tuple_lists", "has_walrus", "is_constant_tuple",
-    "is_known_tuple", "is_replay_guard", "is_returned", "makes_array", "may_be_no_operation",
-    "may_select_several",
+    "is_known_tuple", "is_replay_guard", "is_returned", "joins_by_subscript", "makes_array",
+    "may_be_no_operation", "may_select_several",
     "operates_on_array", "reads_array_flag", "reads_item_of_tuple", "reads_memory_size",
     "reads_shape_or_dtype", "returns_shape", "slices_grid", "subscripts_flat",
 ]
@@ -142,6 +142,11 @@ def assigns_slice(s: ast.Assign, _: Context) -> object:
 def slices_grid(node: ast.Subscript, cx: Context) -> object:
     """Whether the subscript `node` is one of ``np.mgrid`` or ``np.ogrid``."""
     return is_grid(cx.resolve(node.value))
+
+
+def joins_by_subscript(node: ast.Subscript, cx: Context) -> object:
+    """Whether the subscript `node` is one of ``np.r_`` or ``np.c_``."""
+    return joins_items(cx.resolve(node.value))
 
 
 def may_select_several(node: ast.Assign | ast.Subscript, cx: Context) -> object:

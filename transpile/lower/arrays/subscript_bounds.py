@@ -25,7 +25,7 @@ from typing import TypeAlias
 from loopir.algebra.constant_folding import index_const
 from loopir.analysis.integers.affine import LinearForm
 from loopir.dtypes import DTYPES
-from loopir.nodes import Call, Expr, Var
+from loopir.nodes import Call, Dim, Expr, Var
 
 from ...frontend.ast_walk import subscript_items, walk_nodes
 from ...frontend.core_nodes import source_text
@@ -82,7 +82,8 @@ def in_bounds_subscript(
        do not hold.
     4. The ranges of the loops prove it in bounds in all iterations, or a guard at kernel entry
        does: no check. Not if such a guard would always or often fail, as for ``x[i - 1]`` with i
-       from 0, which is case 5 (`_prove_or_guard_range`).
+       from 0, which is case 5 (`_prove_or_guard_range`), or ``x[n - 1]`` after
+       ``if n == 0: return`` (`_is_excluded_before`).
     5. Otherwise it is wrapped if it is negative, checked at the use, then clamped.
 
     Negative subscripts: 1 and 5 wrap them as Python does. One that is negative by its interval,
@@ -151,6 +152,8 @@ def _affine_subscript(
             return under_conditions
     elif b.path.while_names & subscript.terms.keys():  # case 2
         return linear_num(b, subscript), None
+    if not low_proved and _is_excluded_before(b, subscript):
+        return None
     if _prove_or_guard_range(b, subscript, length_form, node):  # case 4
         return linear_num(b, subscript), None
     return None
@@ -179,6 +182,18 @@ def _subscript_under_conditions(
     high = TRUE if high_margin is None else Call("lt", (at, length.ir), "bool")
     in_bounds = b.bind_or_reuse(bool_op("and", low, high), "inside")
     return _clamped_subscript(b, at, in_bounds, length, node)
+
+
+def _is_excluded_before(b: IRBuilder, subscript: LinearForm) -> bool:
+    """Whether a condition that is no linear form may keep Python from using a `subscript` that is
+    negative in some calls: it contains a number, and the code, which is in no loop, may never run.
+    A guard at kernel entry would fail in those calls.
+
+        if n == 0: return 0.0
+        return x[n - 1]           →    check at the use (case 5), no guard n - 1 >= 0
+    """
+    has_number = any(not isinstance(atom, Dim) for atom in subscript.terms)
+    return has_number and not b.path.frames and may_never_run(b)
 
 
 def _guard_nonnegative(b: IRBuilder, margin: LinearForm, node: ast.AST) -> None:

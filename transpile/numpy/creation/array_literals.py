@@ -304,6 +304,10 @@ def _is_display(e: ast.expr) -> bool:
 
 
 def literal_as_array(e: ast.expr, cx: Context) -> ast.expr:
-    """A display as ``np.array(e)``, if that is surely an array; else `e`."""
+    """A display as ``np.array(e)``, if that is surely an array, an empty one as one of floats; else
+    `e`.
+    """
+    if isinstance(e, (ast.List, ast.Tuple)) and not e.elts:
+        return cx.expr("NP.empty(0)", NP=cx.numpy)
     converted = cx.expr("NP.array(E)", NP=cx.numpy, E=e) if _is_display(e) else e
     return converted if cx.fact(converted).array is not None else e

@@ -10,19 +10,23 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...analysis.type_facts import UNKNOWN_ORDER
-from ...frontend.ast_walk import integer_constant, same_tree
+from ...frontend.ast_walk import integer_constant, same_tree, subscript_items
 from ...frontend.core_nodes import copy_location
+from ...frontend.macros.firing_conditions import joins_by_subscript
 from ...frontend.macros.macro_context import Context, add_ints
 from ...frontend.macros.macro_index import fires_on, numpy_callees
 from ...frontend.macros.replay_guards import guarded, unique_nodes
-from ..array_nests import allocate_array, loop_nest
+from ...types.value_types import ELEMENTS, is_weak
+from ..array_nests import allocate_array, dtype_expr, loop_nest
 from ..array_views import View, element_at, is_unit_length, is_viewable, operands_by_index
 from ..call_arguments import numpy_function_name
 from ..function_table import FUNCTIONS
 from .array_literals import literal_as_array
 
-__all__ = ["concatenate_arrays"]
+__all__ = ["concatenate_arrays", "join_by_subscript"]
 
 _JOINING = tuple(n for n, row in FUNCTIONS.items() if row.joins and row.joins.parts)
 """The functions that join a display of arrays."""
@@ -51,7 +55,7 @@ def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
         w = _a
 
     A part that is a list becomes an array first: ``np.concatenate(([0], x))`` →
-    ``np.concatenate((np.array([0]), x))``.
+    ``np.concatenate((np.array([0]), x))``; of ``np.hstack`` also one that is a number.
     """
     if (call := _with_arrays_for_lists(node, cx)) is not None:
         return call
@@ -63,20 +67,86 @@ def concatenate_arrays(node: ast.AST, cx: Context) -> ast.expr | None:
     return cx.bound_name(name, lambda: _join_loops(name, node, join, cx))
 
 
+@fires_on(ast.Subscript, value=(ast.Attribute, ast.Name), ctx=ast.Load, when=joins_by_subscript)
+def join_by_subscript(node: ast.AST, cx: Context) -> ast.expr | None:
+    """``np.r_[…]`` → a concatenation, in which a number is an array of one element, and a slice a
+    range; ``np.c_[…]`` → ``np.column_stack``.
+
+        w = np.r_[0, x]
+    →
+        _a_1 = np.empty(1, np.float64)
+        _a_1[0] = 0
+        _a = np.empty(1 + x.shape[0], np.float64)
+        _a[0] = _a_1[0]
+        for _i in range(x.shape[0]):
+            _a[_i + 1] = x[_i]
+        w = _a
+    """
+    if not isinstance(node, ast.Subscript) or not joins_by_subscript(node, cx):
+        return None
+    ty, items = cx.fact(node).array, subscript_items(node)
+    if ty is None:
+        return None
+    if cx.resolve(node.value) is np.c_:
+        return cx.expr("NP.column_stack(P)", NP=cx.numpy, P=ast.Tuple([*items], ast.Load()))
+    parts = []
+    for item in items:
+        if isinstance(item, ast.Slice) and item.upper is not None:
+            start, step = item.lower or ast.Constant(0), item.step or ast.Constant(1)
+            bounds = {"A": start, "B": item.upper, "S": step}
+            parts.append(cx.expr("NP.arange(A, B, S)", NP=cx.numpy, **bounds))
+        elif cx.fact(item).array is not None:
+            parts.append(item)
+        elif _converts_always(item, ty.dtype, cx):
+            dtype = dtype_expr(ty.dtype, cx)
+            parts.append(cx.expr("NP.full(1, V, T)", NP=cx.numpy, V=item, T=dtype))
+        else:
+            return None
+    return cx.expr("NP.concatenate(P)", NP=cx.numpy, P=ast.Tuple(parts, ast.Load()))
+
+
+def _converts_always(e: ast.expr, dtype: str, cx: Context) -> bool:
+    """Whether the number `e` converts to `dtype` without an exception: no Python int to an integer
+    dtype but int64.
+    """
+    is_narrow = ELEMENTS[dtype].kind in "iu" and dtype != "i64"
+    return dtype != "f16" and not (is_narrow and any(map(is_weak, cx.fact(e).types)))
+
+
 def _with_arrays_for_lists(node: ast.AST, cx: Context) -> ast.expr | None:
     """The call `node` with ``np.array`` of each part that is a list or tuple in the source, which
     is what NumPy makes of it; None if there is none. Not of ``np.array``, whose parts are items.
     """
     match node:
+        case ast.Call(func=func, args=[a, b, *rest]) if numpy_function_name(func, cx) == "append":
+            if (arrays := _parts_as_arrays([a, b], "append", cx)) is None:
+                return None
+            return copy_location(ast.Call(func, [*arrays, *rest], node.keywords), node)
         case ast.Call(func=func, args=[ast.Tuple(elts=parts) | ast.List(elts=parts), *rest]) if (
-            numpy_function_name(func, cx) != "array"
+            (name := numpy_function_name(func, cx)) != "array"
         ):
-            arrays = [copy_location(literal_as_array(part, cx), part) for part in parts]
-            if all(array is part for array, part in zip(arrays, parts, strict=True)):
+            if (arrays := _parts_as_arrays(parts, name, cx)) is None:
                 return None
             display = copy_location(ast.Tuple(arrays, ast.Load()), node.args[0])
             return copy_location(ast.Call(func, [display, *rest], node.keywords), node)
     return None
+
+
+def _parts_as_arrays(parts: list[ast.expr], name: str, cx: Context) -> list[ast.expr] | None:
+    """`parts` of a call of ``np.name``, lists and tuples as arrays; None if that changes none."""
+    arrays = [literal_as_array(part, cx) for part in parts]
+    if name in ("hstack", "append"):
+        arrays = [
+            cx.expr("NP.full(1, V)", NP=cx.numpy, V=e) if _is_number(e, cx) else e for e in arrays
+        ]
+    if all(array is part for array, part in zip(arrays, parts, strict=True)):
+        return None
+    return [copy_location(array, part) for array, part in zip(arrays, parts, strict=True)]
+
+
+def _is_number(e: ast.expr, cx: Context) -> bool:
+    """Whether `e` is surely one number."""
+    return cx.fact(e).rank == 0 and bool(cx.fact(e).types)
 
 
 def _parse_join(node: ast.AST, cx: Context) -> _Join | None:

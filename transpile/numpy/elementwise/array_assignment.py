@@ -39,6 +39,7 @@ from ..array_nests import (
     allocate_array,
     dtype_expr,
     loop_nest,
+    may_sort_unit_axes,
     product_of,
     store_element,
     unit_length_tests,
@@ -199,9 +200,10 @@ def _assign_new_array(
     reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     target_name = cx.fresh("a") if name in reads else name
     in_f = ty.rank > 1 and order == "F"
-    if in_f and any(integer_constant(n) == 1 for n in view.shape):
+    any_unit_length = not in_f and not (ty.rank > 1 and may_sort_unit_axes(value, cx))
+    if not any_unit_length and any(integer_constant(n) == 1 for n in view.shape):
         return None  # see `unit_length_tests`
-    unit_lengths = unit_length_tests(view.shape, cx) if in_f else []
+    unit_lengths = [] if any_unit_length else unit_length_tests(view.shape, cx)
 
     def body(at: Sequence[ast.expr]) -> list[ast.stmt]:
         return store_element(target_name, at, view.at(at), cx)

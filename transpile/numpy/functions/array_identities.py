@@ -26,6 +26,7 @@ from ...types.effects import is_pure
 from ...types.value_types import ELEMENTS, PARTS
 from ..array_nests import dtype_expr
 from ..call_arguments import BoundArguments, constant_flag
+from ..creation.array_literals import literal_as_array
 from ..elementwise.nonzero_indices import named_indices, truth_mask
 
 __all__ = [
@@ -53,16 +54,17 @@ def delete_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
 
 
 def insert_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.insert(v, i, x)`` of one number → the concatenation of ``v[:i]``, ``[x]`` and ``v[i:]``.
-    The call is replayed for an index out of range, for which NumPy raises.
+    """``np.insert(v, i, x)`` of a number, vector or list → the concatenation of ``v[:i]``, x and
+    ``v[i:]``. The call is replayed for an index out of range, for which NumPy raises.
     """
     x, index, value = _vector_argument(bound, cx), bound.get("obj"), bound.get("values")
     ty = cx.fact(x).array if x is not None else None
     if x is None or ty is None or index is None or value is None or not cx.fact(index).is_int:
         return None
+    value = literal_as_array(value, cx)
     types = cx.fact(value).types
     if (
-        cx.fact(value).rank != 0
+        cx.fact(value).rank not in (0, 1)
         or not types
         or not all(_values_fit(t.dtype, ty.dtype) for t in types)
     ):
@@ -71,7 +73,8 @@ def insert_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     parts = {"NP": cx.numpy, "X": x, "K": k, "V": value, "T": dtype_expr(ty.dtype, cx)}
     checks = [cx.expr("K < -X.shape[0] or K > X.shape[0]", **parts)]
     parts["K"] = bind_fresh(cx.expr("K + X.shape[0] if K < 0 else K", **parts), "k", cx)
-    new = cx.expr("NP.concatenate((X[:K], NP.full(1, V, T), X[K:]))", **parts)
+    middle = "V.astype(T)" if cx.fact(value).rank else "NP.full(1, V, T)"
+    new = cx.expr(f"NP.concatenate((X[:K], {middle}, X[K:]))", **parts)
     return guarded_name(checks, new, cx)
 
 

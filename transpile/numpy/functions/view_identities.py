@@ -5,7 +5,7 @@ of this module and of `array_identities`: from the arguments of a call to an exp
 value, such as ``np.flip(X, 1)`` → ``X[:, ::-1]``; None where the rule refuses them. The rules for
 array expressions (`expand.VIEW_RULES`, in `basic_indexing`) call `canonical_view`, too, so that a
 flip inside a larger expression needs no statement. Some rules of the column give no view, such as
-`append_rule` and `shape_query_rule`: what all have in common is that an expression is enough.
+`shape_query_rule`: what all have in common is that an expression is enough.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "view_identity", "canonical_view", "flip_rule", "rot90_rule", "transpose_rule", "swapaxes_rule",
     "moveaxis_rule", "expand_dims_rule", "asarray_of_array_rule", "conjugate_of_real_rule",
     "contiguous_rule", "copy_rule", "reshape_rule", "outer_rule", "shape_query_rule",
-    "is_complex_rule", "append_rule", "at_least_1d_rule", "at_least_2d_rule", "fliplr_rule",
+    "is_complex_rule", "at_least_1d_rule", "at_least_2d_rule", "fliplr_rule",
     "flipud_rule", "matrix_transpose_rule",
 ]
 
@@ -267,20 +267,6 @@ def is_complex_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
     types = {t.dtype in PARTS for t in cx.fact(bound["x"]).types}
     is_atom = isinstance(bound["x"], (ast.Name, ast.Constant)) and len(types) == 1
     return ast.Constant(types == {bound.name == "iscomplexobj"}) if is_atom else None
-
-
-def append_rule(bound: BoundArguments, cx: Context) -> ast.expr | None:
-    """``np.append(v, x)`` of a vector and a number → a concatenation."""
-    x, value = bound["arr"], bound.get("values")
-    if (
-        value is None
-        or _known_rank(x, cx) != 1
-        or cx.fact(value).rank != 0
-        or not cx.fact(value).types
-    ):
-        return None
-    text = "NP.concatenate((X, NP.full(1, V)))"
-    return cx.expr(text, NP=cx.numpy, X=x, V=value) if cx.fact(x).array else None
 
 
 at_least_1d_rule = _at_least(1)

@@ -31,6 +31,7 @@ from ..array_views import element_at, is_unit_length, view_of
 from ..function_row import Fold
 from ..function_table import FUNCTIONS, is_array_method
 from ..numpy_errors import note_missing_axis
+from .arg_reduction_nests import search_all_columns, search_by_rows
 from .axis_reductions import ON_BOOLS
 
 __all__ = ["array_arg_reduction", "array_scan"]
@@ -175,7 +176,17 @@ def _axis_loops(
 
         return make(_AxisLoop(name, source.shape[axis], scalar, nans, result_dtypes[0], place), cx)
 
-    lines = loop_nest(other_lengths, body, cx, source.order == "F")
+    in_columns = (
+        name in _ARG_REDUCTIONS and axis < len(source.shape) - 1 and source.order == "C"
+        and len(element_dtypes) == 1 and ELEMENTS[element_dtypes[0]].bytes > 1
+    )
+    if in_columns:
+        lines = search_all_columns(
+            _ARG_REDUCTIONS[name] or "", source.shape, axis, result, element_dtypes[0],
+            lambda at: _element_of_types(source.at(at), element_dtypes, cx), nans, cx,
+        )
+    else:
+        lines = loop_nest(other_lengths, body, cx, source.order == "F")
     if fact.rank:
         shape = source.shape if name in _SCANS else other_lengths
         in_f, dtype = fact.order == "F" and len(shape) > 1, result_dtypes[0]
@@ -294,7 +305,12 @@ def _flat_arg_reduction(
     def at(index: Sequence[ast.expr]) -> ast.expr:
         return _element_of_types(source.at(index), element_dtypes, cx)
 
-    lines, place = _arg_reduction_search(name, source.shape, at, nans, cx)
+    kinds = {ELEMENTS[t].kind for t in element_dtypes}
+    if len(kinds) == 1 and sum(not is_unit_length(n) for n in source.shape) > 1:
+        search = search_by_rows(_ARG_REDUCTIONS[name] or "", source.shape, at, kinds.pop(), cx)
+    else:
+        search = _arg_reduction_search(name, source.shape, at, nans, cx)
+    lines, place = search
     (dtype,) = (t.dtype for t in fact.types)
     lines += cx.code("OUT = T(AT)", OUT=result_name, T=dtype_expr(dtype, cx), AT=place)
     (original,) = cx.code("OUT = E", OUT=result_name, E=node)

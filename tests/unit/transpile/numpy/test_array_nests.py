@@ -4,7 +4,9 @@ place in C order.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,3 +41,42 @@ def test_strides_are_numpys(part: int, tmp_path: Path, monkeypatch: pytest.Monke
                 assert found.strides == wanted.strides, (e, order, shape)
                 np.testing.assert_allclose(found, wanted, rtol=1e-14)
         assert compiled.stats.compiled, e
+
+
+VIEWS = ("x", "x[::2, :1]", "x[:1, ::2]", "x[:1].T", "x.T[:, :1]", "x[::-1]", "x[1:]", "x[:, None]")
+CALLS = (
+    "{}.astype(np.float32)", "np.array({}, dtype=np.float32)", "{}.astype(np.float64)",
+    "{}.copy()", "{} + 1", "np.clip({}, 0.2, 0.8)", "{} > 0.5",
+)
+
+
+def arrays_with_unit_axes() -> Iterator[np.ndarray]:
+    for shape in ((4, 5), (1, 5), (4, 1), (1, 1)):
+        x = np.random.default_rng(0).random(shape)
+        yield from (x, x.T.copy().T, np.repeat(x, 2, 1)[:, ::2], np.repeat(x, 2, 0)[::2])
+        yield x.T.copy().repeat(2, 0)[::2].T
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("view", VIEWS)
+def test_strides_of_conversions(view: str) -> None:
+    for call in CALLS:
+        scope: dict[str, Any] = {"np": np}
+        exec(f"def f(x): return {call.format(view)}", scope)
+        f = fuse(scope["f"], on_reject="silent")
+        for x in arrays_with_unit_axes():
+            got, expected = f(x), scope["f"](x)
+            assert got.strides == expected.strides, (call, view, x.shape, x.strides)
+            assert np.array_equal(got, expected)
+
+
+def test_views_without_gaps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+    @fuse
+    def f(x, X):
+        return x[:, None].astype(np.float32), x[None].astype(np.float32), \
+            X[1:].astype(np.float32), X.astype(np.float32), (X[:, :1] * 2).astype(np.float32)
+
+    for X in (np.ones((3, 4)), np.ones((3, 1))):
+        assert len(f(np.ones(5), X)) == 5

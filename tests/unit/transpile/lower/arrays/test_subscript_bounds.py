@@ -55,6 +55,27 @@ def test_windows(body: str, loop: str, tmp_path: Path) -> None:
         assert g.stats.compiled == 3, g.stats
 
 
+@pytest.mark.parametrize("code", [
+    "if n == 0:\n        return 0.0\n    return x[n - 1]",
+    "if n == 0:\n        return 0.0\n    y = x[n - 1]\n    return y + sum(x[:n])",
+    "if n == 0 or k:\n        return 0.0\n    return x[n - 1] * x[n - 2]",
+    "s = 0.0\n    if n != 0:\n        s = x[n - 1]\n    return s",
+    "return x[n - 1] if n != 0 else 1.0",
+    "s = 0.0\n    for v in x[:n]:\n        s += v\n    return s and x[n - 1]",
+    "if not n:\n        return 0.0\n    X = x.reshape(2, -1)\n    return X[0, n - 1] + x[n // 2]",
+])
+def test_an_early_return_excludes_a_subscript(code: str, tmp_path: Path) -> None:
+    """A subscript that no call reaches with ``n == 0`` is no reason to replay such a call."""
+    f = written(tmp_path, f"def f(x, n, k=0):\n    {code}\n").f
+    fused = fuse(f, on_reject="raise")
+    for n, x in ((2, np.arange(4.0)), (1, np.ones(2)), (0, np.arange(4.0)), (0, np.empty(0))):
+        assert_same(outcome(fused, (x, n)), outcome(f, (x, n)), f"{code} of {n}")
+    assert fused.stats.replays == {}
+    for n in (3, -1, -9, 9):
+        given = np.arange(2.0), n
+        assert_same(outcome(fused, given), outcome(f, given), f"{code} of {n}")
+
+
 @pytest.mark.parametrize("made", [
     "r = np.zeros(n) if n else np.zeros(0)", "r = np.empty(0) if n == 0 else np.zeros(n)",
     "r = np.zeros(n)\n    if n == 0: r = np.zeros(0)",

@@ -21,7 +21,31 @@ def around(x, X):
     return total, np.concatenate(([[1, 2, 3]], X)), np.stack([x[:2], [1, 0.5]])
 
 
-@pytest.mark.parametrize("function", [with_zero, around])
+def empty_lists(x, X):
+    return np.concatenate(([], x)), np.hstack([(), x, x[:0]]), np.concatenate(([], []))
+
+
+def numbers(x, X):
+    return np.hstack((0, x)), np.hstack([x[0], x, 2.5]), np.append(0, x), np.append(x, x[-1])
+
+
+def appended(x, X):
+    return np.append(x, [1, 2]), np.append([], x), np.append((0.5,), [3]), np.append(x, x[1:])
+
+
+def joined_by_subscript(x, X):
+    r = np.r_[x[0], x, x[-1]]
+    return r[1:] * 2, np.r_[0.5, x], np.r_[x, x], np.r_[0:3, x], np.r_[1:len(x):2], np.r_[X, X]
+
+
+def columns_by_subscript(x, X):
+    return np.c_[x, x[::-1]], np.c_[np.ones(len(x)), x] @ np.ones(2), np.c_[x[:2], X, X]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [with_zero, around, empty_lists, numbers, appended, joined_by_subscript, columns_by_subscript],
+)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?"])
 def test_lists_among_the_parts(
     function: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -31,9 +55,40 @@ def test_lists_among_the_parts(
     assert_same(outcome(fuse(function), args), outcome(function, args), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_numbers_of_r_are_weak(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+    def ends(x, n, s):
+        return np.r_[0, x], np.r_[n, x, True], np.r_[s, x], np.r_[x[0], 1.5], np.r_[n, s]
+
+    args = np.array([1, 0, 3, 1], dtype), 4, 2.5
+    assert_same(outcome(fuse(ends), args), outcome(ends, args), dtype)
+
+
+@pytest.mark.parametrize("part", ["[[0], x]", "[300, x.astype(np.uint8)]", "['0:3:4j', x]", "[()]"])
+def test_other_items_of_r_are_left_to_python(part: str) -> None:
+    scope: dict[str, Any] = {"np": np}
+    exec(f"def f(x): return np.r_{part}", scope)
+    args = (np.ones(3),)
+    compiled = fuse(scope["f"], on_reject="silent")
+    assert_same(outcome(compiled, args), outcome(scope["f"], args), part)
+
+
+def test_insertion_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSPILE_FALLBACK", "error")
+
+    def inserted(x, f, n):
+        return np.insert(x, 1, x), np.insert(x, n, [n, 0.5]), np.insert(f, -1, (1.5, 2)), \
+            np.insert(x, 0, [])
+
+    args = np.arange(4.0), np.ones(3, "f4"), 4
+    assert_same(outcome(fuse(inserted), args), outcome(inserted, args), "insert")
+
+
 def test_other_lists_are_left_to_python() -> None:
     def names(x):
-        return np.concatenate((x, ["a"])), np.concatenate(([], x))
+        return np.concatenate((x, ["a"])), np.concatenate(([[]], x[None]))
 
     compiled = fuse(names, on_reject="silent")
     assert_same(outcome(compiled, (np.ones(3),)), outcome(names, (np.ones(3),)), "names")
