@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loopir import nodes as ir
 from loopir.algebra.may_raise import may_raise_flags
 from loopir.dtypes import DTYPES, INDEX
-from loopir.ir_traversal import contains, source_line, walk
+from loopir.ir_traversal import source_line
 from loopir.lazy_dataclass import replace
 from loopir.nodes import assert_never
 
@@ -40,6 +40,7 @@ from .interrupt_polls import (
     poll_if_long,
 )
 from .lane_masks import any_lane, mask_and, mask_bits, mask_not, mask_to_width
+from .loop_shape import RowCollapse, is_left, is_unrolled, row_collapse
 
 __all__ = [
     "declare_accumulators", "loop_end", "loop_latch", "force_unread", "is_thread_local",
@@ -58,9 +59,12 @@ def force_unread(bound: Iterable[ir.Accum | ir.Yield], s: Scope) -> Iterator[str
             yield force_computed(s.names[x.name], x.init if isinstance(x, ir.Accum) else x.then, s)
 
 
-def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
+def loop_header(
+    n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope, collapse: RowCollapse | None = None
+) -> Iterator[str]:
     """The ``for`` line of a loop, whose variable is bound in `inner`. If the loop polls, it is
-    split (`interrupt_polls`): the lines around its chunks, and the ``for`` line of a chunk.
+    split (`interrupt_polls`): the lines around its chunks, and the ``for`` line of a chunk. With a
+    `collapse`, an iteration runs several rows.
     """
     var, rng = n.var, n.range
     match rng:
@@ -73,35 +77,24 @@ def loop_header(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterat
     end, i = inner.fresh(f"{var}_end"), inner.bind(var)
     first = f"int64_t {i} = {strip_parens(start)}, {end} = {strip_parens(stop)}"
     inner.leave, inner.end_chunk = "break", ""
-    poll, head = s.polls.get(n), "TP_UNROLL for" if _is_unrolled(n, s) else "for"
+    poll, head = s.polls.get(n), "TP_UNROLL for" if is_unrolled(n, s) else "for"
+    advance = f"{i} += {step if collapse is None else collapse.rows}"
     if poll is None:
-        yield f"{head} ({first}; {i} {sign} {end}; {i} += {step}) {{"
+        yield f"{head} ({first}; {i} {sign} {end}; {advance}) {{"
+        yield from ([collapse.at_start(i, end)] if collapse is not None else [])
         return
     stop = inner.fresh(f"{var}_stop")
     inner.end_chunk = f"{stop} = {i};"
     inner.names[f"{var}.end"] = end
     yield "{"
-    if _is_left(n):
+    if is_left(n):
         inner.leave = "goto tp_left"  # ``break`` would only leave the chunk
         yield "__label__ tp_left;"
     yield f"{first};"
     yield f"if ({i} {sign} {end}) for (;;) {{"
     yield from chunk_start(i, end, stop, step, poll)
-    yield f"{head} (; {i} {sign} {stop}; {i} += {step}) {{"
-
-
-_MOST_UNROLLED = 40  # nodes of a loop that is unrolled
-
-
-def _is_unrolled(n: ir.Loop | ir.Zip | ir.Scan, s: Scope) -> bool:
-    """Whether the C compiler is to unroll the loop `n`: it is short, has no loop in it and no way
-    out, so that its counter and its condition are a large part of its work.
-    """
-    if s.is_large or not isinstance(n, ir.Loop) or _is_left(n):
-        return False
-    if any(isinstance(x, ir.LoopLike | ir.If | ir.Check) for b in n.body for x in walk(b)):
-        return False
-    return sum(1 for _ in walk(n)) <= _MOST_UNROLLED
+    yield f"{head} (; {i} {sign} {stop}; {advance}) {{"
+    yield from ([collapse.at_start(i, stop)] if collapse is not None else [])
 
 
 def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[str]:
@@ -112,13 +105,8 @@ def loop_end(n: ir.Loop | ir.Zip | ir.Scan, s: Scope, inner: Scope) -> Iterator[
         i, end = inner.names[n.var], inner.names[f"{n.var}.end"]
         sign = ">" if isinstance(n.range, ir.RangeDesc) and n.range.step < 0 else "<"
         yield from chunk_end(f"{i} {sign} {end}", poll)
-        yield from (["tp_left:;"] if _is_left(n) else [])
+        yield from (["tp_left:;"] if is_left(n) else [])
         yield "}"
-
-
-def _is_left(n: ir.Loop | ir.Zip | ir.Scan) -> bool:
-    """Whether a statement in a loop may end it."""
-    return isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break))
 
 
 def declare_accumulators(accs: Iterable[ir.Accum], s: Scope) -> Iterator[str]:
@@ -513,9 +501,13 @@ def _counted_loop(n: ir.Loop, scopes: Sequence[Scope]) -> Iterator[str]:
     """
     for s in scopes:
         yield from declare_accumulators(n.accs, s)
+    collapse = row_collapse(n, scopes[0]) if len(scopes) == 1 else None
+    if collapse is not None:
+        yield collapse.before
+        n = collapse.loop
     inner = _inner_scopes(scopes)
     inner[0].in_loop = True
-    yield from loop_header(n, scopes[0], inner[0])
+    yield from loop_header(n, scopes[0], inner[0], collapse)
     for s in inner[1:]:
         s.names[n.var], s.leave = inner[0].names[n.var], inner[0].leave
     is_shared, i = n is scopes[0].search, inner[0].names[n.var]

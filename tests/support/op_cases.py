@@ -11,8 +11,8 @@ from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.op_table import OPS, Op, evaluate
 from loopir.passes.canonical.promote_f16 import promote_f16
-from targets.c.op_support import op_support_table
 from targets.isa.target_registry import TARGETS
+from targets.op_support import op_support_table
 
 N = ir.Dim("n", 0)
 HERE = ir.Var("i", "i64")

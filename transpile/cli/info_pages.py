@@ -85,8 +85,8 @@ def _thread_rows() -> Iterator[StyledRow]:
 def op_rows() -> Iterator[StyledRow]:
     """Every operation on every dtype: the form of its code on each target."""
     from loopir.dtypes import DTYPES
-    from targets.c.op_support import OpForm, op_support_table
     from targets.isa.target_registry import TARGETS
+    from targets.op_support import OpForm, op_support_table
 
     letters = {OpForm.NATIVE: "n", OpForm.EXPANDED: "x", OpForm.LANES: "."}
     lines: dict[str, dict[str, str]] = {}

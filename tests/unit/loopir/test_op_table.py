@@ -27,8 +27,8 @@ from loopir import nodes as ir
 from loopir.dtypes import DTYPES
 from loopir.op_table import OPS, evaluate
 from loopir.passes.canonical.promote_f16 import promote_f16
-from targets.c.op_support import OpForm, op_support_table
 from targets.isa.target_registry import TARGETS
+from targets.op_support import OpForm, op_support_table
 
 pytestmark = pytest.mark.share(1)  # each row is met in a plain run
 

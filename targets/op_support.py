@@ -13,10 +13,10 @@ from loopir.dtypes import DTYPES
 from loopir.lazy_dataclass import record
 from loopir.op_table import OPS
 
-from ..isa.target import Target, Vec
-from .lane_masks import MASK_OPS
-from .vector_math import MATH_FUNCTIONS
-from .vector_ops import define_vector_op, scalarized_function
+from .c.lane_masks import MASK_OPS
+from .c.vector_math import MATH_FUNCTIONS
+from .c.vector_ops import define_vector_op, scalarized_function
+from .isa.target import Target, Vec
 
 __all__ = ["OpEntry", "OpForm", "op_support_table"]
 

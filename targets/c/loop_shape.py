@@ -1,0 +1,101 @@
+"""Loop shape: rows that lie one behind the other run as one; short loops are unrolled.
+
+    for i in loop(0, n):                     const int64_t most = a_s0 == m * 8 && m > 0 ? … : 1;
+        for j in vec(0, m, width=8):    →    for (i = 0; i < n; i += rows) {
+            a[i, j:8] = …                        rows = the lesser of most and n - i;
+                                                 const int64_t length = m * rows;
+                                                 for (j = 0; length - j >= 8; j += 8) …
+
+The strides decide; `adjoining_rows` says which loops may do so. Nothing is printed twice.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from loopir import nodes as ir
+from loopir.analysis.adjoining_rows import AdjoiningRows, adjoining_rows
+from loopir.dtypes import DTYPES, INDEX
+from loopir.ir_traversal import bottom_up, contains, walk, walk_statements
+from loopir.lazy_dataclass import record, replace
+
+from .c_expressions import expr
+from .c_scope import Scope
+from .c_text import parenthesized
+
+__all__ = ["RowCollapse", "is_left", "is_unrolled", "row_collapse"]
+
+_MOST_ELEMENTS = 1 << 20
+"""Elements that run as one row, at most: between two rows a kernel may poll for signals."""
+
+
+@record(frozen=True, slots=True)
+class RowCollapse:
+    """A loop whose rows may run as one, and the C names for it."""
+
+    loop: ir.Loop  # with the length of the long row in place of that of a row
+    before: str  # the C statement before the loop
+    rows: str  # how many rows an iteration runs
+    most: str  # the greatest such number
+    length: str  # of the long row
+    row_length: str  # of a row, as a C expression
+
+    def at_start(self, i: str, end: str) -> str:
+        """The C statements at the start of the iteration `i` of a loop that ends at `end`."""
+        return (
+            f"{self.rows} = {self.most} < {end} - {i} ? {self.most} : {end} - {i}; "
+            f"const int64_t {self.length} = {self.row_length} * {self.rows};"
+        )
+
+
+def row_collapse(n: ir.Loop, s: Scope) -> RowCollapse | None:
+    """How the rows of `n` may run as one; None if they must not. Names are bound in `s`."""
+    adjoining = adjoining_rows(n, s.kernel) if s.kernel is not None else None
+    if adjoining is None or any(array in s.bits for array, _ in adjoining.axes):
+        return None
+    row_length = parenthesized(expr(adjoining.length, s))
+    tests = [
+        f"{s.use(f'{array}.s{axis}')} == {row_length} * {DTYPES[s.arrays[array].dtype].bytes}"
+        for array, axis in adjoining.axes
+    ]
+    name = "length of rows"  # no name of the kernel
+    rows, most, length = s.fresh("rows"), s.fresh("most_rows"), s.fresh("length")
+    s.names[name] = length
+    adjoin = " && ".join([f"{row_length} > 0", *tests])
+    before = (
+        f"const int64_t {most} = {adjoin} ? {_MOST_ELEMENTS} / {row_length} + 1 : 1; "
+        f"int64_t {rows};"
+    )
+    return RowCollapse(_with_length(n, adjoining, name, s), before, rows, most, length, row_length)
+
+
+def _with_length(n: ir.Loop, adjoining: AdjoiningRows, name: str, s: Scope) -> ir.Loop:
+    """`n` with the name `name` for the length of a row. Statements of it keep what is known of when
+    they poll.
+    """
+    def rename(e: Any) -> Any:
+        return ir.Var(name, INDEX) if e == adjoining.length else e
+
+    new = replace(n, body=tuple(bottom_up(b, rename) for b in n.body))
+    pairs: list[tuple[Any, Any]] = list(zip(walk_statements(n), walk_statements(new), strict=True))
+    s.polls = {**s.polls, **{q: s.polls[p] for p, q in pairs if p in s.polls}}
+    s.tallies = {**s.tallies, **{q: s.tallies[p] for p, q in pairs if p in s.tallies}}
+    return new
+
+
+def is_left(n: ir.Loop | ir.Zip | ir.Scan) -> bool:
+    """Whether a statement in a loop may end it."""
+    return isinstance(n, ir.Loop) and (n.until is not None or contains(n, ir.Break))
+
+
+_MOST_UNROLLED = 40  # nodes of a loop that is unrolled
+
+
+def is_unrolled(n: ir.Loop | ir.Zip | ir.Scan, s: Scope) -> bool:
+    """Whether the C compiler is to unroll the loop `n`: it is short, has no loop in it and no way
+    out, so that its counter and its condition are a large part of its work.
+    """
+    if s.is_large or not isinstance(n, ir.Loop) or is_left(n):
+        return False
+    if any(isinstance(x, ir.LoopLike | ir.If | ir.Check) for b in n.body for x in walk(b)):
+        return False
+    return sum(1 for _ in walk(n)) <= _MOST_UNROLLED
