@@ -48,7 +48,7 @@ from ...nodes import (
     Yield,
 )
 from ..vector.checked_sums import is_lane_watch, total_watch
-from .split_folds import FoldSplitter, is_over_blocks
+from .split_folds import FoldSplitter, blocks_of_groups, is_over_blocks
 from .split_search import split_any, split_first_hit
 
 __all__ = ["loops_left_serial", "parallelize"]
@@ -242,7 +242,8 @@ class _Marker:
         - a vector loop: `exact_reductions_by_block`;
         - a search: `split_first_hit`;
         - the results of its iterations can be kept, and folded later: `FoldSplitter.split`; but of
-          a loop over blocks of blocks the loop over the inner blocks is split;
+          a loop over groups of blocks the blocks are the iterations, if it does nothing else, and
+          otherwise the blocks of each group;
         - it has parallel loops inside: `s` with these.
 
         If the function named returns None, `s` stays as it is.
@@ -260,6 +261,9 @@ class _Marker:
         if s.until is not None and (split := split_first_hit(s, self.kernel, self.fresh)):
             return split
         if not is_over_blocks(s) and (split := self.folds.split(s)):
+            return split
+        blocks = blocks_of_groups(s)
+        if blocks is not None and (split := self.folds.split(blocks, groups=s)):
             return split
         body = self.block(s.body)
         if body is not s.body:

@@ -14,6 +14,7 @@ such as a minimum with its place. `parallelize` calls `FoldSplitter.split`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ...algebra.constant_folding import index_const
 from ...algebra.index_builder import (
@@ -36,7 +37,14 @@ from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import bottom_up, contains, counted_range, walk, walk_statements
+from ...ir_traversal import (
+    bottom_up,
+    contains,
+    counted_range,
+    range_bounds,
+    walk,
+    walk_statements,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
@@ -63,13 +71,15 @@ from ...nodes import (
     Yield,
 )
 from ...op_table import OPS
+from ..loop_splitting import strip_mine
 
-__all__ = ["FoldSplitter", "is_over_blocks"]
+__all__ = ["FoldSplitter", "blocks_of_groups", "is_over_blocks"]
 
-_KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 512, 64, 256
-"""Results of blocks that are kept before they are combined, in the order of the blocks; and of how
-many blocks, at least and at most. All threads wait for each other after so many: with 64 in place
-of 256 two threads took 1.01 to 1.3 times as long for arrays in memory.
+_KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 2048, 64, 512
+"""Results of blocks that are kept before they are combined, in the order of the blocks, so that
+they take at most 16 KB of the stack; and of how many blocks, at least and at most, so that those of
+an array take at most 4 KB. All threads wait for each other after so many: with 64 blocks in place
+of 512 two threads took 1.1 times as long for sums of arrays in memory.
 """
 
 _BLOCK = 512
@@ -89,6 +99,54 @@ def is_over_blocks(s: Loop) -> bool:
     return isinstance(s.range, RangeDesc) and s.range.step >= _BLOCK
 
 
+def blocks_of_groups(s: Loop) -> Loop | None:
+    """The loop over the blocks of a group, if `s` is a loop over groups of blocks, as
+    `blocked_summation` makes it; None if it does more than to combine what its groups give::
+
+        for g in loop(range(0, n, 262144), s=0.0):
+            for b in loop(range(g, min(g + 262144, n), 4096), t=-0.0): …
+            s = step(s + t)
+    """
+    r = s.range
+    if not isinstance(r, RangeDesc) or s.until is not None or len(s.body) != 1:
+        return None
+    [inner] = s.body
+    if not isinstance(inner, Loop) or not is_over_blocks(inner):
+        return None
+    assert isinstance(inner.range, RangeDesc)
+    first = Var(s.var, INDEX)
+    end = index_min(index_add(first, index_const(r.step)), r.end)
+    is_group = inner.range == RangeDesc(first, end, inner.range.step)
+    rest = names_read(*inner.body, *inner.accs, *(a.step for a in s.accs))
+    return inner if is_group and r.step % inner.range.step == 0 and s.var not in rest else None
+
+
+class _Folding(NamedTuple):
+    """How the results of the iterations are folded: by a loop with these accumulators and
+    statements; if ``groups`` is not None, one for the blocks of each group, within a loop with the
+    accumulators of ``groups``.
+    """
+    results: list[Var]
+    combining: list[Stmt]
+    accs: tuple[Accum, ...]
+    groups: Loop | None
+
+    @property
+    def totals(self) -> tuple[Accum, ...]:
+        """The accumulators of the outermost loop."""
+        return self.accs if self.groups is None else self.groups.accs
+
+    def blocks_per_group(self, step: int) -> int:
+        """How many blocks of `step` iterations a group has; without groups the least number."""
+        r = None if self.groups is None else self.groups.range
+        return r.step // step if isinstance(r, RangeDesc) else _LEAST_BLOCKS
+
+    def blocks_at_once(self, step: int) -> int:
+        """Of how many blocks of `step` iterations the results are kept: of whole groups."""
+        unit = self.blocks_per_group(step)
+        return max(min(_MOST_BLOCKS, _KEPT // len(self.results)) // unit, 1) * unit
+
+
 class FoldSplitter:
     """Splits folds of one kernel. ``memory``: which of its arrays may share memory; ``private``:
     arrays that the call has made; ``obstacle``: why the iterations of a loop must not be run by
@@ -101,7 +159,7 @@ class FoldSplitter:
     ) -> None:
         self.fresh, self.memory, self.private, self.obstacle = fresh, memory, private, obstacle
 
-    def split(self, s: Loop) -> tuple[Stmt, ...] | None:
+    def split(self, s: Loop, groups: Loop | None = None) -> tuple[Stmt, ...] | None:
         """The loop `s` as two loops: a parallel one that computes and keeps the results of each
         iteration, and one with the accumulators of `s`, which combines them in their order.
 
@@ -112,7 +170,20 @@ class FoldSplitter:
             for k in loop(…, s=0.0): s = step(s + kept[k])
 
         (`parallelize` has the whole example.) The loop is one over blocks, as here, or around other
-        loops. None if it is neither, if it may end early, if iterations depend on earlier ones in
+        loops. ``groups``: the loop over groups of blocks of which `s` is one group
+        (`blocks_of_groups`). The parallel loop then goes over the blocks of many groups, whose
+        results are combined as before, first those of a group:
+
+            for g in loop(range(0, n, 262144), s=0.0):
+                for b in loop(range(g, min(g + 262144, n), 4096), t=-0.0): t = step(t + …)
+                s = step(s + t)
+            →
+            for b in parallel_loop(range(0, n, 4096)): kept[b // 4096] = …
+            for g in loop(range(0, …, 64), s=0.0):
+                for k in loop(g, min(g + 64, …), t=-0.0): t = step(t + kept[k])
+                s = step(s + t)
+
+        None if it is neither, if it may end early, if iterations depend on earlier ones in
         more than scalar statements without loads, or if other things stand in the way: a check in
         these statements may end the call, after later iterations have stored what the caller sees.
         """
@@ -124,6 +195,9 @@ class FoldSplitter:
                 return None
             r = RangeDesc(counted.lo, counted.hi, 1)
             s = _with_extrema_of_vector_loops(_with_sums_of_inner_loops(s))
+        if groups is not None:
+            assert isinstance(r, RangeDesc)
+            r = RangeDesc(*range_bounds(groups.range), r.step)
         parts = _partition(s.body, {a.name for a in s.accs}, self.memory)
         if parts is None or not any(contains(x, LoopLike) for x in parts[0]):
             return None  # what is expensive needs the results of earlier iterations
@@ -140,9 +214,9 @@ class FoldSplitter:
         work_loop = Loop(s.var, r, tuple(work), span=s.span)
         if self.obstacle(work_loop) is not None:
             return None
-        blocks = min(_MOST_BLOCKS, max(_LEAST_BLOCKS, _KEPT // len(results)))
-        at_once = blocks if is_over_blocks(s) else _ITERATIONS_AT_ONCE
-        return self._in_strips(work_loop, at_once, combining, results, accs)
+        folding = _Folding(results, combining, accs, groups)
+        at_once = folding.blocks_at_once(r.step) if is_over_blocks(s) else _ITERATIONS_AT_ONCE
+        return self._in_strips(work_loop, at_once, folding)
 
     def _with_named_reductions(
         self, work: list[Stmt], combining: list[Stmt], accs: tuple[Accum, ...]
@@ -164,23 +238,20 @@ class FoldSplitter:
         return combining, accs
 
     def _in_strips(
-        self, alone: Loop, most_at_once: int, combining: list[Stmt], results: list[Var],
-        accs: tuple[Accum, ...],
+        self, alone: Loop, most_at_once: int, folding: _Folding
     ) -> tuple[Stmt, ...]:
-        """The loop `alone` as a parallel loop, which keeps the `results` of each iteration, and a
-        loop that combines these, with the accumulators `accs` and the statements `combining`; both
-        in a loop over ``most_at_once`` iterations at a time, if there may be more.
+        """The loop `alone` as a parallel loop, which keeps the results of each iteration, and a
+        loop that combines these (``folding``); both in a loop over ``most_at_once`` iterations at a
+        time, if there may be more.
         """
-        r = alone.range
+        r, accs = alone.range, folding.totals
         assert isinstance(r, RangeDesc)
         most = max_trips(r, {})
         if most is not None and most <= most_at_once:
-            return self._keep_and_combine(
-                alone, r.start, r.end, most, combining, results, accs
-            )
+            return self._keep_and_combine(alone, r.start, r.end, most, folding)
         first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * most_at_once
         end = index_min(index_add(first, index_const(at_once)), r.end)
-        body = self._keep_and_combine(alone, first, end, most_at_once, combining, results, accs)
+        body = self._keep_and_combine(alone, first, end, most_at_once, folding)
         names = {n: self.fresh.name(n) for a in accs if (n := a.name)}
         body = tuple(rename_names(x, names) for x in body)
         combine = body[-1]
@@ -194,13 +265,13 @@ class FoldSplitter:
         return (Loop(first.name, strips, body, outer, span=alone.span),)
 
     def _keep_and_combine(
-        self, alone: Loop, first: Expr, end: Expr, most: int, combining: list[Stmt],
-        results: list[Var], accs: tuple[Accum, ...],
+        self, alone: Loop, first: Expr, end: Expr, most: int, folding: _Folding
     ) -> tuple[Stmt, ...]:
         """At most ``most`` iterations from `first` to `end`: how many there are, room for their
-        `results`, the parallel loop over them, and the loop with the accumulators.
+        results, the parallel loop over them, and the loop with the accumulators of ``folding``.
         """
         assert isinstance(alone.range, RangeDesc)
+        results, combining, accs, groups = folding
         step = alone.range.step
         count, block, next_ = (Var(self.fresh.name(n), INDEX) for n in ("blocks", "block", "block"))
         rounded_up = index_add(index_sub(end, first), index_const(step - 1))
@@ -220,7 +291,11 @@ class FoldSplitter:
         if alone.var in names_read(*combining, *(a.step for a in accs)):
             loads.append(start_of(next_))
         combine = Loop(next_.name, blocks, (*loads, *combining), accs)
-        inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
+        if groups is not None:
+            group = Var(self.fresh.name("group"), INDEX)
+            strips, of_group = strip_mine(blocks, folding.blocks_per_group(step), group)
+            combine = Loop(group.name, strips, (replace(combine, range=of_group),), groups.accs)
+        inside = bound_names(*combine.body) - {next_.name, *(a.name for a in accs)}
         combine = rename_names(combine, {n: self.fresh.name(n) for n in sorted(inside)})
         return counted, *rooms, work, combine
 
