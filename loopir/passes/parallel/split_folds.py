@@ -73,7 +73,7 @@ from ...nodes import (
 from ...op_table import OPS
 from ..loop_splitting import strip_mine
 
-__all__ = ["FoldSplitter", "blocks_of_groups", "is_over_blocks"]
+__all__ = ["FoldSplitter", "block_size", "blocks_of_groups", "is_over_blocks"]
 
 _KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 2048, 64, 512
 """Results of blocks that are kept before they are combined, in the order of the blocks, so that
@@ -96,7 +96,12 @@ _MOST_RESULTS = 4
 
 def is_over_blocks(s: Loop) -> bool:
     """Whether `s` is a loop over blocks of many iterations, as `blocked_summation` makes it."""
-    return isinstance(s.range, RangeDesc) and s.range.step >= _BLOCK
+    return block_size(s) >= _BLOCK
+
+
+def block_size(s: Loop) -> int:
+    """The number of iterations of a block, if `s` is a loop over blocks; else 1."""
+    return s.range.step if isinstance(s.range, RangeDesc) else 1
 
 
 def blocks_of_groups(s: Loop) -> Loop | None:
