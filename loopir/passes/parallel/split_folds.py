@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ...algebra.constant_folding import index_const
+from ...algebra.constant_folding import index_const, worst_value
 from ...algebra.index_builder import (
     index_add,
     index_floordiv,
@@ -51,7 +51,6 @@ from ...nodes import (
     Assign,
     Call,
     Check,
-    Const,
     Expr,
     HReduce,
     If,
@@ -68,7 +67,6 @@ from ...nodes import (
     VecAccum,
     VecLoop,
     While,
-    Yield,
 )
 from ...op_table import OPS
 from ..loop_splitting import strip_mine
@@ -199,10 +197,11 @@ class FoldSplitter:
             if (counted := counted_range(s)) is None:
                 return None
             r = RangeDesc(counted.lo, counted.hi, 1)
-            s = _with_extrema_of_vector_loops(_with_sums_of_inner_loops(s))
+            s = _with_sums_of_inner_loops(s)
         if groups is not None:
             assert isinstance(r, RangeDesc)
             r = RangeDesc(*range_bounds(groups.range), r.step)
+        s = _with_extrema_of_vector_loops(s)
         parts = _partition(s.body, {a.name for a in s.accs}, self.memory)
         if parts is None or not any(contains(x, LoopLike) for x in parts[0]):
             return None  # what is expensive needs the results of earlier iterations
@@ -343,18 +342,18 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
 
 
 def _with_extrema_of_vector_loops(s: Loop) -> Loop:
-    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the first value
-    that the extremum of `s` has::
+    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the value that
+    all others are better than::
 
-        for i in loop(…, m=0):                       for i in loop(…, m=0):
-            for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=0): …
+        for i in loop(…, m=0.0):                     for i in loop(…, m=0.0):
+            for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=-inf): …
             m = step(hreduce("max", m_1))                m = step(max(m, hreduce("max", m_1)))
 
-    The extremum of `s` never gets worse than its first value (`_only_improves`), so that this
-    value changes nothing.
+    A NaN is kept, or left out, as before: by the lanes, or by the last operation. (Where it depends
+    on the order which zero or NaN is kept, code after the vector loop finds that out, from its
+    result and the value before, `vector.exact_extrema`.)
     """
-    bound = bound_names(s)
-    starts = {a.name: a.init for a in s.accs if _only_improves(a, s)}
+    dependent = {a.name for a in s.accs}  # on earlier iterations
     body: list[Stmt] = []
     totals: dict[HReduce, Expr] = {}
 
@@ -367,18 +366,17 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
         if isinstance(new, VecLoop | PredLoop) and getattr(new, "until", None) is None:
             accs, read = [*new.accs], names_read(*new.body)
             for k, a in enumerate(new.accs):
-                start = starts.get(a.init.name) if isinstance(a.init, Var) else None
-                is_known = isinstance(start, Const) or (
-                    isinstance(start, Var) and start.name not in bound
-                )
                 op = _extremum_of(a)
-                if op is None or start is None or not is_known or a.name in read:
+                if op is None or dependent.isdisjoint(names_read(a.init)) or a.name in read:
                     continue
+                start = worst_value(op, a.init.dtype)
                 lanes = Var(a.name, start.dtype, new.group or 1)
                 of_loop = HReduce(op, lanes)
                 totals[of_loop] = Call(op, (a.init, of_loop), start.dtype)
                 accs[k] = replace(a, init=start)
             new = replace(new, accs=tuple(accs))
+        if not dependent.isdisjoint(names_read(new)):
+            dependent |= bound_names(new)
         body.append(new)
     if not totals:
         return s
@@ -387,54 +385,15 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     )
 
 
-def _only_improves(acc: Accum, s: Loop) -> bool:
-    """Whether an iteration of `s` leaves the extremum `acc` as it is, or makes it better::
-
-        m = step(max(m, v))                                    yes
-        m = step(hreduce("max", m_1)), where m_1 starts at m   yes
-        m = step(max(m, v) * 0.5), m = step(v)                 no
-
-    Of a branch both sides must, and of a loop the start and the step.
-    """
-    vectors = [n for n in walk(s) if isinstance(n, VecLoop | PredLoop)]
-    ops = {op for v in vectors for a in v.accs if a.init == acc.current if (op := _extremum_of(a))}
-    if len(ops) != 1:
-        return False
-    [op] = ops
-    lanes = {a.name for v in vectors for a in v.accs if a.init == acc.current}
-    values: dict[str, tuple[Expr, ...]] = {}  # of names: they are one of these
-    for n in walk(s):
-        match n:
-            case Assign(name, value):
-                values[name] = (value,)
-            case Yield(name, then, orelse):
-                values[name] = (then, orelse)
-            case Accum(name, init, step) if name != acc.name:
-                values[name] = (init, step)
-
-    def improves(e: Expr, seen: frozenset[str]) -> bool:
-        """Whether `e` is `acc` or better; ``seen``: names that are assumed to be."""
-        match e:
-            case Var(name) if name == acc.name or name in seen:
-                return True
-            case Var(name) if name in values:
-                return all(improves(v, seen | {name}) for v in values[name])
-            case HReduce(found, Var(name)):
-                return found == op and name in lanes
-            case Call("select" | "blend", (_, a, b)):
-                return improves(a, seen) and improves(b, seen)
-            case Call(found, (a, b)) if found == op:
-                return improves(a, seen) or improves(b, seen)
-        return False
-
-    return improves(acc.step, frozenset())
-
-
 def _extremum_of(a: VecAccum) -> str | None:
-    """The operation by which `a` takes an extremum of its terms; None if it does anything else."""
+    """The operation by which `a` takes an extremum of its terms; None if it does anything else, or
+    if it keeps the last NaN, and not the first: lanes would end with another one.
+    """
     if not isinstance(a.step, Call):
         return None
-    return next((op for op in ("min", "max") if is_fold_step(a.step, op, a.name)), None)
+    keeps_first = isinstance(a.step.args[0], Var) and a.step.args[0].name == a.name
+    ops = ("min", "max", "minimum", "maximum") if keeps_first else ("min", "max")
+    return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
 
 
 def _as_counted(loop: Loop | While) -> Loop:
