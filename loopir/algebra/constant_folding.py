@@ -6,6 +6,7 @@ floating-point flag is not folded (`fold_constants`).
 """
 from __future__ import annotations
 
+from math import inf
 from typing import TypeGuard
 
 import numpy as np
@@ -18,7 +19,7 @@ __all__ = [
     "MANTISSA_BITS", "fold_constants", "index_const", "is_constant",
     "is_lossless_cast", "literal", "max_trips_of_remainder",
     "match_aligned_down", "constant_trip_count",
-    "neutral_element",
+    "neutral_element", "worst_value",
 ]
 
 
@@ -49,6 +50,16 @@ def neutral_element(op: str, dtype: str) -> Const | None:
     """The neutral element of `op`, None if it has none."""
     value = OPS[op].unit
     return None if value is None else literal(value, dtype)
+
+
+def worst_value(op: str, dtype: str) -> Const:
+    """The value that the extremum `op` prefers every other to: -inf, or the smallest integer, for
+    "max" and "maximum".
+    """
+    kind, is_greatest = DTYPES[dtype], op in ("max", "maximum")
+    if kind.kind == "f":
+        return literal(-inf if is_greatest else inf, dtype)
+    return literal(kind.low if is_greatest else kind.high, dtype)
 
 
 def fold_constants(op: str, args: tuple[Expr, ...], dtype: str) -> Const | None:

@@ -64,6 +64,7 @@ def totals_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
         if x[i] > 0.0: append(w, k, x[i])                   None
         if x[i] > 0.0: append(w, k, i); append(v, m, x[i])  None: two totals
         s_1 = prefix("add", s, x[i]); out[i] = s_1          None if s is an integer
+        the same of floats                                  they are added in their order
         s = step(s + x[i])                                  `s` is carried from iteration to …
         if k < 9: append(w, k, x[i])                        it reads how many elements `w` has
         append(w, k, w[i])                                  it reads and appends to `w`
@@ -86,13 +87,29 @@ def totals_obstacle(loop: Loop | VecLoop | PredLoop, kernel: Kernel) -> str | No
     ]
     if others or not is_plain or not is_counted or not arrays.keys() <= {a.name for a in loop.accs}:
         carried = (others or loop.accs)[0].name
-        return (f"it appends to `{min(arrays.values())}`" if appends else
-                f"`{carried}` is carried from iteration to iteration")
+        if appends:
+            return f"it appends to `{min(arrays.values())}`"
+        in_order = _order_of_floats(carried, scans)
+        return in_order or f"`{carried}` is carried from iteration to iteration"
     if len({*arrays.values()}) < len(arrays):
         return f"it appends to `{appends[0].array}` in several places"
     if any(isinstance(s, Check) and s.code == "replay" for s in statements):
         return f"it may raise, and carries `{loop.accs[0].name}` from iteration to iteration"
     return _dependence_obstacle(loop, arrays, scans, kernel)
+
+
+def _order_of_floats(carried: str, scans: dict[str, Prefix]) -> str | None:
+    """That the running sum or product ``carried`` is rounded in the order of its terms, for a
+    report; None if it is another scan, or none.
+    """
+    scan = scans.get(carried)
+    if scan is None or scan.factor is not None or DTYPES[scan.value.dtype].kind != "f":
+        return None
+    kinds = {"add": ("sum", "added"), "mul": ("product", "multiplied")}
+    if scan.op not in kinds:
+        return None
+    noun, verb = kinds[scan.op]
+    return f"`{carried}` is a running {noun} of floats, which are {verb} in their order"
 
 
 def _is_exact(scan: Prefix) -> bool:

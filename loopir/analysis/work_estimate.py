@@ -8,8 +8,8 @@ The C code of a parallel loop, which knows n, asks for other threads if this tak
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import ceil, prod
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil, inf, prod
 
 from ..ir_names import bound_names, names_read
 from ..ir_traversal import contains, range_bounds, walk
@@ -36,8 +36,8 @@ from .loop_set import max_trips
 from .parallelism import Splittable
 
 __all__ = [
-    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "total_additions",
-    "weight_of_calls", "work_of",
+    "GUESSED_TRIPS", "InnerWork", "Work", "advance", "elements_worth", "most_additions",
+    "total_additions", "weight_of_calls", "work_of",
 ]
 
 GUESSED_TRIPS = 64.0
@@ -75,6 +75,27 @@ def work_of(n: Splittable) -> Work:
     """
     work = _work(n.body, bound_names(n) | {n.var})
     return replace(work, constant=work.constant + _cost_of_predicate(n))
+
+
+def most_additions(s: Stmt, definitions: Mapping[str, Expr]) -> float:
+    """The most additions that `s` may take; infinite where that is not known. ``definitions``: the
+    values of names, by which trip counts are bounded. The iterations of vector loops count as if
+    they ran one by one.
+    """
+    match s:
+        case If(cond, then, orelse):
+            sides = (sum(most_additions(x, definitions) for x in side) for side in (then, orelse))
+            return weight_of_calls(cond) + max(sides)
+        case Loop() | VecLoop() | PredLoop():
+            trips = max_trips(s.range, definitions)
+            if trips is None:
+                return inf
+            steps = sum(weight_of_calls(a.step) for a in s.accs)
+            return trips * (1 + steps + sum(most_additions(x, definitions) for x in s.body))
+        case _ if isinstance(s, LoopLike):
+            return inf
+        case _:
+            return 1 + weight_of_calls(s)
 
 
 def advance(n: Splittable) -> int:

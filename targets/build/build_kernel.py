@@ -52,7 +52,7 @@ ABI = 1
 
 FLAGS = (
     "-O2", "-fno-tree-vectorize", "-ffp-contract=off", "-frounding-math", "-fPIC",
-    "-fvisibility=protected", "-w", "-pipe",
+    "-fvisibility=protected", "-falign-functions=64", "-w", "-pipe",
 )
 """Flags of every kernel, for any compiler. Those of `effort_for`, of the target, of the user
 (``TRANSPILE_CFLAGS``) and of the linker follow, in this order (`_flags_and_key`).
@@ -64,6 +64,8 @@ FLAGS = (
 ``-frounding-math``         GCC must not fold 0.0 - x to -x, which is wrong for 0.0; for Clang a
                             pragma in abi.h does the same
 ``-fPIC``, ``-fvisi``…      a shared object, whose functions call each other directly
+``-falign-functions=64``    functions begin at cache lines: a call of few elements took up to 10 ns
+                            longer or not by where the code happened to lie
 ``-w``, ``-pipe``           no warnings, no temporary files
 ==========================  ====================================================================
 """

@@ -12,7 +12,7 @@
     const double units = …;                       the work of all iterations, in additions
     if (hi - lo > grain && units * tp_rate_0 >= TP_WORTH && tp_run_region)
         status |= tp_run_loop(&tp_loop_0, …);     the pool runs it (`tp_pool_run` in thread_pool.c)
-    else
+    else if (lo < hi)
         status |= tp_part_0(…, lo, hi);           here; a short loop in another one has no call
 
 The pool calls `tp_loop.run` for each chunk (`run_chunks` in thread_pool.c), or, where threads do
@@ -204,7 +204,8 @@ def emit_region(
         yield from after
 
     # the run here
-    yield "} else {"
+    may_be_empty = not is_inline and not names  # such as the rest behind pairs of rows
+    yield f"}} else if ({lo} < {hi}) {{" if may_be_empty else "} else {"
     if is_inline:
         inner = scope.inner()
         yield from block((serial,), inner)

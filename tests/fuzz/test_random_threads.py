@@ -81,7 +81,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(split_search, "_PART", 64)
     for name, value in {"_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
         monkeypatch.setattr(parallelize, name, value)
-    for name, value in {"_BLOCK": 16, "_ITERATIONS_AT_ONCE": 8}.items():
+    small = {"_BLOCK": 16, "_ITERATIONS_AT_ONCE": 8, "_LEAST_BLOCKS": 4, "_MOST_BLOCKS": 8}
+    for name, value in small.items():
         monkeypatch.setattr(split_folds, name, value)
     monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)
     monkeypatch.setattr(blocked_summation, "BLOCKS_PER_GROUP", 4)

@@ -235,7 +235,7 @@ FOLDS = (
 )
 IN_THREADS = (
     energy, near_pairs, closest, sweep_and_sum, sweep_and_max, norms, counted_steps, bits, primes,
-    large_sum,
+    large_sum, extremes, decaying,
 )
 
 
@@ -291,3 +291,97 @@ def test_rows_are_shared_among_threads(fold: Callable[..., Any]) -> None:
     assert before is not None
     assert after is not None
     assert after.parallel > before.parallel
+
+
+def dot(x, y):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * y[i]
+    return s
+
+
+def several(x, y):
+    s, p, c = 0.5, 1.0, 0
+    for i in range(len(x)):
+        s -= x[i]
+        p *= y[i]
+        c += x[i] != 0
+    return s, p, c
+
+
+def total(x, y):
+    return x.sum()
+
+
+def sum_and_extremes(x, y):
+    s, low, high, most = 0.0, math.inf, x[0], y[0]
+    for i in range(len(x)):
+        s += x[i]
+        if x[i] < low:
+            low = x[i]
+        high = max(high, x[i])
+        most = max(abs(x[i] * y[i]), most)
+    return s, low, high, most
+
+
+def summary(x, y):
+    return x.min(), x.max(), x.sum()
+
+
+DTYPES = "float64", "float32", "complex128"
+GROUP, STRIP = 262144, 8 * 262144
+"""Elements of a group of blocks, and of the blocks of a parallel loop."""
+
+
+def long_arrays(dtype: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Of one element to more than the blocks of one parallel loop, at the edges of blocks, groups
+    and strips; with values that any change of the order shows; and NaN, infinities, zeros.
+    """
+    rng = np.random.default_rng(0)
+    for n in (1, 4096, 4097, GROUP + 1, STRIP + GROUP + 4097):
+        x = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype)
+        y = (1.0 + rng.standard_normal(n) * 1e-4).astype(dtype)
+        yield x, y
+        yield np.where(x.real < 0, 0.0, -0.0).astype(dtype), y
+        some = np.where(rng.random(n) < 2 / n, 0.0, -0.0).astype(dtype)
+        yield np.where(x.real < 0, x, some), y
+        yield np.where(x.real > 0, x, some), y
+        odd = x.copy()
+        odd[rng.integers(0, n, 2)] = np.inf, np.nan if n % 2 else np.inf
+        yield odd, y
+        nans = x.copy()
+        nans[rng.integers(0, n, 3)] = np.nan
+        nans[: n % 2] = np.nan
+        yield nans, y
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(
+    ("fold", "dtype"),
+    [(f, t) for f in (dot, several, total, sum_and_extremes, summary) for t in DTYPES
+     if t[0] == "f" or f in (dot, total)],
+)
+def test_groups_of_blocks(fold: Callable[..., Any], dtype: str) -> None:
+    """The blocks of many groups are one parallel loop; the sums have the bits of one thread."""
+    serial, parallel = (fuse(fold, on_reject="raise", threads=t) for t in (1, "auto"))
+    with np.errstate(all="ignore"):
+        for args in long_arrays(dtype):
+            wanted = outcome(serial, args)
+            assert wanted.error is None
+            for threads in THREADS:
+                with thread_pool.forced(threads):
+                    assert_same(outcome(parallel, args), wanted, f"{threads} threads")
+
+
+@pytest.mark.parametrize("fold", [dot, several, total, sum_and_extremes, summary])
+def test_threads_wait_for_each_other_once_for_many_groups(fold: Callable[..., Any]) -> None:
+    f, x = fuse(fold, on_reject="raise"), np.ones(STRIP)
+    f(x, x)
+    with thread_pool.forced(2):
+        before = thread_pool.pool_counts()
+        f(x, x)
+        after = thread_pool.pool_counts()
+    assert before is not None
+    assert after is not None
+    most = 2 if fold is sum_and_extremes else 1  # it keeps more than four results of each block
+    assert 0 < after.parallel - before.parallel <= most

@@ -8,16 +8,14 @@ limit (`targets/c/c_regions.py`), then the pool chooses the number of threads (`
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import inf
 
 from ...algebra.constant_folding import index_const, neutral_element
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...analysis.loop_reductions import is_fold_step
-from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo
 from ...analysis.parallelism import Splittable, parallel_loops, parallel_obstacle
 from ...analysis.undoable_stores import may_stop, stores_to_undo, undo_obstacle
-from ...analysis.work_estimate import weight_of_calls
+from ...analysis.work_estimate import most_additions
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names, substitute
 from ...ir_traversal import bottom_up, walk
@@ -48,17 +46,14 @@ from ...nodes import (
     Yield,
 )
 from ..vector.checked_sums import is_lane_watch, total_watch
-from .split_folds import FoldSplitter, is_over_blocks
+from .split_folds import FoldSplitter, block_size, blocks_of_groups, is_over_blocks
 from .split_search import split_any, split_first_hit
+from .version_brief_folds import is_repeatable, version_brief_fold
 
 __all__ = ["loops_left_serial", "parallelize"]
 
 _EXACT_BLOCK = 16384
 """Elements of a block of a vector loop (`_Marker.exact_reductions_by_block`)."""
-
-_REPEATED = 100
-"""The most nodes of a vector loop that is also kept as it is, for few elements: the C compiler then
-takes 10 to 20 ms longer, and a call up to 9 ns less."""
 
 _BRIEF = 20_000
 """Additions (about 20 microseconds of work, by `FIRST_RATE`). A loop that surely does less work is
@@ -73,7 +68,8 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
 
     A loop over blocks whose accumulators only combine what each block has computed is distributed:
     the blocks run in any order and keep their results, then the accumulators take these in the
-    order of the blocks. So a sum has the same bits whichever threads computed its blocks. A search
+    order of the blocks. So a sum has the same bits whichever threads computed its blocks. Where
+    there is little work, such as one block, the loop stays as it was. A search
     is divided into rounds of parts (`split_search`); one thread runs the first part before others
     begin.
 
@@ -97,17 +93,25 @@ def parallelize(kernel: Kernel, private: Collection[str] = ()) -> Kernel:
     after::
 
         def k(x: f64[::1], total: mut(f64[()])):
-            blocks = (min(x.shape[0], 262144) + 4095) // 4096
-            kept = local(f64, 64)
-            for block in parallel_loop(0, blocks):
-                i = block * 4096
-                for j in vec(i, min(i + 4096, x.shape[0]), width=W, group=32, t=-0.0):
-                    t = step(t + x[j:W])
-                result = hreduce("add", t)
-                kept[block] = result
-            for block_1 in loop(0, blocks, s=0.0):
-                result_1 = kept[block_1]
-                s = step(s + result_1)
+            if min(x.shape[0], 262144) < 4097:
+                for i_1 in loop(range(0, min(x.shape[0], 262144), 4096), s_1=0.0):
+                    for j_1 in vec(i_1, min(i_1 + 4096, x.shape[0]), width=W, group=32, t_1=-0.0):
+                        t_1 = step(t_1 + x[j_1:W])
+                    s_1 = step(s_1 + hreduce("add", t_1))
+                s = give(s_1)
+            else:
+                blocks = (min(x.shape[0], 262144) + 4095) // 4096
+                kept = local(f64, 64)
+                for block in parallel_loop(0, blocks):
+                    i = block * 4096
+                    for j in vec(i, min(i + 4096, x.shape[0]), width=W, group=32, t=-0.0):
+                        t = step(t + x[j:W])
+                    result = hreduce("add", t)
+                    kept[block] = result
+                for block_1 in loop(0, blocks, s_2=0.0):
+                    result_1 = kept[block_1]
+                    s_2 = step(s_2 + result_1)
+                s = give(s_2)
             total[()] = s
     """
     marker = _Marker(kernel, frozenset(private))
@@ -224,6 +228,8 @@ class _Marker:
     def statement(self, s: Stmt) -> tuple[Stmt, ...]:
         """What takes the place of `s`."""
         match s:
+            case If(orelse=orelse) if any(parallel_loops(*orelse)):
+                return (s,)  # versions of a loop for little and for much work
             case If(then=then, orelse=orelse):
                 sides = self.block(then), self.block(orelse)
                 same = sides[0] is then and sides[1] is orelse
@@ -242,7 +248,9 @@ class _Marker:
         - a vector loop: `exact_reductions_by_block`;
         - a search: `split_first_hit`;
         - the results of its iterations can be kept, and folded later: `FoldSplitter.split`; but of
-          a loop over blocks of blocks the loop over the inner blocks is split;
+          a loop over groups of blocks the blocks are the iterations, if it does nothing else, and
+          otherwise the blocks of each group. Where it has little work, `s` stays as it is
+          (`version_brief_fold`);
         - it has parallel loops inside: `s` with these.
 
         If the function named returns None, `s` stays as it is.
@@ -260,11 +268,16 @@ class _Marker:
         if s.until is not None and (split := split_first_hit(s, self.kernel, self.fresh)):
             return split
         if not is_over_blocks(s) and (split := self.folds.split(s)):
-            return split
+            return version_brief_fold(s, None, split, self.fresh)
+        blocks = blocks_of_groups(s)
+        if blocks is not None and (split := self.folds.split(blocks, groups=s)):
+            return version_brief_fold(s, block_size(blocks), split, self.fresh)
         body = self.block(s.body)
         if body is not s.body:
             return (replace(s, body=body),)
-        return (is_over_blocks(s) and self.folds.split(s)) or (s,)
+        if is_over_blocks(s) and (split := self.folds.split(s)):
+            return version_brief_fold(s, block_size(s), split, self.fresh)
+        return (s,)
 
     def exact_reductions_by_block(self, s: VecLoop | PredLoop) -> tuple[Stmt, ...] | None:
         """The vector loop `s` as a distributed loop over blocks, if the order of terms does not
@@ -327,7 +340,7 @@ class _Marker:
         if (distributed := self.folds.split(blocks)) is None:
             return None
         of_blocks = {use: a.current for (_, use), a in zip(reductions, accs, strict=True)}
-        if sum(1 for _ in walk(s)) > _REPEATED:
+        if not is_repeatable(s):
             self.totals |= of_blocks
             return distributed
         names = {n: self.fresh.name(n) for n in sorted(bound_names(s))}
@@ -411,22 +424,4 @@ def _is_brief(s: Splittable, definitions: Mapping[str, Expr]) -> bool:
     loop is made parallel, and its code asks for threads only if they pay. ``definitions``: values
     of names, by which trip counts are bounded.
     """
-    return _most_operations(s, definitions) < _BRIEF
-
-
-def _most_operations(s: Stmt, definitions: Mapping[str, Expr]) -> float:
-    """The most additions that `s` may take; infinite where that is not known."""
-    match s:
-        case If(cond, then, orelse):
-            sides = (sum(_most_operations(x, definitions) for x in side) for side in (then, orelse))
-            return weight_of_calls(cond) + max(sides)
-        case Loop() | VecLoop() | PredLoop():
-            trips = max_trips(s.range, definitions)
-            if trips is None:
-                return inf
-            steps = sum(weight_of_calls(a.step) for a in s.accs)
-            return trips * (1 + steps + sum(_most_operations(x, definitions) for x in s.body))
-        case _ if isinstance(s, LoopLike):
-            return inf
-        case _:
-            return 1 + weight_of_calls(s)
+    return most_additions(s, definitions) < _BRIEF

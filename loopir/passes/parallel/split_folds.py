@@ -14,8 +14,9 @@ such as a minimum with its place. `parallelize` calls `FoldSplitter.split`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from ...algebra.constant_folding import index_const
+from ...algebra.constant_folding import index_const, worst_value
 from ...algebra.index_builder import (
     index_add,
     index_floordiv,
@@ -36,14 +37,20 @@ from ...analysis.loop_set import max_trips
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, bound_names, names_read, rename_names
-from ...ir_traversal import bottom_up, contains, counted_range, walk, walk_statements
+from ...ir_traversal import (
+    bottom_up,
+    contains,
+    counted_range,
+    range_bounds,
+    walk,
+    walk_statements,
+)
 from ...lazy_dataclass import replace
 from ...nodes import (
     Accum,
     Assign,
     Call,
     Check,
-    Const,
     Expr,
     HReduce,
     If,
@@ -60,16 +67,17 @@ from ...nodes import (
     VecAccum,
     VecLoop,
     While,
-    Yield,
 )
 from ...op_table import OPS
+from ..loop_splitting import strip_mine
 
-__all__ = ["FoldSplitter", "is_over_blocks"]
+__all__ = ["FoldSplitter", "block_size", "blocks_of_groups", "is_over_blocks"]
 
-_KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 512, 64, 256
-"""Results of blocks that are kept before they are combined, in the order of the blocks; and of how
-many blocks, at least and at most. All threads wait for each other after so many: with 64 in place
-of 256 two threads took 1.01 to 1.3 times as long for arrays in memory.
+_KEPT, _LEAST_BLOCKS, _MOST_BLOCKS = 2048, 64, 512
+"""Results of blocks that are kept before they are combined, in the order of the blocks, so that
+they take at most 16 KB of the stack; and of how many blocks, at least and at most, so that those of
+an array take at most 4 KB. All threads wait for each other after so many: with 64 blocks in place
+of 512 two threads took 1.1 times as long for sums of arrays in memory.
 """
 
 _BLOCK = 512
@@ -86,7 +94,60 @@ _MOST_RESULTS = 4
 
 def is_over_blocks(s: Loop) -> bool:
     """Whether `s` is a loop over blocks of many iterations, as `blocked_summation` makes it."""
-    return isinstance(s.range, RangeDesc) and s.range.step >= _BLOCK
+    return block_size(s) >= _BLOCK
+
+
+def block_size(s: Loop) -> int:
+    """The number of iterations of a block, if `s` is a loop over blocks; else 1."""
+    return s.range.step if isinstance(s.range, RangeDesc) else 1
+
+
+def blocks_of_groups(s: Loop) -> Loop | None:
+    """The loop over the blocks of a group, if `s` is a loop over groups of blocks, as
+    `blocked_summation` makes it; None if it does more than to combine what its groups give::
+
+        for g in loop(range(0, n, 262144), s=0.0):
+            for b in loop(range(g, min(g + 262144, n), 4096), t=-0.0): …
+            s = step(s + t)
+    """
+    r = s.range
+    if not isinstance(r, RangeDesc) or s.until is not None or len(s.body) != 1:
+        return None
+    [inner] = s.body
+    if not isinstance(inner, Loop) or not is_over_blocks(inner):
+        return None
+    assert isinstance(inner.range, RangeDesc)
+    first = Var(s.var, INDEX)
+    end = index_min(index_add(first, index_const(r.step)), r.end)
+    is_group = inner.range == RangeDesc(first, end, inner.range.step)
+    rest = names_read(*inner.body, *inner.accs, *(a.step for a in s.accs))
+    return inner if is_group and r.step % inner.range.step == 0 and s.var not in rest else None
+
+
+class _Folding(NamedTuple):
+    """How the results of the iterations are folded: by a loop with these accumulators and
+    statements; if ``groups`` is not None, one for the blocks of each group, within a loop with the
+    accumulators of ``groups``.
+    """
+    results: list[Var]
+    combining: list[Stmt]
+    accs: tuple[Accum, ...]
+    groups: Loop | None
+
+    @property
+    def totals(self) -> tuple[Accum, ...]:
+        """The accumulators of the outermost loop."""
+        return self.accs if self.groups is None else self.groups.accs
+
+    def blocks_per_group(self, step: int) -> int:
+        """How many blocks of `step` iterations a group has; without groups the least number."""
+        r = None if self.groups is None else self.groups.range
+        return r.step // step if isinstance(r, RangeDesc) else _LEAST_BLOCKS
+
+    def blocks_at_once(self, step: int) -> int:
+        """Of how many blocks of `step` iterations the results are kept: of whole groups."""
+        unit = self.blocks_per_group(step)
+        return max(min(_MOST_BLOCKS, _KEPT // len(self.results)) // unit, 1) * unit
 
 
 class FoldSplitter:
@@ -101,7 +162,7 @@ class FoldSplitter:
     ) -> None:
         self.fresh, self.memory, self.private, self.obstacle = fresh, memory, private, obstacle
 
-    def split(self, s: Loop) -> tuple[Stmt, ...] | None:
+    def split(self, s: Loop, groups: Loop | None = None) -> tuple[Stmt, ...] | None:
         """The loop `s` as two loops: a parallel one that computes and keeps the results of each
         iteration, and one with the accumulators of `s`, which combines them in their order.
 
@@ -112,7 +173,20 @@ class FoldSplitter:
             for k in loop(…, s=0.0): s = step(s + kept[k])
 
         (`parallelize` has the whole example.) The loop is one over blocks, as here, or around other
-        loops. None if it is neither, if it may end early, if iterations depend on earlier ones in
+        loops. ``groups``: the loop over groups of blocks of which `s` is one group
+        (`blocks_of_groups`). The parallel loop then goes over the blocks of many groups, whose
+        results are combined as before, first those of a group:
+
+            for g in loop(range(0, n, 262144), s=0.0):
+                for b in loop(range(g, min(g + 262144, n), 4096), t=-0.0): t = step(t + …)
+                s = step(s + t)
+            →
+            for b in parallel_loop(range(0, n, 4096)): kept[b // 4096] = …
+            for g in loop(range(0, …, 64), s=0.0):
+                for k in loop(g, min(g + 64, …), t=-0.0): t = step(t + kept[k])
+                s = step(s + t)
+
+        None if it is neither, if it may end early, if iterations depend on earlier ones in
         more than scalar statements without loads, or if other things stand in the way: a check in
         these statements may end the call, after later iterations have stored what the caller sees.
         """
@@ -123,7 +197,11 @@ class FoldSplitter:
             if (counted := counted_range(s)) is None:
                 return None
             r = RangeDesc(counted.lo, counted.hi, 1)
-            s = _with_extrema_of_vector_loops(_with_sums_of_inner_loops(s))
+            s = _with_sums_of_inner_loops(s)
+        if groups is not None:
+            assert isinstance(r, RangeDesc)
+            r = RangeDesc(*range_bounds(groups.range), r.step)
+        s = _with_extrema_of_vector_loops(s)
         parts = _partition(s.body, {a.name for a in s.accs}, self.memory)
         if parts is None or not any(contains(x, LoopLike) for x in parts[0]):
             return None  # what is expensive needs the results of earlier iterations
@@ -140,9 +218,9 @@ class FoldSplitter:
         work_loop = Loop(s.var, r, tuple(work), span=s.span)
         if self.obstacle(work_loop) is not None:
             return None
-        blocks = min(_MOST_BLOCKS, max(_LEAST_BLOCKS, _KEPT // len(results)))
-        at_once = blocks if is_over_blocks(s) else _ITERATIONS_AT_ONCE
-        return self._in_strips(work_loop, at_once, combining, results, accs)
+        folding = _Folding(results, combining, accs, groups)
+        at_once = folding.blocks_at_once(r.step) if is_over_blocks(s) else _ITERATIONS_AT_ONCE
+        return self._in_strips(work_loop, at_once, folding)
 
     def _with_named_reductions(
         self, work: list[Stmt], combining: list[Stmt], accs: tuple[Accum, ...]
@@ -164,23 +242,20 @@ class FoldSplitter:
         return combining, accs
 
     def _in_strips(
-        self, alone: Loop, most_at_once: int, combining: list[Stmt], results: list[Var],
-        accs: tuple[Accum, ...],
+        self, alone: Loop, most_at_once: int, folding: _Folding
     ) -> tuple[Stmt, ...]:
-        """The loop `alone` as a parallel loop, which keeps the `results` of each iteration, and a
-        loop that combines these, with the accumulators `accs` and the statements `combining`; both
-        in a loop over ``most_at_once`` iterations at a time, if there may be more.
+        """The loop `alone` as a parallel loop, which keeps the results of each iteration, and a
+        loop that combines these (``folding``); both in a loop over ``most_at_once`` iterations at a
+        time, if there may be more.
         """
-        r = alone.range
+        r, accs = alone.range, folding.totals
         assert isinstance(r, RangeDesc)
         most = max_trips(r, {})
         if most is not None and most <= most_at_once:
-            return self._keep_and_combine(
-                alone, r.start, r.end, most, combining, results, accs
-            )
+            return self._keep_and_combine(alone, r.start, r.end, most, folding)
         first, at_once = Var(self.fresh.name(alone.var), INDEX), r.step * most_at_once
         end = index_min(index_add(first, index_const(at_once)), r.end)
-        body = self._keep_and_combine(alone, first, end, most_at_once, combining, results, accs)
+        body = self._keep_and_combine(alone, first, end, most_at_once, folding)
         names = {n: self.fresh.name(n) for a in accs if (n := a.name)}
         body = tuple(rename_names(x, names) for x in body)
         combine = body[-1]
@@ -194,13 +269,13 @@ class FoldSplitter:
         return (Loop(first.name, strips, body, outer, span=alone.span),)
 
     def _keep_and_combine(
-        self, alone: Loop, first: Expr, end: Expr, most: int, combining: list[Stmt],
-        results: list[Var], accs: tuple[Accum, ...],
+        self, alone: Loop, first: Expr, end: Expr, most: int, folding: _Folding
     ) -> tuple[Stmt, ...]:
         """At most ``most`` iterations from `first` to `end`: how many there are, room for their
-        `results`, the parallel loop over them, and the loop with the accumulators.
+        results, the parallel loop over them, and the loop with the accumulators of ``folding``.
         """
         assert isinstance(alone.range, RangeDesc)
+        results, combining, accs, groups = folding
         step = alone.range.step
         count, block, next_ = (Var(self.fresh.name(n), INDEX) for n in ("blocks", "block", "block"))
         rounded_up = index_add(index_sub(end, first), index_const(step - 1))
@@ -220,7 +295,11 @@ class FoldSplitter:
         if alone.var in names_read(*combining, *(a.step for a in accs)):
             loads.append(start_of(next_))
         combine = Loop(next_.name, blocks, (*loads, *combining), accs)
-        inside = bound_names(combine) - {next_.name} - {a.name for a in accs}
+        if groups is not None:
+            group = Var(self.fresh.name("group"), INDEX)
+            strips, of_group = strip_mine(blocks, folding.blocks_per_group(step), group)
+            combine = Loop(group.name, strips, (replace(combine, range=of_group),), groups.accs)
+        inside = bound_names(*combine.body) - {next_.name, *(a.name for a in accs)}
         combine = rename_names(combine, {n: self.fresh.name(n) for n in sorted(inside)})
         return counted, *rooms, work, combine
 
@@ -263,18 +342,18 @@ def _with_sums_of_inner_loops(s: Loop) -> Loop:
 
 
 def _with_extrema_of_vector_loops(s: Loop) -> Loop:
-    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the first value
-    that the extremum of `s` has::
+    """As `_with_sums_of_inner_loops`, for extrema in vector loops, which start with the value that
+    all others are better than::
 
-        for i in loop(…, m=0):                       for i in loop(…, m=0):
-            for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=0): …
+        for i in loop(…, m=0.0):                     for i in loop(…, m=0.0):
+            for j in vec(…, m_1=m): …            →       for j in vec(…, m_1=-inf): …
             m = step(hreduce("max", m_1))                m = step(max(m, hreduce("max", m_1)))
 
-    The extremum of `s` never gets worse than its first value (`_only_improves`), so that this
-    value changes nothing.
+    A NaN is kept, or left out, as before: by the lanes, or by the last operation. (Where it depends
+    on the order which zero or NaN is kept, code after the vector loop finds that out, from its
+    result and the value before, `vector.exact_extrema`.)
     """
-    bound = bound_names(s)
-    starts = {a.name: a.init for a in s.accs if _only_improves(a, s)}
+    dependent = {a.name for a in s.accs}  # on earlier iterations
     body: list[Stmt] = []
     totals: dict[HReduce, Expr] = {}
 
@@ -287,18 +366,17 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
         if isinstance(new, VecLoop | PredLoop) and getattr(new, "until", None) is None:
             accs, read = [*new.accs], names_read(*new.body)
             for k, a in enumerate(new.accs):
-                start = starts.get(a.init.name) if isinstance(a.init, Var) else None
-                is_known = isinstance(start, Const) or (
-                    isinstance(start, Var) and start.name not in bound
-                )
                 op = _extremum_of(a)
-                if op is None or start is None or not is_known or a.name in read:
+                if op is None or dependent.isdisjoint(names_read(a.init)) or a.name in read:
                     continue
+                start = worst_value(op, a.init.dtype)
                 lanes = Var(a.name, start.dtype, new.group or 1)
                 of_loop = HReduce(op, lanes)
                 totals[of_loop] = Call(op, (a.init, of_loop), start.dtype)
                 accs[k] = replace(a, init=start)
             new = replace(new, accs=tuple(accs))
+        if not dependent.isdisjoint(names_read(new)):
+            dependent |= bound_names(new)
         body.append(new)
     if not totals:
         return s
@@ -307,54 +385,15 @@ def _with_extrema_of_vector_loops(s: Loop) -> Loop:
     )
 
 
-def _only_improves(acc: Accum, s: Loop) -> bool:
-    """Whether an iteration of `s` leaves the extremum `acc` as it is, or makes it better::
-
-        m = step(max(m, v))                                    yes
-        m = step(hreduce("max", m_1)), where m_1 starts at m   yes
-        m = step(max(m, v) * 0.5), m = step(v)                 no
-
-    Of a branch both sides must, and of a loop the start and the step.
-    """
-    vectors = [n for n in walk(s) if isinstance(n, VecLoop | PredLoop)]
-    ops = {op for v in vectors for a in v.accs if a.init == acc.current if (op := _extremum_of(a))}
-    if len(ops) != 1:
-        return False
-    [op] = ops
-    lanes = {a.name for v in vectors for a in v.accs if a.init == acc.current}
-    values: dict[str, tuple[Expr, ...]] = {}  # of names: they are one of these
-    for n in walk(s):
-        match n:
-            case Assign(name, value):
-                values[name] = (value,)
-            case Yield(name, then, orelse):
-                values[name] = (then, orelse)
-            case Accum(name, init, step) if name != acc.name:
-                values[name] = (init, step)
-
-    def improves(e: Expr, seen: frozenset[str]) -> bool:
-        """Whether `e` is `acc` or better; ``seen``: names that are assumed to be."""
-        match e:
-            case Var(name) if name == acc.name or name in seen:
-                return True
-            case Var(name) if name in values:
-                return all(improves(v, seen | {name}) for v in values[name])
-            case HReduce(found, Var(name)):
-                return found == op and name in lanes
-            case Call("select" | "blend", (_, a, b)):
-                return improves(a, seen) and improves(b, seen)
-            case Call(found, (a, b)) if found == op:
-                return improves(a, seen) or improves(b, seen)
-        return False
-
-    return improves(acc.step, frozenset())
-
-
 def _extremum_of(a: VecAccum) -> str | None:
-    """The operation by which `a` takes an extremum of its terms; None if it does anything else."""
+    """The operation by which `a` takes an extremum of its terms; None if it does anything else, or
+    if it keeps the last NaN, and not the first: lanes would end with another one.
+    """
     if not isinstance(a.step, Call):
         return None
-    return next((op for op in ("min", "max") if is_fold_step(a.step, op, a.name)), None)
+    keeps_first = isinstance(a.step.args[0], Var) and a.step.args[0].name == a.name
+    ops = ("min", "max", "minimum", "maximum") if keeps_first else ("min", "max")
+    return next((op for op in ops if is_fold_step(a.step, op, a.name)), None)
 
 
 def _as_counted(loop: Loop | While) -> Loop:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from ...algebra.constant_folding import constant_trip_count, index_const, literal
+from ...algebra.constant_folding import constant_trip_count, index_const, literal, worst_value
 from ...algebra.index_builder import index_add, index_less, index_min, index_sub
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.loop_reductions import Reduction, overflow_checks_of, reduction_of
@@ -63,10 +63,7 @@ class ArgExtremum:
     @property
     def worst(self) -> Expr:
         """The value that no term is worse than: inf (or the greatest integer) for a minimum."""
-        d = DTYPES[self.value.dtype]
-        if d.kind == "f":
-            return literal(float("inf") if self.op == "min" else float("-inf"), d.name)
-        return literal(d.high if self.op == "min" else d.low, d.name)
+        return worst_value(self.op, self.value.dtype)
 
     @property
     def may_be_empty(self) -> bool:

@@ -93,6 +93,10 @@ REFUSED = {
     "for i in loop(0, n, c=0):\n    check(x[i] > 0.0, \"replay\")\n    append(y, c, x[i])":
     "it may raise, and carries `c`",
     "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"add\", s, x[i:W])\n"
+    "    y[i:W] = s_1": "`s` is a running sum of floats, which are added in their order",
+    "for i in vec(0, n, width=W, group=8, s=1.0):\n    s_1 = prefix(\"mul\", s, x[i:W])\n"
+    "    y[i:W] = s_1": "`s` is a running product of floats, which are multiplied in their order",
+    "for i in vec(0, n, width=W, group=8, s=0.0):\n    s_1 = prefix(\"max\", s, x[i:W])\n"
     "    y[i:W] = s_1": "`s` is carried",
     "for i in vec(0, n, width=W, group=8, s=0, m=0):\n    s_1 = prefix(\"add\", s, k[i:W])\n"
     "    m_1 = prefix(\"add\", m, s_1)\n    v[i:W] = m_1": "`m` is carried",
