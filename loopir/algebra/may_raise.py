@@ -16,8 +16,8 @@ from ..op_table import OPS
 from .constant_folding import is_lossless_cast
 
 __all__ = [
-    "answer_keeping_flags", "call_may_raise", "is_overflow_check", "is_replay_check", "may_raise_flags", "may_replay",
-    "possible_flags", "replay_checks",
+    "answer_keeping_flags", "call_may_raise", "is_overflow_check", "is_replay_check",
+    "may_raise_flags", "may_replay", "possible_flags", "replay_checks",
 ]
 
 
