@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..dtypes import DTYPES
-from ..ir_traversal import children, contains, memoized_per_node, walk
+from ..ir_traversal import children, contains, memoized_per_node, ops_within, walk
 from ..nodes import Call, Check, Const, Expr, Node
 from ..op_table import OPS
 from .constant_folding import is_lossless_cast
 
 __all__ = [
-    "answer_keeping_flags", "call_may_raise", "is_replay_check", "may_raise_flags", "may_replay",
-    "possible_flags", "replay_checks",
+    "answer_keeping_flags", "call_may_raise", "is_overflow_check", "is_replay_check",
+    "may_raise_flags", "may_replay", "possible_flags", "replay_checks",
 ]
 
 
@@ -103,6 +103,18 @@ def replay_checks(*code: Node) -> Iterator[Check]:
     """The checks in `code` after which the call is replayed if they fail, in their order."""
     parts = (part for part in code if contains(part, Check))
     return (n for part in parts for n in walk(part) if isinstance(n, Check) and is_replay_check(n))
+
+
+def is_overflow_check(c: Check) -> bool:
+    """Whether `c` checks that an operation on integers does not overflow, and no subscript::
+
+        check(count <= 2147483646, "over")              of NumPy's scalars
+        check(skipped | ~add_over(t, 1), "replay")      of Python's ints, under a condition
+    """
+    return c.code == "over" or not _OVERFLOW_TESTS.isdisjoint(ops_within(c.cond))
+
+
+_OVERFLOW_TESTS = frozenset(("add_over", "sub_over", "mul_over"))
 
 
 def may_replay(*code: Node) -> bool:

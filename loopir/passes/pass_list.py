@@ -44,6 +44,7 @@ from .checks.hoist_checks import hoist_checks
 from .checks.hoist_overflow import hoist_overflow
 from .checks.inductive_ranges import inductive_ranges
 from .checks.range_checks import range_checks
+from .checks.repeated_checks import repeated_checks
 from .loops.block_cache import block_cache
 from .loops.block_rows import block_rows
 from .loops.distribute import distribute
@@ -260,6 +261,11 @@ PASS_LIST: tuple[Pass, ...] = (
     Pass(
         run=common_subexpressions,
         reason="what a condition and the sides of its branch compute gets one name before it",
+    ),
+    Pass(
+        run=repeated_checks, needs=(Check,),
+        reason="after common_subexpressions, equal values have one name; later passes match loops"
+        " with one check of a value",
     ),
     Pass(
         run=hoist_checks, needs=(Loop, Check),

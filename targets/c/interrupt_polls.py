@@ -10,8 +10,11 @@
               …
           }
           if (__builtin_expect(i >= i_end, 1)) break;
-          if (TP_STOPPED(&tp_clock_0)) return status | 16;
+          if (status & 16 || TP_STOPPED(&tp_clock_0)) return status | 16;
       }
+
+  The poll also ends a kernel that goes on after a check has failed (``status & 16``): Python will
+  replay the call, and may raise after a small part of the loop.
 
 - A ``while`` loop has a counter of the iterations before the next poll, which each iteration
   decreases; at 0 the loop polls. A short body is repeated, with the condition in between, and only
@@ -158,7 +161,7 @@ loops in it add to another sum, that of the function for a part of the range."""
 _TALLY = "tp_tally"
 """The clock in C whose ``turns`` is the sum of the work of inner loops."""
 
-_STOPPED = f"return status | {STATUS['replay']};"
+_REPLAY = STATUS["replay"]
 
 _BODY_COPIES, _SMALL_BODY = 4, 64
 """How often a short body of a ``while`` loop is repeated, and how many nodes it has at most."""
@@ -404,27 +407,23 @@ def _traversed_array(
     each of the variables `names` that depends on no other of them and on none of `blocks`; empty
     if there is none. For i and j ``x[i, j + 1]`` is such an access, ``x[i + j]`` is not.
 
-    Accesses in a branch do not count, unless its condition is one that the loop checks.
+    Accesses in a branch do not count. Nor do those for which a check must hold, such as
+    ``x[select(inside, i, 0)]``: only some kernels end where it fails.
     """
-    parts = children(loop)
-    checked = [part.cond for part in parts if isinstance(part, ir.Check)]
-    parts = tuple(s for s in parts if not isinstance(s, ir.If) or s.cond in checked)
+    parts = (part for part in children(loop) if not isinstance(part, ir.If))
     nodes = [n for part in parts for n in walk(part)]
     values = {n.name: n.value for n in nodes if isinstance(n, ir.Assign)}
-    ops = _INJECTIVE if isinstance(loop, ir.While) else _INJECTIVE | _OF_CHECKS
     for n in nodes:
         if isinstance(n, ir.Load | ir.Store):
             among = {*names, *blocks}
-            subscripts = {_computed_from(part, values, ops) & among for part in n.index}
+            subscripts = {_computed_from(part, values) & among for part in n.index}
             if all({name} in subscripts for name in names):
                 return (n.array,)
     return ()
 
 
 _INJECTIVE = frozenset(("add", "sub", "mul"))
-_OF_CHECKS = frozenset(("select", "lt", "le", "gt", "ge", "and"))
-"""``_INJECTIVE``: an index that is computed by these operations alone differs from iteration to
-iteration. ``_OF_CHECKS``: the operations that a bounds check adds to an index."""
+"""An index that is computed by these operations alone differs from iteration to iteration."""
 
 
 def _counters(loop: ir.While) -> Iterator[str]:
@@ -472,16 +471,14 @@ def _loops_directly_in(n: ir.Node) -> Iterator[_Loop]:
             yield from _loops_directly_in(part)
 
 
-def _computed_from(
-    index: ir.Expr, values: Mapping[str, ir.Expr], ops: Collection[str]
-) -> frozenset[str]:
-    """The names that an index is computed from, by the operations `ops` alone; none if it depends
+def _computed_from(index: ir.Expr, values: Mapping[str, ir.Expr]) -> frozenset[str]:
+    """The names that an index is computed from, by injective operations alone; none if it depends
     on memory or on another operation. ``values``: the expressions of names in it.
     """
     names, waiting = set[str](), [index]
     while waiting:
         for n in walk(waiting.pop()):
-            if isinstance(n, ir.Load) or (isinstance(n, ir.Call) and n.op not in ops):
+            if isinstance(n, ir.Load) or (isinstance(n, ir.Call) and n.op not in _INJECTIVE):
                 return frozenset()
             if isinstance(n, ir.Var) and n.name not in names:
                 names.add(n.name)
@@ -556,10 +553,15 @@ def copies_of_body(n: ir.While, registers: int) -> int:
     return _BODY_COPIES if size <= _SMALL_BODY else 1
 
 
+def _poll(clock: str) -> str:
+    """The C statement that ends the kernel if a check has failed, or a signal handler raised."""
+    return f"if (status & {_REPLAY} || TP_STOPPED(&{clock})) return status | {_REPLAY};"
+
+
 def count_down(poll: Poll) -> Iterator[str]:
     """The poll at the end of an iteration of a ``while``."""
     yield f"if (__builtin_expect(!--{poll.countdown}, 0)) {{"
-    yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
+    yield _poll(poll.clock)
     yield f"{poll.countdown} = {poll.turns};"
     yield "}"
 
@@ -573,9 +575,7 @@ def poll_if_long(length: str, tally: Tally, end_chunk: str) -> str:
     work = f"{trips} * {tally.work}" + (f" + {tally.once}" if tally.once else "")
     is_long = f"__builtin_expect({length} > {tally.least * tally.step}, 0)"
     is_due = f"{is_long} && TP_IS_DUE({_TALLY}.turns += {work}, {_TALLY})"
-    return f"if ({is_due}) {end_chunk}" if end_chunk else (
-        f"if ({is_due} && TP_STOPPED(&{_TALLY})) {_STOPPED}"
-    )
+    return f"if ({is_due}) {end_chunk or _poll(_TALLY)}"
 
 
 def chunk_start(
@@ -596,5 +596,5 @@ def chunk_end(more: str, poll: Poll) -> Iterator[str]:
     condition `more`.
     """
     yield f"if (__builtin_expect(!({more}), 1)) break;"
-    yield f"if (TP_STOPPED(&{poll.clock})) {_STOPPED}"
+    yield _poll(poll.clock)
     yield "}"

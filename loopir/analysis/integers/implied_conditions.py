@@ -13,7 +13,9 @@ from ...dtypes import DTYPES
 from ...nodes import Call, Const, Expr, Var
 from ...op_table import NEGATED_COMPARISON
 
-__all__ = ["condition_terms", "conjuncts", "implied_comparisons", "implied_terms", "negated"]
+__all__ = [
+    "condition_terms", "conjuncts", "disjuncts", "implied_comparisons", "implied_terms", "negated",
+]
 
 
 def condition_terms(cond: Expr) -> Iterator[Expr]:
@@ -102,3 +104,13 @@ def conjuncts(cond: Expr) -> Iterator[Expr]:
     """Conditions that all hold exactly where `cond` does; none of them is a conjunction."""
     for term, holds in implied_terms(cond):
         yield term if holds else negated(term)
+
+
+def disjuncts(cond: Expr) -> Iterator[Expr]:
+    """Conditions of which one holds exactly where `cond` does: the operands of its ``or``."""
+    match cond:
+        case Call("or", args):
+            for e in args:
+                yield from disjuncts(e)
+        case _:
+            yield cond

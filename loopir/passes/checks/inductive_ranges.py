@@ -3,7 +3,9 @@
 The subscript ``start + k`` of a loop over k is greatest and least in its first and its last
 iteration. So two tests before the loop tell whether it is inside of an array in all of them, and
 never negative. (LLVM: inductive range check elimination; Bodík, Gupta, Sarkar, ABCD, 2000, has the
-problem.) The same for values of narrow integers, which a table of 256 elements has for each byte.
+problem.) The same for values of narrow integers, which a table of 256 elements has for each byte;
+and for values that grow with k, as ``int(k * scale)`` in the resizing of an image: their rounding
+never changes the order of two of them.
 
 Other passes come first: `check_elimination` drops what the bounds of loops and guards imply,
 `partition_loops` splits a loop where a test changes its result, `hoist_checks` moves the checks of
@@ -16,15 +18,35 @@ from functools import reduce
 from typing import NamedTuple
 
 from ...algebra.constant_folding import index_const, literal
-from ...algebra.index_builder import index_add, index_mul, index_sub, logical_and
-from ...algebra.may_raise import replay_checks
+from ...algebra.index_builder import index_add, index_mul, index_sub, is_nonempty, logical_and
+from ...algebra.may_raise import may_raise_flags, replay_checks
 from ...algebra.rewrite_rules import rewrite
 from ...analysis.integers.implied_conditions import conjuncts
 from ...analysis.integers.intervals import Bounds, Intervals
-from ...dtypes import INDEX
-from ...ir_names import FreshNames, bound_names, expand_names, names_read
-from ...ir_traversal import bottom_up, contains, counted_range, is_innermost, walk
-from ...nodes import Assign, Call, Const, Expr, If, Kernel, Load, Loop, Stmt, Var, Yield
+from ...dtypes import DTYPES, INDEX
+from ...ir_names import FreshNames, bound_names, expand_names, names_read, substitute
+from ...ir_traversal import (
+    bottom_up,
+    contains,
+    counted_range,
+    has_early_exit,
+    is_innermost,
+    walk,
+)
+from ...nodes import (
+    Assign,
+    Call,
+    Const,
+    Expr,
+    If,
+    Interval,
+    Kernel,
+    Load,
+    Loop,
+    Stmt,
+    Var,
+    Yield,
+)
 from ...statement_blocks import map_statements
 from ..canonical.simplify import simplify
 
@@ -88,7 +110,7 @@ def inductive_ranges(kernel: Kernel) -> Kernel:
     fresh, copies = FreshNames(kernel), 0
     versions = {id(n.orelse[0]) for n in walk(kernel) if isinstance(n, If) and _is_versions(n)}
 
-    def edit(s: Stmt) -> Stmt:
+    def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` in two versions, if it is a loop for which that pays."""
         nonlocal copies
         if not isinstance(s, Loop) or id(s) in versions or not is_innermost(s):
@@ -124,12 +146,13 @@ class _Linear(NamedTuple):
 
 class _Assumption(NamedTuple):
     """That the comparison `term` holds, and that some subscripts are never negative, which follows
-    from `conditions` before the loop.
+    from `conditions` before the loop. (That the term does not hold, if `holds` is False.)
     """
 
     term: Call
     conditions: list[Expr]
-    never_negative: tuple[_Linear, ...]
+    never_negative: tuple[_Linear | Expr, ...]
+    holds: bool = True
 
 
 class _Assumptions:
@@ -146,9 +169,10 @@ class _Assumptions:
         self.intervals = Intervals()
         self.outcomes: dict[Call, bool] = {}
         self.conditions: dict[Expr, None] = {}  # in their order
-        self.never_negative: set[_Linear] = set()
+        self.never_negative: set[_Linear | Expr] = set()
         self.near: set[_Linear] = set()  # those that are less than `_FAR`, too
         for check in replay_checks(loop):
+            self.is_always_made = any(check is s for s in loop.body) and not has_early_exit(loop)
             self._assume_all(check.cond)
 
     def _assume_all(self, cond: Expr) -> None:
@@ -158,10 +182,12 @@ class _Assumptions:
         if not terms or len(found) < len(terms):
             return
         for assumption in found:
-            self.outcomes[assumption.term] = True
+            self.outcomes[assumption.term] = assumption.holds
             self.conditions.update(dict.fromkeys(assumption.conditions))
             self.never_negative.update(assumption.never_negative)
             op, (value, bound) = assumption.term.op, assumption.term.args
+            if value.dtype != INDEX or not assumption.holds:
+                continue
             if op in ("gt", "ge"):
                 value, bound = bound, value
             if self._interval(bound)[1] <= _FAR and (linear := self.linear(value)) is not None:
@@ -178,8 +204,13 @@ class _Assumptions:
         forms that are looked for.
         """
         match term:
-            case Call("lt" | "le" | "gt" | "ge", (a, b)) if a.dtype == b.dtype == INDEX:
+            case Call("lt" | "le" | "gt" | "ge", (a, b)) if a.dtype == b.dtype:
                 is_swapped = self._fixed(a) is not None
+            case Call("not", (Call("add_over", (a, Const(more))) as over,)) if a.dtype == INDEX:
+                ends = self._of_growing_values(a, "le", index_const(_FAR))
+                if ends is None or self.linear(a) is not None or not 0 <= more <= _FAR:
+                    return None
+                return _Assumption(over, ends, (a,), holds=False)
             case _:
                 return None
         op, value, bound = (_SWAPPED[term.op], b, a) if is_swapped else (term.op, a, b)
@@ -187,8 +218,10 @@ class _Assumptions:
         if limit is None:
             return None
         linear, conditions = self.linear(value), None
+        if linear is None and (ends := self._of_growing_values(value, op, limit)) is not None:
+            return _Assumption(term, ends, (value,) if value.dtype == INDEX else ())
         if linear is None or linear.factor == _ZERO:
-            conditions = self._of_narrow_values(value, op, limit)
+            conditions = self._of_narrow_values(value, op, limit) if value.dtype == INDEX else None
             return None if conditions is None else _Assumption(term, conditions, ())
         conditions = self._at_ends(linear, op, limit)
         return None if conditions is None else _Assumption(term, conditions, (linear,))
@@ -220,6 +253,78 @@ class _Assumptions:
         # a last subscript that wraps around is negative, or less than the first one
         conditions.append(_compare("ge", last, first))
         return conditions
+
+    def _of_growing_values(self, value: Expr, op: str, bound: Expr) -> list[Expr] | None:
+        """The conditions that `value` grows with the loop's variable, and that it compares so with
+        `bound` where this is least likely; and, of an integer, is never negative. None if it may
+        not grow, or if to compute it before the loop may raise a flag that the loop does not.
+        """
+        counted, growth = counted_range(self.loop), self._growth(value)
+        if counted is None or growth is None or self._fixed(value) is not None:
+            return None
+        first, last = self._at(value, counted.lo), self._at(value, index_sub(counted.hi, 1))
+        if first is None or last is None:
+            return None
+        end = last if op in ("lt", "le") else first
+        is_float = value.dtype != INDEX
+        in_order = _compare("le", first, last) if is_float else _compare("ge", first, _ZERO)
+        conditions = [*growth, in_order, _compare(op, end, bound)]
+        raises = any(map(may_raise_flags, conditions)) and not self.is_always_made
+        return None if raises else conditions
+
+    def _growth(self, e: Expr) -> list[Expr] | None:
+        """The conditions under which `e` is never less than in the iteration before. It may be a
+        NaN in some iteration only if it is in the first or the last one, too. None if it may not
+        grow.
+
+            trunc(f64(k * width) / scale) + 1.0     k * width never wraps around, and scale > 0
+        """
+        if self._fixed(e) is not None:
+            return []
+        match e:
+            case Var(name) if name in self.values:
+                return self._growth(self.values[name])
+            case Call("cast", (a,)) if a.dtype == INDEX and DTYPES[e.dtype].kind == "f":
+                linear = self.linear(a)
+                return None if linear is None else self._at_ends(linear, "ge", _ZERO)
+            case Call("select", (cond, a, Const())) if self._is_assumed(cond):
+                return self._growth(a)
+            case Call("cast", (a,)) if DTYPES[a.dtype].kind == "f" and e.dtype == INDEX:
+                return self._growth(a)
+            case Call("trunc" | "floor" | "ceil", (a,)):
+                return self._growth(a)
+            case Call("min" | "max", (a, b)) if e.dtype == INDEX:
+                grown = self._growth(a), self._growth(b)
+                return None if grown[0] is None or grown[1] is None else [*grown[0], *grown[1]]
+            case Call("add", (a, Const(more))) if e.dtype == INDEX and 0 <= more <= _FAR:
+                return self._of_growing_values(a, "le", index_const(_FAR))
+            case Call("add" | "sub" | "mul" | "div" as op, (a, b)) if DTYPES[e.dtype].kind == "f":
+                return self._growth_of_float(op, a, b)
+        return None
+
+    def _growth_of_float(self, op: str, a: Expr, b: Expr) -> list[Expr] | None:
+        """As `_growth`, of ``a op b``, one of which does not change. A product that is added to
+        something is refused: with contraction (``contract=True``) its rounding is left out in some
+        places, perhaps only in the loop.
+        """
+        if op in ("add", "mul") and self._fixed(a) is not None:
+            a, b = b, a
+        fixed, growth = self._fixed(b), self._growth(a)
+        if fixed is None or growth is None:
+            return None
+        if op in ("add", "sub"):
+            value = self.values.get(a.name) if isinstance(a, Var) else a
+            return None if isinstance(value, Call) and value.op == "mul" else growth
+        return [*growth, _compare("gt", fixed, literal(0.0, fixed.dtype))]
+
+    def _is_assumed(self, cond: Expr) -> bool:
+        """Whether all terms of `cond` are assumed to hold."""
+        return all(self.outcomes.get(t) is True for t in self._terms(cond) if isinstance(t, Call))
+
+    def _at(self, e: Expr, k: Expr) -> Expr | None:
+        """`e` where the loop's variable is `k`; None if that is too large."""
+        expanded = expand_names(e, self.values)
+        return None if expanded is None else substitute(expanded, {self.loop.var: k})
 
     def _of_narrow_values(self, value: Expr, op: str, bound: Expr) -> list[Expr] | None:
         """The condition that all values that the dtype of `value` has compare so with `bound`."""
@@ -274,7 +379,7 @@ class _Assumptions:
         if e in self.outcomes:
             return literal(self.outcomes[e], "bool")
         match e:
-            case Call("lt", (a, Const(0))) if self.linear(a) in self.never_negative:
+            case Call("lt", (a, Const(0))) if {a, self.linear(a)} & self.never_negative:
                 return literal(False, "bool")
             case Call("add_over" | "sub_over" | "mul_over" as op, args):
                 if args[0].dtype == INDEX and self._is_exact(op.removesuffix("_over"), *args):
@@ -319,14 +424,19 @@ def _compare(op: str, a: Expr, b: Expr) -> Expr:
     return rewrite(Call(op, (a, b), "bool"))
 
 
-def _versions(s: Loop, assumed: _Assumptions, fresh: FreshNames) -> If:
+def _versions(s: Loop, assumed: _Assumptions, fresh: FreshNames) -> tuple[Stmt, ...]:
     """The branch on the conditions: a copy of `s` in which the checks that follow have gone, or
     another copy.
     """
-    fits = reduce(logical_and, assumed.conditions)
+    fits, before = reduce(logical_and, assumed.conditions), tuple[Stmt, ...]()
+    if may_raise_flags(fits):  # as the first and the last iteration do, if there are any
+        assert isinstance(s.range, Interval)
+        value = Yield(fresh.name("fits"), fits, literal(False, "bool"))
+        before = (If(is_nonempty(s.range), (), (), (value,), span=s.span),)
+        fits = Var(value.name, "bool")
     fast, checked = fresh.copy(bottom_up(s, assumed.outcome)), fresh.copy(s)
     yields = tuple(
         Yield(a.name, p.current, q.current)
         for a, p, q in zip(s.accs, fast.accs, checked.accs, strict=True)
     )
-    return If(fits, (fast,), (checked,), yields, span=s.span)
+    return *before, If(fits, (fast,), (checked,), yields, span=s.span)

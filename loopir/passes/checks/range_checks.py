@@ -7,26 +7,28 @@ test (`_split_on_least`).
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...algebra.constant_folding import index_const, is_lossless_cast, literal
 from ...algebra.may_raise import may_raise_flags
 from ...algebra.rewrite_rules import rewrite
+from ...analysis.integers.affine import affine_form
 from ...analysis.mod_ref import AliasInfo, arrays_read, arrays_written
 from ...dtypes import DTYPES, INDEX
 from ...ir_names import FreshNames, names_read, substitute, substitute_bounded
 from ...ir_traversal import bottom_up, counted_range, walk
 from ...lazy_dataclass import replace
-from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Loop, Stmt, Var
+from ...nodes import Accum, Assign, Call, Check, Expr, Interval, Kernel, Load, Loop, Stmt, Var
 from ...statement_blocks import Block, map_blocks
-from ..loop_splitting import can_split_loop, split_loop_at
+from ..loop_splitting import can_split_loop, split_loop_at, strip_mine_loop
 from ..vector.vectorize_legality import vectorization_obstacle
 
 __all__ = ["range_checks"]
 
 _EXTREMUM_OF = {"gt": "min", "ge": "min", "lt": "max", "le": "max"}
 """The extremum for which a comparison must hold, so that it holds for all values."""
+_BLOCK = 1 << 14  # iterations between two checks of an extremum
 
 
 def range_checks(kernel: Kernel) -> Kernel:
@@ -67,6 +69,10 @@ def range_checks(kernel: Kernel) -> Kernel:
                 v = b[j]
                 at = select(v < i32(0), i64(v) + h.shape[0], i64(v))
                 h[at] = h[at] + 1.0
+
+    If no array bounds the number of iterations (`_is_bounded`), as for ``i % 50 < h.shape[0]``, the
+    reduction runs in blocks, with the check after each: the loop may be endless, compared with what
+    Python runs of it until it raises.
     """
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
@@ -114,19 +120,39 @@ def _checked_extrema(
     if names_read(*checked) & values.keys():
         return None
     conditions = [_bound_check(c, loop, folds, fresh) for c in checked]
-    is_empty = Var(fresh.name("none"), "bool")
-    empty_assign = Assign(
-        is_empty.name, rewrite(Call("le", (counted.hi, counted.lo), "bool"))
-    )
-    new_checks = tuple(
-        replace(c, cond=Call("or", (is_empty, cond), "bool"))
+    new_checks = [
+        replace(c, cond=cond)
         for c, cond in zip(checks, conditions, strict=True) if cond is not None
-    )
+    ]
     if len(new_checks) < len(checks):
         return None
     accs = tuple(_extremum_step(op, e, acc) for (op, e), acc in folds.items())
     least = {e: acc for (op, e), acc in folds.items() if op == "min"}
-    return (replace(loop, body=(), accs=accs), empty_assign, *new_checks), least
+    reduction = replace(loop, body=(), accs=accs)
+    if not any(_is_bounded(e, loop.var) for _, e in folds):
+        return (_with_checks_of_blocks(reduction, new_checks, fresh),), least
+    is_empty = Var(fresh.name("none"), "bool")
+    empty_assign = Assign(
+        is_empty.name, rewrite(Call("le", (counted.hi, counted.lo), "bool"))
+    )
+    after = (replace(c, cond=Call("or", (is_empty, c.cond), "bool")) for c in new_checks)
+    return (reduction, empty_assign, *after), least
+
+
+def _is_bounded(e: Expr, var: str) -> bool:
+    """Whether a loop over `var` that computes `e` has at most as many iterations as some array has
+    elements: each loads another one.
+    """
+    subscripts = (index for n in walk(e) if isinstance(n, Load) for index in n.index)
+    forms = (affine_form(index, (var,)) for index in subscripts)
+    return any(form is not None and var in form.terms for form in forms)
+
+
+def _with_checks_of_blocks(loop: Loop, checks: Sequence[Check], fresh: FreshNames) -> Loop:
+    """The reduction `loop` in blocks, with `checks` of its results after each block."""
+    blocks = strip_mine_loop(loop, _BLOCK, {}, fresh)
+    steps = {a.name: a.step for a in blocks.accs}
+    return replace(blocks, body=(*blocks.body, *(substitute(c, steps) for c in checks)))
 
 
 def _extremum_step(op: str, e: Expr, acc: Var) -> Accum:

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from ...algebra.index_builder import is_nonempty
+from ...algebra.may_raise import is_overflow_check
 from ...analysis.access import accesses
 from ...analysis.dependence import Overlap, dependence_distance
 from ...analysis.integers.affine import affine_form
@@ -44,7 +45,7 @@ from ...statement_blocks import map_statements
 
 __all__ = ["promote"]
 
-_NOT_PLAIN = (LoopLike, Scan, Break, Return, Check)
+_NOT_PLAIN = (LoopLike, Scan, Break, Return)
 
 
 def promote(kernel: Kernel) -> Kernel:
@@ -72,7 +73,7 @@ def promote(kernel: Kernel) -> Kernel:
 
     A kernel that stops at a failed check is not changed, since the elements must then have the
     values that Python would have stored so far; nor is a loop that is not innermost, or that has
-    accumulators, exits or checks (`_is_plain`).
+    accumulators, exits or checks other than of overflow (`_is_plain`).
     """
     if kernel.stops:
         return kernel
@@ -92,10 +93,13 @@ _Element: TypeAlias = "tuple[str, tuple[Expr, ...]]"
 
 
 def _is_plain(loop: Loop) -> bool:
-    """Whether `loop` is counted and innermost, without accumulators, exits and checks."""
-    if loop.accs or counted_range(loop) is None:
+    """Whether `loop` is counted and innermost, without accumulators and exits, and without checks
+    of subscripts: an element that is loaded where such a check holds is none to load before it.
+    """
+    if loop.accs or counted_range(loop) is None or any(contains(s, _NOT_PLAIN) for s in loop.body):
         return False
-    return not any(contains(s, _NOT_PLAIN) for s in loop.body)
+    checks = (n for s in loop.body for n in walk(s) if isinstance(n, Check))
+    return all(is_overflow_check(c) for c in checks)
 
 
 def _invariant_stores(loop: Loop, memory: AliasInfo) -> list[Store]:

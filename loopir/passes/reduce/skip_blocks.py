@@ -22,6 +22,7 @@ from ...algebra.index_builder import (
     logical_or,
 )
 from ...analysis.integers.affine import affine_form
+from ...analysis.integers.implied_conditions import disjuncts
 from ...dtypes import INDEX
 from ...ir_names import FreshNames, names_read
 from ...lazy_dataclass import replace
@@ -109,7 +110,7 @@ def skip_blocks(kernel: Kernel) -> Kernel:
         if not all(isinstance(x, Assign) for x in flat.body):
             return s
         state = _ExtremumState(flat)
-        changes = (_disjuncts(state.changed(a.step, a)) for a in flat.accs)
+        changes = (disjuncts(state.changed(a.step, a)) for a in flat.accs)
         cond = reduce(logical_or, dict.fromkeys(c for cases in changes for c in cases), _FALSE)
         if not state.is_rare(cond) or vectorization_obstacle(flat, kernel) is None:
             return s
@@ -210,15 +211,6 @@ class _ExtremumState:
                 yield from (*self._leaves(a), *self._leaves(b))
             case _:
                 yield e
-
-
-def _disjuncts(cond: Expr) -> Iterator[Expr]:
-    """The operands of a disjunction."""
-    if isinstance(cond, Call) and cond.op == "or":
-        for case in cond.args:
-            yield from _disjuncts(case)
-    else:
-        yield cond
 
 
 def _check_loop(loop: Loop, cond: Expr) -> Loop:

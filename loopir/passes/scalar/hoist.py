@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from ...algebra.constant_folding import constant_trip_count, literal
 from ...algebra.may_raise import may_raise_flags
+from ...algebra.rewrite_rules import rewrite
 from ...analysis.mod_ref import AliasInfo, arrays_written
 from ...ir_names import FreshNames, bound_names, names_read
 from ...ir_traversal import advanced_accums, children, contains, map_children, range_bounds, walk
@@ -14,6 +16,7 @@ from ...nodes import (
     Assign,
     Break,
     Call,
+    Check,
     Expr,
     If,
     Interval,
@@ -28,7 +31,7 @@ from ...nodes import (
     Yield,
     Zip,
 )
-from ...statement_blocks import evaluated_by, map_statements
+from ...statement_blocks import backward_slice, evaluated_by, map_statements
 
 __all__ = ["hoist"]
 
@@ -56,14 +59,52 @@ def hoist(kernel: Kernel) -> Kernel:
                 h = give(0.0)
             for i in loop(0, x.shape[0]):
                 out[i] = x[i] * h
+
+    So does an invariant check, for a loop that has an iteration (`_hoisted_checks`):
+    ``check(k < n, "replay")`` in the loop above becomes ``check((x.shape[0] <= 0) | (k < n), …)``
+    before it.
     """
     memory, fresh = AliasInfo(kernel), FreshNames(kernel)
 
     def edit(s: Stmt) -> Stmt | tuple[Stmt, ...]:
         """`s` with its invariant expressions before it."""
-        return _hoisted_loop(s, memory, fresh) if isinstance(s, Loop | Zip) else s
+        if not isinstance(s, Loop | Zip):
+            return s
+        checks, s = _hoisted_checks(s, memory)
+        loop = _hoisted_loop(s, memory, fresh)
+        return (*checks, *(loop if isinstance(loop, tuple) else (loop,))) if checks else loop
 
     return map_statements(kernel, edit, Loop | Zip)
+
+
+def _hoisted_checks(s: Loop | Zip, memory: AliasInfo) -> tuple[tuple[Stmt, ...], Loop | Zip]:
+    """The invariant checks that each iteration of `s` makes, with the invariant values that they
+    test, as statements before the loop; and the loop without them.
+    """
+    always = tuple(takewhile(lambda x: not contains(x, (Break, Return)), s.body))
+    checks = [x for x in always if isinstance(x, Check)]
+    if not checks:
+        return (), s
+    slices = {id(c): backward_slice(always, c.cond) for c in checks}
+    varying, stores = bound_names(s) | advanced_accums(s), arrays_written((s,))
+    moved: list[Stmt] = []
+    for check in checks:
+        needed = [x for x in slices[id(check)] if x not in moved]
+        names = varying - {x.name for x in needed}
+        scope = _LoopScope(names, stores, memory)
+        values = [*(x.value for x in needed), check.cond]
+        if all(scope.is_invariant(e) and not _needs_iteration(e) for e in values):
+            moved += (*needed, check)
+            varying = names
+    if not moved:
+        return (), s
+    is_empty = rewrite(Call("not", (_has_iteration(s),), "bool"))
+    before = tuple(
+        replace(x, cond=rewrite(Call("or", (is_empty, x.cond), "bool")))
+        if isinstance(x, Check) else x for x in moved
+    )
+    body = tuple(x for x in s.body if not any(x is m for m in moved))
+    return before, replace(s, body=body)
 
 
 def _hoisted_loop(s: Loop | Zip, memory: AliasInfo, fresh: FreshNames) -> Stmt | tuple[Stmt, ...]:
@@ -99,11 +140,15 @@ def _needs_iteration(e: Expr) -> bool:
 
 def _guarded_bindings(s: Loop | Zip, names: dict[Expr, Var]) -> Iterator[If]:
     """A branch that binds `names` if the loop has an iteration; nothing for no names."""
-    upwards = isinstance(s.range, Interval) or s.range.step > 0
-    has_iteration = Call("lt" if upwards else "gt", range_bounds(s.range), "bool")
     if names:
         yields = tuple(Yield(v.name, e, literal(0, e.dtype)) for e, v in names.items())
-        yield If(has_iteration, (), (), yields)
+        yield If(_has_iteration(s), (), (), yields)
+
+
+def _has_iteration(s: Loop | Zip) -> Expr:
+    """The condition that the loop has an iteration."""
+    upwards = isinstance(s.range, Interval) or s.range.step > 0
+    return Call("lt" if upwards else "gt", range_bounds(s.range), "bool")
 
 
 def _unconditionally_evaluated(s: Loop | Zip) -> Iterator[Expr]:

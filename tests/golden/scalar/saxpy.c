@@ -39,7 +39,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                 y[i] = (float)((float)(a * x[i]) + y[i]);
             }
             if (__builtin_expect(!(i_end - i >= 1), 1)) break;
-            if (TP_STOPPED(&tp_clock_0)) return status | 16;
+            if (status & 16 || TP_STOPPED(&tp_clock_0)) return status | 16;
         }
     }
     return status;

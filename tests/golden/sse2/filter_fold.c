@@ -198,7 +198,7 @@ static __attribute__((noinline)) int64_t tp_body(const tp_array *arrays, const t
                 }
             }
             if (__builtin_expect(!(i_end - i >= 64), 1)) break;
-            if (TP_STOPPED(&tp_clock_0)) return status | 16;
+            if (status & 16 || TP_STOPPED(&tp_clock_0)) return status | 16;
         }
         if (i < i_end) {
             int64_t r_v1 = 0;

@@ -16,6 +16,7 @@ from transpile import fuse
 SUBSCRIPTS = (
     "a + k", "a - k", "a + 2 * k", "k + a - 1", "b[a + k]", "b[k]", "3 * k", "a + m + k",
     "a + (k + far)", "a - (far - k)", "4 * (k + a)",
+    "int(k * c)", "int((k + a) / c)", "min(int(k / c) + 1, 39)", "int((0.5 + k) * c) + a",
 )
 STATEMENTS = (
     "s += x[{}]", "s += x[{}] * x[{}]", "y[i] = x[{}]", "s = max(s, x[{}])", "y[{}] = s",
@@ -34,7 +35,8 @@ def program(r: random.Random) -> str:
     ends = r.choice(("range(n[i])", "range(n[i])", "range(len(img))", "range(1, n[i])"))
     return (
         "def f(p, n, b, x, t, img, y):\n    m = 1\n    for i in range(len(p)):\n"
-        f"        a, far, s = p[i], -p[i], 0.0\n        for k in {ends}:\n{body}"
+        f"        a, far, s = p[i], -p[i], 0.0\n        c = b[i] * 0.3 + 0.3\n"
+        f"        for k in {ends}:\n{body}"
         "        y[i] = s\n    return y"
     )
 
