@@ -17,7 +17,8 @@ def make_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled from now on runs regions however little they do: a chunk is a group of
     vectors, a row, or a block of 64 elements. Float sums are then taken in such blocks, too.
     """
-    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", "-Og"))
+    own = "-DSMALL_CHUNKS"  # else the cache has the kernels of a test with usual chunks
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", "-Og", own))
     monkeypatch.setattr(c_regions, "_grain", _smallest_grain)
     monkeypatch.setattr(c_regions, "_PER_ELEMENT", 0)
     monkeypatch.setattr(split_search, "_PART", 64)
