@@ -4,6 +4,7 @@ Values, changed arguments, exceptions and warnings, in three error states, on ea
 """
 from __future__ import annotations
 
+import concurrent.futures
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from transpile import fuse
 
 THREADS = (1, 3, 64)
 SIZES = (0, 1, 64, 200, 1300)
+PARTS = 8
 TARGETS = [t.name for t in runnable_targets()]
 
 
@@ -51,3 +53,29 @@ def test_shared_loops(
                     for name, a, b in zip(Ran._fields, got, wanted, strict=True):
                         assert same(a, b), f"{name}, {where}:\n{a!r}\n{b!r}"
     assert "BUILD_FAILED" not in fused.stats.replays
+
+
+@pytest.mark.share(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_from_several_python_threads(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also first calls, calls that fail, and those that Python must serve. (Warnings are not
+    compared: which are recorded is a state of the process, not of a thread.)
+    """
+    make_chunks_small(monkeypatch)
+    fused = {f: fuse(f, on_reject="silent") for f in [*CASES][part::PARTS]}
+    calls = [(f, make, n) for f in fused for make in CASES[f] for n in (1, 200, 1300)]
+
+    def called(f: Callable[..., Any], make: Make, n: int) -> tuple[Any, ...]:
+        args, memory = fresh(make, n)
+        with np.errstate(all="ignore"):
+            try:
+                return f(*args), memory
+            except Exception as error:
+                return type(error), str(error), memory
+
+    wanted = [called(*call) for call in calls]
+    with thread_pool.forced(3), concurrent.futures.ThreadPoolExecutor(6) as callers:
+        for _ in range(3):
+            running = [callers.submit(called, fused[f], make, n) for f, make, n in calls]
+            for call, one, expected in zip(calls, running, wanted, strict=True):
+                assert same(one.result(), expected), f"{call}:\n{one.result()!r}\n{expected!r}"
