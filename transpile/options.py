@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopir.lazy_dataclass import record
 
 from .knobs import SettingError
+from .thread_limits import whole_number
 
 if TYPE_CHECKING:
     from targets.isa.target_registry import Target, TargetName
@@ -68,8 +69,8 @@ class Options:
 
     @property
     def most_threads(self) -> int:
-        """How many threads a kernel may use; 0: any number."""
-        return 0 if self.threads == "auto" else self.threads
+        """How many threads a kernel may use; 0: any number. In C it is an int32."""
+        return 0 if self.threads == "auto" else min(self.threads, 2**31 - 1)
 
     def computes_as(self, other: Options) -> bool:
         """Whether code compiled with these options has the same results, bit by bit, as code
@@ -94,7 +95,8 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
         if name not in known:
             raise TypeError(f"fuse() has no option {name!r} (options: {', '.join(known)})")
         _CHECKS.get(name, _check_flag)(name, value)
-    return Options(**keywords)
+    number = whole_number(keywords.get("threads"))
+    return Options(**(keywords if number is None else {**keywords, "threads": number}))
 
 
 def chosen_target(options: Options, settings: Knobs) -> Target:
@@ -144,13 +146,14 @@ def _check_word(name: str, value: object, words: Sequence[str]) -> None:
 
 
 def _check_threads(name: str, value: object) -> None:
-    """A text other than "auto" is of a wrong type, such as "2"."""
+    """An int of NumPy is one; a text other than "auto", such as "2", is of a wrong type."""
     if isinstance(value, str) and value == "auto":
         return
     expected = '"auto" or an int, at least 1'
-    if isinstance(value, bool) or not isinstance(value, int):
+    number = whole_number(value)
+    if number is None:
         raise _wrong(TypeError, name, value, expected)
-    if value < 1:
+    if number < 1:
         raise _wrong(ValueError, name, value, expected)
 
 

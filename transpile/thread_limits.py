@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from operator import index
-from typing import Any, overload
+from typing import Any, SupportsIndex, overload
 
 from loopir.lazy_dataclass import record
 
-__all__ = ["Threads", "threads"]
+__all__ = ["Threads", "threads", "whole_number"]
 
 _bound: ContextVar[int] = ContextVar("transpile.threads")
 """The bound of ``with transpile.threads(n)``, where there is one."""
@@ -52,11 +52,23 @@ def threads(most: int = _NOT_GIVEN) -> Threads | AbstractContextManager[Threads]
     """
     if most is _NOT_GIVEN:
         return _current()
-    if isinstance(most, bool) or not hasattr(most, "__index__"):
+    number = whole_number(most)
+    if number is None:
         raise TypeError(f"transpile.threads({most!r}): must be a whole number, at least 1")
-    if index(most) < 1:
+    if number < 1:
         raise ValueError(f"transpile.threads({most!r}): must be a whole number, at least 1")
-    return _bounded(index(most))
+    return _bounded(number)
+
+
+def whole_number(value: object) -> int | None:
+    """`value` as an int, if it is an integer, also one of NumPy; None for a bool or anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return index(value)
+    except TypeError:  # an array, or a bool of NumPy
+        return None
 
 
 @contextmanager

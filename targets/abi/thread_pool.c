@@ -67,6 +67,7 @@ enum { ABSENT, RUNNING, ENDED };                        /* states of a worker's 
 #define COUNT_EVERY 50e6        /* between two counts of the CPUs that other processes use (`free_cpus`) */
 #define SHARED 20e6             /* work from which a part of a busy CPU helps, too */
 #define RETRY 1e9               /* after which a thread is started again where that failed */
+#define LATE 1e9                /* by which a worker that sleeps or spins may come to its end late, if the CPUs are busy */
 
 /* The pool. A moment is a number of ticks (see Clock below). */
 static struct {
@@ -463,18 +464,23 @@ static void keep_apart(void)
  *     of 4 workers 3 sleep, one runs a chunk of 80 ms:    tp_pool_join(50) joins 3, returns 1;    tp_pool_join(100) joins 4, returns 0
  *
  * It sets `is_leaving` and wakes all: a worker finishes the chunk that it runs, sees `is_leaving`, and ends; `hire` starts no other
- * meanwhile. The wait is at most `milliseconds`, since the region of another thread may have long chunks. It has no limit if this
- * thread owns the region: the child goes on with that region, and could not finish the chunks of workers that it does not have. */
+ * meanwhile. The wait for workers inside a region is at most `milliseconds`, since the region of another thread may have long chunks.
+ * It has no limit if this thread owns the region: the child goes on with that region, and could not finish the chunks of workers that
+ * it does not have. Workers outside need but a moment of a CPU, for which they may have to wait where others use them: up to LATE. */
 int64_t tp_pool_join(int64_t milliseconds)
 {
     const struct timespec moment = {0, 50000};
     double end = nanoseconds() + (double)milliseconds * 1e6;
+    int32_t alive;
     if (pthread_mutex_lock(&staffing)) return 0;
     STORE(&pool.is_leaving, 1);
     ADD(&pool.gate, (uint64_t)1 << 32);                     /* as for a new region, for whose number sleeping workers wait */
     wake(HALF(HIGH), MOST_THREADS);
-    for (int turn = 0; LOAD(&pool.alive) && (role == OWNER || nanoseconds() < end); turn++)
+    for (int turn = 0; (alive = LOAD(&pool.alive)); turn++) {
+        double late = nanoseconds() - end;
+        if (role != OWNER && late >= (alive > (int32_t)(LOAD(&pool.gate) & INSIDE) ? LATE : 0)) break;
         if (turn < 20) sched_yield(); else nanosleep(&moment, 0);       /* no sleep at first: most workers end at once */
+    }
     int left = 0;
     for (int i = 0; i < MOST_THREADS; i++) {
         int32_t state = LOAD(&staff[i].state);

@@ -1,4 +1,5 @@
-"""Random programs by 1, 2, 3, 7 and 64 threads: the same bits, errors and warnings.
+"""Random programs by 1, 2, 3, 7 and 64 threads: the same bits, errors and warnings; and Python's.
+Each for one of the instruction sets of this machine.
 
 Chunks and blocks are as small as they can be, and sizes up to some hundreds, so that each thread
 gets several. ``pytest --long`` runs 10,000; ``--seed N`` repeats a run.
@@ -12,16 +13,15 @@ import pytest
 import random_arguments
 from agree import same
 from at_length import judge_examples
-from example_counts import with_flags
 from random_cases import Ran, RandomCase, ran, random_cases
+from small_chunks import make_chunks_small
 
-from loopir.passes.parallel import parallelize, split_folds, split_search
-from loopir.passes.reduce import blocked_summation
 from targets.abi import thread_pool
-from targets.c import c_regions
+from targets.isa.target_registry import runnable_targets
 from transpile import fuse
 
 THREADS = (2, 3, 7, 64)
+TARGETS = [t.name for t in runnable_targets()]
 SIZES = (1, 17, 63, 64, 65, 100, 127, 129, 200, 255, 257, 300, 513)
 PROGRAMS, PARTS = 10_000, 40
 """With ``--long``: in parts, each of which ends before a test counts as one that hangs."""
@@ -39,15 +39,19 @@ class Run:
         """Raises AssertionError where the number of threads can be told from what a call does."""
         self.examples += 1
         function = case.function(self.folder)
-        fused = fuse(function, on_reject="silent", **case.options)
+        target = TARGETS[len(case.source) % len(TARGETS)]
+        options: dict[str, Any] = {**case.options, "on_reject": "silent", "target": target}
+        fused = fuse(function, **options)
         for mode in ("ignore", "warn") if self.examples % 4 else ("raise",):
             wanted = self.by(1, fused, case, mode)
+            difference = case.wanted(function, mode).difference(wanted)
+            assert difference is None, f"Python, {target}, {mode}: {difference}\n\n{case}"
             before = thread_pool.pool_counts()
             for threads in THREADS:
                 self.agree(case, wanted, self.by(threads, fused, case, mode), f"{threads}, {mode}")
             after = thread_pool.pool_counts()
             if self.examples % 4 == 1:
-                alone = fuse(function, on_reject="silent", threads=1, **case.options)
+                alone = fuse(function, threads=1, **options)
                 self.agree(case, wanted, ran(alone, case.given.make, mode), f"threads=1, {mode}")
         assert before
         assert after
@@ -75,26 +79,9 @@ class Run:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """With small chunks, blocks and programs, and regions however little they do."""
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", "-Og"))
-    monkeypatch.setattr(c_regions, "_grain", smallest_grain)
-    monkeypatch.setattr(c_regions, "_PER_ELEMENT", 0)
-    monkeypatch.setattr(split_search, "_PART", 64)
-    for name, value in {"_EXACT_BLOCK": 64, "_BRIEF": 0}.items():
-        monkeypatch.setattr(parallelize, name, value)
-    small = {"_BLOCK": 16, "_ITERATIONS_AT_ONCE": 8, "_LEAST_BLOCKS": 4, "_MOST_BLOCKS": 8}
-    for name, value in small.items():
-        monkeypatch.setattr(split_folds, name, value)
-    monkeypatch.setattr(blocked_summation, "BLOCK_ELEMENTS", 64)
-    monkeypatch.setattr(blocked_summation, "BLOCKS_PER_GROUP", 4)
+    make_chunks_small(monkeypatch)
     monkeypatch.setattr(random_arguments, "SIZES", SIZES)
     return Run(tmp_path)
-
-
-def smallest_grain(n: Any) -> int:
-    """A group of vectors, a row, or a block."""
-    if hasattr(n.range, "step"):
-        return int(n.range.step)
-    return int(getattr(n, "group", 0) or getattr(n, "width", 1))
 
 
 @pytest.mark.parametrize(

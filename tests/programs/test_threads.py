@@ -11,7 +11,9 @@ import pytest
 from agree import assert_same, outcome
 from example_counts import hurried_flags, with_flags
 from program_runs import PROGRAMS, arguments
+from program_runs import wanted as by_python
 from run.programs import Program
+from small_chunks import make_chunks_small
 
 from targets.abi import thread_pool
 from transpile import fuse
@@ -43,13 +45,19 @@ def assert_one_result(f: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -
                 assert_same(outcome(parallel, fresh()), wanted, f"{threads} threads")
 
 
-@pytest.mark.share(600)
+@pytest.mark.share(1200)
+@pytest.mark.parametrize("chunks", ["usual", "small"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.label)
-def test_programs(program: Program) -> None:
+def test_programs(program: Program, chunks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits, and Python's answer: at `LARGE`, sums may differ by more than is allowed."""
+    if chunks == "small":
+        make_chunks_small(monkeypatch)
     serial = fuse(program.function, on_reject="silent", threads=1)
     parallel = fuse(program.function, on_reject="silent")
     for n in (program.sizes[-1], LARGE):
         wanted = outcome(serial, arguments(program, n))
+        if n != LARGE:
+            assert_same(wanted, by_python(program, n), f"size {n}", program.ulps)
         for threads in THREADS:
             with thread_pool.forced(threads):
                 got = outcome(parallel, arguments(program, n))
@@ -143,12 +151,39 @@ def numbers(dtype: str) -> Iterator[tuple[np.ndarray]]:
             yield (odd,)
 
 
-@pytest.mark.share(16)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+DTYPES = (
+    "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32",
+    "uint16", "uint8", "bool",
+)
+EXACT_IN_HALVES = (extremes, least, counts, extremes_of_loops, extremes_of_functions)
+"""Others have sums above 2,048, from where on float16 has not every integer."""
+
+
+@pytest.mark.share(40)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("fold", FOLDS)
 def test_folds(fold: Callable[..., Any], dtype: str) -> None:
     with np.errstate(all="ignore"):
         assert_one_result(fold, numbers(dtype))
+
+
+@pytest.mark.share(40)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fold", [f for f in FOLDS if f is not product])
+def test_folds_against_python(fold: Callable[..., Any], dtype: str) -> None:
+    """Where no sum is rounded, whatever the order of its terms, they have Python's bits."""
+    if dtype == "float16" and fold not in EXACT_IN_HALVES:
+        return
+    rng, parallel = np.random.default_rng(0), fuse(fold, on_reject="silent")
+    for n in (1, 63, 4097, 70_001):
+        x = np.abs(rng.integers(-1, 2, n)).astype(dtype) * rng.integers(1, 3, n).astype(dtype)
+        if dtype[0] in "fi":
+            x[::3] *= -1
+            x[x == 0] = 1
+        wanted = outcome(fold, (x,))
+        for threads in THREADS:
+            with thread_pool.forced(threads):
+                assert_same(outcome(parallel, (x,)), wanted, f"{threads} threads, {n}")
 
 
 def first_place(x, k):

@@ -310,6 +310,23 @@ print(transpile.threads().limit, transpile.threads().affinity)
 print(*seen(0)[2:])
 """
 
+OF_HALF_A_CPU = IMPORTS + """
+import functools, os
+from pathlib import Path
+from targets.build import cpu_limit
+root = Path({root!r})
+(root / "proc/self").mkdir(parents=True)
+(root / "sys/fs/cgroup").mkdir(parents=True)
+(root / "proc/self/cgroup").write_text("0::/\\n")
+mounts = "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\\n"
+(root / "proc/self/mountinfo").write_text(mounts)
+(root / "sys/fs/cgroup/cpu.max").write_text("50000 100000\\n")
+cpu_limit.cpu_quota = functools.partial(cpu_limit.cpu_quota, str(root))
+import transpile
+from parallel_work import seen
+print(transpile.threads().quota, *seen(0)[2:])
+"""
+
 WITHOUT_THREADS = IMPORTS + """
 import os, resource
 import numpy as np
@@ -370,6 +387,12 @@ def test_taskset(tmp_path: Path) -> None:
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("no affinity here")
     assert printed(ON_ONE_CPU, tmp_path).stdout == "1 1\n0 0 1\n"
+
+
+def test_a_container_with_half_a_cpu(tmp_path: Path) -> None:
+    """One thread, which no other takes the time from."""
+    text = OF_HALF_A_CPU.format(root=str(tmp_path / "root"))
+    assert printed(text, tmp_path).stdout == "0.5 0 0 1\n"
 
 
 def test_no_thread_can_be_started(tmp_path: Path) -> None:

@@ -35,15 +35,6 @@ LEFT = (
 """Tests of other compilers, of one that dies, of the text of code without sanitizers, and of times.
 """
 
-THREAD_TESTS = (
-    "programs/test_threads.py",
-    "programs/test_running_totals.py",
-    "programs/test_threads_in_trouble.py",
-    "programs/test_undone_loops.py",
-    "fuzz/test_random_threads.py",
-)
-"""What runs with ``--thread`` unless tests are named: programs, folds and random programs, each by
-up to 64 threads."""
 NOT_OF_THREADS = "not (ctrl_c or middle_of_a_region or be_started or taskset)"
 """Tests of processes that end in special ways, which ThreadSanitizer does not survive."""
 _SUPPRESSED = "race:_dl_deallocate_tls\nrace:tls_get_addr_tail\n"
@@ -96,6 +87,17 @@ assert thread_pool.pool_counts().parallel
 """A histogram that several threads run: each of them writes to one element."""
 
 
+def thread_tests() -> list[Path]:
+    """What runs with ``--thread`` unless tests are named: the modules of tests that force the
+    number of threads, such as those of programs, folds, nests, lists and random programs. Not the
+    pool's own: they count threads and memory, which the sanitizer adds to, and have a test that
+    runs their regions under it.
+    """
+    modules = sorted((ROOT / "tests").rglob("test_*.py"))
+    forced = (p for p in modules if "thread_pool.forced(" in p.read_text(encoding="utf-8"))
+    return [p for p in forced if p.name != "test_thread_pool.py"]
+
+
 def main(arguments: list[str]) -> int:
     """Runs these tests, or all; with ``--thread`` those of threads."""
     of_threads = "--thread" in arguments
@@ -103,7 +105,7 @@ def main(arguments: list[str]) -> int:
     named = [word for word in arguments if word != "--thread"]
     tests = ROOT / "tests"
     if of_threads:
-        chosen = named or [*(str(tests / name) for name in THREAD_TESTS), "-k", NOT_OF_THREADS]
+        chosen = named or [*map(str, thread_tests()), "-k", NOT_OF_THREADS]
     else:
         chosen = named or [str(tests), *(f"--deselect=tests/{name}" for name in LEFT)]
     faulty, least = (_RACING, 1) if of_threads else (_CALLED_FAULTY, 2)

@@ -6,13 +6,16 @@ import concurrent.futures
 from contextvars import copy_context
 from typing import Any
 
+import numpy as np
 import pytest
+from example_counts import hurried_flags, with_flags
 from pool_harness import run_region
 
 import transpile
 from targets.abi import thread_pool
 from targets.build import cpu_limit
 from targets.build.cpu_limit import CpuLimit
+from transpile.options import options_of
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +71,43 @@ def test_the_bound_in_tasks_and_threads() -> None:
 
 
 @pytest.mark.parametrize(("number", "error"), [
-    (0, ValueError), (-1, ValueError), ("many", TypeError), (True, TypeError), (2.0, TypeError),
+    (0, ValueError), (-1, ValueError), ("many", TypeError), (True, TypeError), (2.5, TypeError),
+    (np.int8(0), ValueError), (np.True_, TypeError), (np.float64(2), TypeError),
+    (np.ones(1), TypeError),
 ])
 def test_wrong_numbers(number: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="must be a whole number, at least 1"):
         transpile.threads(number)
     with pytest.raises(error, match='must be "auto" or an int, at least 1'):
         transpile.fuse(threads=number)
+
+
+@pytest.mark.parametrize("number", [2, np.int64(2), np.uint8(2)])
+def test_integers_of_numpy_are_numbers(number: Any) -> None:
+    assert options_of({"threads": number}) == options_of({"threads": 2})
+    with transpile.threads(number) as found:
+        assert type(found.limit) is int
+        assert found.limit == 2
+
+
+@pytest.mark.parametrize("number", [2**31, 2**32 + 1, 2**70])
+def test_a_huge_number_is_no_small_one(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel keeps the bound in 32 bits."""
+    monkeypatch.setenv("TRANSPILE_CFLAGS", with_flags("-DTP_WORTH=0", *hurried_flags()))
+
+    def doubled(x, out):
+        for i in range(len(x)):
+            out[i] = x[i] * 2
+
+    f, x = transpile.fuse(doubled, threads=number, on_reject="raise"), np.ones(30_000)
+    f(x, np.zeros(30_000))
+    with thread_pool.forced(3):
+        before = thread_pool.pool_counts()
+        f(x, np.zeros(30_000))
+        after = thread_pool.pool_counts()
+    assert before
+    assert after
+    assert after.parallel == before.parallel + 1
 
 
 def test_none_is_no_number() -> None:

@@ -317,6 +317,15 @@ def test_a_fork_ends_the_workers_first() -> None:
     assert seen == [0]
 
 
+def test_workers_outside_regions_are_waited_for() -> None:
+    """Though no time is left for those inside: on busy CPUs it may take long until one wakes."""
+    region, library = pool_of_its_own("-DTP_OF_THIS_TEST")
+    library.tp_pool_configure(4, 2, 1, 1)
+    for _ in range(5):
+        region("sleep", 50)
+        assert library.tp_pool_join(ctypes.c_int64(0)) == 0
+
+
 def test_a_fork_in_the_middle_of_a_region() -> None:
     with thread_pool.forced(3):
         for pause in (0.0, 0.001, 0.003):
