@@ -160,7 +160,18 @@ def result(f: Callable[..., Any], a: Any, b: Any) -> Any:
         except ZeroDivisionError as error:
             value = str(error)
     values = value if isinstance(value, tuple) else (value,)
-    return [np.array(x).tobytes() if x is not None else None for x in (*values, a, b)]
+    return [bits(x) if x is not None else None for x in (*values, a, b)]
+
+
+def bits(x: Any) -> Any:
+    """The bits of `x` and its dtype, all NaNs alike. NumPy itself may take either zero as the
+    extremum of an array.
+    """
+    x = np.array(x)
+    if x.dtype.kind != "f":
+        return x.dtype, x.tobytes()
+    x = np.where(np.isnan(x), np.nan, x)
+    return x.dtype, (x + 0 if x.ndim == 0 else x).tobytes()
 
 
 @pytest.mark.parametrize("target", [t.name for t in runnable_targets() if t.bits])

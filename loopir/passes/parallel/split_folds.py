@@ -88,6 +88,9 @@ _ITERATIONS_AT_ONCE = 512
 some tens of microseconds. The results of an array take at most 4 KB, which fit on any stack.
 """
 
+_ROWS = 8
+"""Rows of which one extremum is kept: few, so that a few long rows are shared out."""
+
 _MOST_RESULTS = 4
 """Results of an iteration that are kept, at most, of a loop that is not over blocks."""
 
@@ -196,8 +199,9 @@ class FoldSplitter:
         if not is_over_blocks(s):
             if (counted := counted_range(s)) is None:
                 return None
-            r = RangeDesc(counted.lo, counted.hi, 1)
-            s = _with_sums_of_inner_loops(s)
+            rows = self._in_blocks_of_rows(s)
+            r = RangeDesc(counted.lo, counted.hi, 1 if rows is None else _ROWS)
+            s = rows or _with_sums_of_inner_loops(s)
         if groups is not None:
             assert isinstance(r, RangeDesc)
             r = RangeDesc(*range_bounds(groups.range), r.step)
@@ -221,6 +225,40 @@ class FoldSplitter:
         folding = _Folding(results, combining, accs, groups)
         at_once = folding.blocks_at_once(r.step) if is_over_blocks(s) else _ITERATIONS_AT_ONCE
         return self._in_strips(work_loop, at_once, folding)
+
+    def _in_blocks_of_rows(self, s: Loop) -> Loop | None:
+        """`s` in blocks of `_ROWS` iterations, if it takes extrema of rows, so that not each row
+        needs an extremum of its own; None if it does anything else::
+
+            for i in loop(0, n, m=0.0):             for b in loop(range(0, n, 8), m=0.0):
+                for j in vec(…, m_1=m): …     →         for i in loop(b, min(b + 8, n), m_2=-inf):
+                m = step(hreduce("max", m_1))               for j in vec(…, m_1=m_2): …
+                                                            m_2 = step(hreduce("max", m_1))
+                                                        m = step(max(m, m_2))
+        """
+        lanes, *others = s.body
+        if not isinstance(lanes, VecLoop) or not all(isinstance(x, Assign | If) for x in others):
+            return None
+        if lanes.until is not None or not isinstance(s.range, Interval) or not s.accs:
+            return None
+        ops = {a.init: _extremum_of(a) for a in lanes.accs}
+        if {a.current for a in s.accs} != set(ops):
+            return None
+        block = Var(self.fresh.name(s.var), INDEX)
+        names = {a.name: self.fresh.name(a.name) for a in s.accs}
+        inner, outer = list[Accum](), list[Accum]()
+        for a in s.accs:
+            if (op := ops[a.current]) is None:
+                return None
+            of_block = Var(names[a.name], a.init.dtype)
+            step = rename_names(a.step, names)
+            inner.append(Accum(of_block.name, worst_value(op, a.init.dtype), step, span=a.span))
+            outer.append(replace(a, step=Call(op, (a.current, of_block), a.init.dtype)))
+        end = index_min(index_add(block, index_const(_ROWS)), s.range.hi)
+        body = tuple(rename_names(x, names) for x in s.body)
+        rows = replace(s, range=Interval(block, end), body=body, accs=tuple(inner))
+        blocks = RangeDesc(s.range.lo, s.range.hi, _ROWS)
+        return Loop(block.name, blocks, (rows,), tuple(outer), span=s.span)
 
     def _with_named_reductions(
         self, work: list[Stmt], combining: list[Stmt], accs: tuple[Accum, ...]
