@@ -417,7 +417,8 @@ def rewrite(e: Expr) -> Expr:
         min(x, x)      →    x
 
     Each turn folds constants or, if there is nothing to fold, applies the first rule in `_RULES`
-    that matches the operation; the next turn takes the result, until nothing applies. A step keeps
+    that matches the operation; the next turn takes the result, until nothing applies. A math
+    function is not folded, since NumPy's need not have the bits of the C library's. A step keeps
     the value and the floating-point flags (only a power may get other bits: `expand_power`). No
     rule may undo what another one does, or this would not end.
 
@@ -426,7 +427,8 @@ def rewrite(e: Expr) -> Expr:
     since the rules have run before loops are vectorised.
     """
     while isinstance(e, Call) and e.lanes == 1:
-        simpler = fold_constants(e.op, e.args, e.dtype) or _first_rewrite(e)
+        folded = None if OPS[e.op].ulps else fold_constants(e.op, e.args, e.dtype)
+        simpler = folded or _first_rewrite(e)
         if simpler is None:
             return e
         e = simpler
