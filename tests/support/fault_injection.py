@@ -227,15 +227,12 @@ def is_of_call(frame: Any) -> bool:
 
 
 class Injection:
-    """A profile function that raises at one step, and can record all of them.
-
-    ``has_raised``: whether it has raised; ``is_dropped``: in Python's own code for imports, which
-    passes over each OSError where it looks for bytecode.
-    """
+    """A profile function that raises at one step, and can record all of them. ``error``: what it
+    has raised."""
 
     def __init__(self, step: int | Site, kind: str, record: bool = False) -> None:
         self.count, self._step, self.kind = 0, step, kind
-        self.has_raised = self.is_dropped = False
+        self.error: BaseException | None = None
         self.sites: list[str] | None = [] if record else None
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
@@ -259,9 +256,30 @@ class Injection:
         else:
             is_it = step == self.count
         if is_it:
-            self._step, self.has_raised = 0, True
-            self.is_dropped = "importlib._bootstrap_external" in file
+            self._step = 0
+            self.fail()
+
+    def fail(self) -> NoReturn:
+        """Raise the exception."""
+        try:
             raise KINDS[self.kind]()
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def is_dropped(self) -> bool:
+        """Whether Python's own code has caught the exception while it imported a module: the code
+        for imports passes over each OSError where it looks for bytecode, and so do some modules of
+        the standard library. It was caught by the frame in which its traceback begins.
+        """
+        assert self.error is not None
+        assert self.error.__traceback__ is not None
+        frame: Any = self.error.__traceback__.tb_frame
+        while frame is not None and not frame.f_code.co_filename.startswith(_COMPILER):
+            if "importlib" in frame.f_code.co_filename:
+                return True
+            frame = frame.f_back
+        return False
 
     def run(self, function: Callable[[], Any]) -> Any:
         """``function()`` under this profile function, which is removed when it has raised."""
@@ -331,11 +349,14 @@ def failing_call(
     try:
         got = injection.run(lambda: fused(*given)), *given
     except tuple(SIGNALS.values()) as error:
+        injection.error = None
         return "" if type(error) is SIGNALS.get(injection.kind) else repr(error)
     except BaseException:
         return "a call: " + traceback.format_exc()
-    is_lost = injection.has_raised and injection.kind in SIGNALS and not UNRAISABLE
-    if is_lost and not (injection.is_dropped and issubclass(SIGNALS[injection.kind], OSError)):
+    is_raised = injection.error is not None and injection.kind in SIGNALS
+    is_lost = is_raised and not UNRAISABLE and not injection.is_dropped()
+    injection.error = None  # it keeps alive what its frames have opened
+    if is_lost:
         return "a call: the exception of a signal is lost"
     return "" if same(got, expected) else "a call: a wrong answer"
 

@@ -172,8 +172,8 @@ class Walk(Injection):
         if pid == 0:
             os.getpid = lambda: own
             signal.alarm(SECONDS)
-            self.trial, self.kind, self.has_raised = report, kind, True
-            raise KINDS[kind]()
+            self.trial, self.kind = report, kind
+            self.fail()
         _, status = os.waitpid(pid, 0)
         place.restore()
         said = report.with_name("stderr").read_text()
