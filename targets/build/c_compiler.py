@@ -230,7 +230,7 @@ def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[in
             process = _started(command, text_in, pipe[1], folder)
         os.close(pipe.pop())  # what is written ends when the compiler has closed its end
         with in_compiler():
-            output = _read_until(pipe[0], deadline)
+            output = _read_until(pipe[0], process, deadline)
             process.wait(max(0.0, deadline - time.monotonic()))
     except BaseException as error:
         if process is not None:
@@ -312,24 +312,33 @@ def _end(process: Popen[bytes]) -> None:
     process.wait()
 
 
-def _read_until(handle: int, deadline: float) -> bytes:
-    """The first `OUTPUT_BYTES` that come through a pipe before it is closed; the rest is dropped.
-    Raises _TimedOut at `deadline`.
+def _read_until(handle: int, process: Popen[bytes], deadline: float) -> bytes:
+    """The first `OUTPUT_BYTES` that come through a pipe until it is closed; the rest is dropped.
+    After the compiler has ended, only what is in the pipe already: a server that it has started, as
+    some compiler caches do, may hold the pipe open. Raises _TimedOut at `deadline`.
     """
     import select
 
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    kept = b""
+    kept, has_ended = b"", False
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             raise _TimedOut
-        if poll.poll(1000 * left):
+        if poll.poll(0 if has_ended else 1000 * min(left, _LOOK_INTERVAL)):
             part = os.read(handle, 1 << 16)
             if not part:
                 return kept
             kept += part[: OUTPUT_BYTES - len(kept)]
+        elif has_ended:
+            return kept
+        else:
+            has_ended = process.poll() is not None
+
+
+_LOOK_INTERVAL = 0.25
+"""Seconds without output, after which it is looked whether the compiler has ended."""
 
 
 def _first_lines(output: str) -> str:

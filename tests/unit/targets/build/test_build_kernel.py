@@ -277,6 +277,26 @@ def test_the_output_is_bounded(script: Script, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.output == "x" * (1 << 16)
 
 
+def test_a_server_that_holds_the_pipe_is_not_waited_for(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As compiler caches start one; what the compiler itself has said before is there."""
+    text = "(sleep 60; echo late) & echo $! > $0.pid; echo early; {}"
+    started = time.monotonic()
+    works = script("works", text.format(f'{find_compiler().name} "$@"'))
+    fails = script("fails", text.format("exit 1"))
+    try:
+        monkeypatch.setenv("CC", str(works))
+        assert answer(build_object(ANSWER)) == 42
+        monkeypatch.setenv("CC", str(fails))
+        with pytest.raises(BuildError, match=r"status 1:\nearly$"):
+            build_object(ANSWER)
+        assert time.monotonic() - started < 30
+    finally:
+        for program in works, fails:
+            os.kill(int(Path(f"{program}.pid").read_text()), signal.SIGKILL)
+
+
 def test_a_compiler_leaves_nothing_behind(
     script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
