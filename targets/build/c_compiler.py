@@ -342,6 +342,19 @@ _LOOK_INTERVAL = 0.25
 
 
 def _first_lines(output: str) -> str:
-    """A colon and the first eight lines of the output that are not blank; empty: there are none."""
+    """A colon and the first eight lines of the output that are not blank, as they can be shown: of
+    each the first `_LINE_LENGTH` characters, control characters replaced. Empty: there are none.
+    """
     nonblank = [line for line in output.splitlines() if line.strip()][:8]
-    return ":\n" + "\n".join(nonblank) if nonblank else ""
+    return ":\n" + "\n".join(map(_shown, nonblank)) if nonblank else ""
+
+
+_LINE_LENGTH = 500
+"""Characters of a line of a compiler that a message has; a path may take half of them."""
+
+
+def _shown(line: str) -> str:
+    """The line without control characters, which a terminal would obey, cut if it is long."""
+    text = line.expandtabs()
+    cut = text if len(text) <= _LINE_LENGTH else text[:_LINE_LENGTH] + " …"
+    return "".join(c if c.isprintable() else "\ufffd" for c in cut)

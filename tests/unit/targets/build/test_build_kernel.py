@@ -275,6 +275,16 @@ def test_the_output_is_bounded(script: Script, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(BuildError, match="failed with status 1") as caught:
         build_object(ANSWER)
     assert caught.value.output == "x" * (1 << 16)
+    assert str(caught.value).endswith("status 1:\n" + "x" * 500 + " …")
+
+
+def test_no_control_character_reaches_the_terminal(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(script("odd", r"printf '\033[2Ja\tb\000\377\n'; exit 1")))
+    with pytest.raises(BuildError) as caught:
+        build_object(ANSWER)
+    assert str(caught.value).endswith(":\n\ufffd[2Ja   b\ufffd\ufffd")
 
 
 def test_a_server_that_holds_the_pipe_is_not_waited_for(
