@@ -184,8 +184,7 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
         _timed_out.add(compiler.command)
         raise BuildError(f"{compiler.name} did not finish in {TIMEOUT:g} s") from None
     except failures(OSError) as error:
-        reason = error.strerror or error
-        message = f"{compiler.command[0]} does not run: {reason}"
+        message = f"{compiler.command[0]} does not run: {_reason(error)}"
         raise BuildError(message, is_fault=is_system_fault(error)) from error
     if code != 0:  # negative: minus the number of a signal
         outcome = f"died of signal {-code}" if code < 0 else f"failed with status {code}"
@@ -199,6 +198,11 @@ def run_compiler(compiler: Compiler, flags: tuple[str, ...], source: str, output
     if not is_written:
         message = f"{compiler.name} reported success and wrote no file{_first_lines(output)}"
         raise BuildError(message, output)
+
+
+def _reason(error: OSError) -> object:
+    """What the system says, without the path."""
+    return error.strerror or error
 
 
 _SENT_SIGNALS = (1, 2, 9, 15)
@@ -215,13 +219,17 @@ _timed_out: set[tuple[str, ...]] = set()
 
 def _run_process(command: tuple[str, ...], source: str, folder: str) -> tuple[int, str]:
     """Run `command` on the C text `source`, with `folder` for its files. Returns the exit code and
-    the first `OUTPUT_BYTES` of its messages. Raises OSError, and _TimedOut after `TIMEOUT`.
+    the first `OUTPUT_BYTES` of its messages. Raises BuildError where the text cannot be written,
+    OSError where the command does not run, and _TimedOut after `TIMEOUT`.
     """
     import subprocess
 
     path = os.path.join(folder, "source.c")
-    with open(path, "w", encoding="utf-8") as text:
-        text.write(source)
+    try:
+        with open(path, "w", encoding="utf-8") as text:
+            text.write(source)
+    except failures(OSError) as error:  # a full disk, say
+        raise BuildError(f"{path} cannot be written: {_reason(error)}", is_fault=True) from error
     deadline = time.monotonic() + TIMEOUT
     _register_end()
     pipe, process = [*os.pipe()], None

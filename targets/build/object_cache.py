@@ -335,7 +335,7 @@ def publish_privately(body: bytes, file: str) -> str:
         path = _private_dir()
         with _opened(path) as folder:
             _write_atomically(body, folder, file)
-    except OSError as error:
+    except failures(OSError) as error:
         raise BuildError(f"there is no room for the object: {error}", is_fault=True) from error
     return os.path.join(path, file)
 

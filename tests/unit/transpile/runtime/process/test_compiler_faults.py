@@ -338,6 +338,18 @@ def test_no_descriptors_are_left(tmp_path: Path) -> None:
     assert in_process(program, tmp_path) == "7.0 7.0 0\n7.0 1\n"
 
 
+def test_no_room_for_the_c_text(tmp_path: Path) -> None:
+    """As on a disk that is full for a while."""
+    program = HEAD + (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, -1))\n"
+        "print(f(x)[3], f(x)[3], f.stats.compiled)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))\n"
+        "print(f(x)[3], f.stats.compiled)\n"
+    )
+    assert in_process(program, tmp_path, start_python=False) == "7.0 7.0 0\n7.0 1\n"
+
+
 @pytest.mark.share(4)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on address space")
 @pytest.mark.parametrize("room", [14, 18, 24, 40])
