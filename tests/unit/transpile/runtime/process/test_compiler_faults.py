@@ -5,6 +5,7 @@ run takes a sample of the steps, ``--long`` all of them, with each exception.
 """
 from __future__ import annotations
 
+import linecache
 import os
 import random
 import re
@@ -12,6 +13,7 @@ import resource
 import signal
 import sys
 import threading
+import tokenize
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +36,7 @@ from targets.build import (
 from targets.build.background_build import BackgroundBuild
 from targets.build.build_errors import BuildError
 from transpile import FuseError, FuseWarning, fuse
+from transpile.frontend import source
 from transpile.runtime import compile_call
 from transpile.runtime.cache import disk_cache, recipe_format
 from transpile.runtime.dispatcher import Dispatcher
@@ -181,6 +184,7 @@ def test_what_a_signal_handler_raises_reaches_the_caller(
         (object_cache, "make_folder"), (private_folders, "open_folder"),
         (disk_cache, "encoded"), (recipe_format, "_decode"), (shared_library, "_descriptor_path"),
         (shared_library, "opened_file"), (shared_library, "is_folder"),
+        (tokenize, "detect_encoding"), (source, "is_file"),
     ],
 )
 def test_a_timeout_is_not_taken_for_an_error_of_the_system(
@@ -202,6 +206,7 @@ def test_a_timeout_is_not_taken_for_an_error_of_the_system(
         return real(*args, **kwargs)
 
     monkeypatch.setenv("TRANSPILE_CACHE", str(tmp_path))
+    monkeypatch.setattr(linecache, "cache", {})
     if module is recipe_format:
         assert fuse(total)(x) == 5.0
     before = signal.signal(signal.SIGUSR1, alarm)
