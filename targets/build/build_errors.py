@@ -83,16 +83,25 @@ def is_from_signal_handler(error: BaseException) -> bool:
     code that catches OSError uses `failures` or `suppress_failures`.
     """
     module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
-    if module is None:
+    step = error.__traceback__
+    if module is None or step is None or step.tb_next is None:  # raised where it was caught
         return False
     current = map(module.getsignal, module.valid_signals())
-    handlers = {getattr(handler, "__code__", None) for handler in current} - {None}
-    step = error.__traceback__
+    handlers = {*map(_code_of, current)} - {None}
     while step is not None:
         if step.tb_frame.f_code in handlers:
             return True
         step = step.tb_next
     return False
+
+
+def _code_of(handler: object) -> object:
+    """The code of a signal handler: a function, a method, `functools.partial` of one, or an object
+    with ``__call__``; None of ``SIG_DFL`` and the like.
+    """
+    handler = getattr(handler, "func", handler)
+    method = getattr(type(handler), "__call__", None)  # noqa: B004 (not whether it is there)
+    return getattr(handler, "__code__", None) or getattr(method, "__code__", None)
 
 
 def failures(*kinds: type[_E]) -> tuple[type[_E], ...]:

@@ -44,16 +44,28 @@ def ring(*args: object) -> NoReturn:
     raise Alarm("time is up")
 
 
+class Expired(Exception):
+    """What another signal handler of the user raises: no error of the system."""
+
+
+def expire(*args: object) -> NoReturn:
+    """Another signal handler."""
+    raise Expired
+
+
 KINDS: dict[str, Callable[[], BaseException]] = {
     "memory": MemoryError,
     "files": lambda: OSError(24, "Too many open files"),
     "recursion": lambda: RecursionError("maximum recursion depth exceeded"),
     "interrupt": KeyboardInterrupt,
     "alarm": ring,
+    "expired": expire,
 }
 """The exceptions that a step raises. Those of `SIGNALS` must reach the caller."""
 
-SIGNALS: dict[str, type[BaseException]] = {"interrupt": KeyboardInterrupt, "alarm": Alarm}
+SIGNALS: dict[str, type[BaseException]] = {
+    "interrupt": KeyboardInterrupt, "alarm": Alarm, "expired": Expired,
+}
 
 CANNOT_FAIL = {
     "close", "release", "closerange", "__exit__", "unlink", "rmdir", "remove", "killpg", "kill",
@@ -307,6 +319,7 @@ def first_calls(name: str, injections: Sequence[Injection], place: Path) -> list
     expected = outcome(FUNCTIONS[name], name)
     fused = fuse(FUNCTIONS[name], on_reject="silent")
     signal.signal(signal.SIGUSR1, ring)
+    signal.signal(signal.SIGUSR2, expire)
     sys.unraisablehook = note_unraisable
     filters, files, faults = warnings.filters, descriptors(), []
     with warnings.catch_warnings(record=True) as seen:
