@@ -83,11 +83,11 @@ def is_from_signal_handler(error: BaseException) -> bool:
     code that catches OSError uses `failures` or `suppress_failures`.
     """
     module = sys.modules.get("_signal")  # Python's own part of `signal`, which has no enums
-    step = error.__traceback__
-    if module is None or step is None or step.tb_next is None:  # raised where it was caught
+    if module is None:
         return False
     current = map(module.getsignal, module.valid_signals())
     handlers = {*map(_code_of, current)} - {None}
+    step = error.__traceback__
     while step is not None:
         if step.tb_frame.f_code in handlers:
             return True

@@ -379,12 +379,19 @@ class _WrapperSource:
 
     def _call(self) -> Iterator[str]:
         """The call of the kernel, and of ``judge`` for a non-zero status."""
-        saved = self._snapshot()
-        if saved != "()":
-            yield f"_tp_saved = {saved}"
-            saved = "_tp_saved"
         arguments = "".join(f"{self.value_name(p.name)}, " for p in self.interface.params)
-        yield f"_tp_status = _tp_fast({arguments})"
+        saved, call = self._snapshot(), f"_tp_status = _tp_fast({arguments})"
+        if saved == "()":
+            yield call
+        else:  # without memory for copies, as where the arguments do not fit
+            yield "try:"
+            yield f"    _tp_saved = {saved}"
+            yield "    _tp_status = 0"
+            yield f"except {self.add_helper('e', partial(failures, Exception))}():"
+            yield "    _tp_saved, _tp_status = (), -1"
+            yield "if not _tp_status:"
+            yield f"    {call}"
+            saved = "_tp_saved"
         yield "if _tp_status:"
         yield f"    _tp_code = _tp_judge(_tp_status, ({arguments}), {saved})"
 
