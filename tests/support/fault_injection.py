@@ -13,6 +13,8 @@ import gc
 import inspect
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -457,6 +459,35 @@ def main() -> None:
             print(json.dumps(answer), flush=True)
 
 
+KEEPING_COMPILER = """#!/bin/sh
+# cc -x c - -o FILE FLAGS...: as {real}, whose result for each source is kept
+key=$(sha256sum "$TMPDIR/source.c")
+kept={folder}/${{key%% *}}
+if ! [ -e "$kept" ]; then
+    {real} "$@" || exit
+    cp "$5" "$kept.$$" && mv "$kept.$$" "$kept"
+    exit
+fi
+exec cp "$kept" "$5"
+"""
+"""Flags follow from the source, in one run of this tool."""
+
+
+def keeping_compiler(folder: Path) -> str:
+    """A ``PATH`` on which ``cc`` is one that keeps its results in a folder."""
+    kept, programs = folder / "kept", folder / "programs"
+    kept.mkdir()
+    programs.mkdir()
+    real = shutil.which("cc")
+    assert real is not None, "no C compiler"
+    program = programs / "cc"
+    program.write_text(
+        KEEPING_COMPILER.format(real=shlex.quote(real), folder=shlex.quote(str(kept)))
+    )
+    program.chmod(0o755)
+    return os.pathsep.join([str(programs), os.environ["PATH"]])
+
+
 def work_of(name: str, kind: str, steps: list[int | Site]) -> Callable[[Path], Any]:
     """What the child does for a trial."""
     if not steps:
@@ -474,12 +505,17 @@ def environment() -> dict[str, str]:
 
 
 class Trials:
-    """Runs trials in a process of this module."""
+    """Runs trials in a process of this module. ``kept``: the results of the C compiler are kept in
+    this folder, by its input.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path | None = None) -> None:
+        env = with_bytecode(environment())
+        if kept is not None:
+            env["PATH"] = keeping_compiler(kept)
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=with_bytecode(environment()),
+            env=env,
         )
 
     def ask(self, *words: object) -> list[str]:

@@ -23,7 +23,6 @@ import os
 import pkgutil
 import random
 import re
-import shlex
 import shutil
 import signal
 import sys
@@ -48,6 +47,7 @@ from fault_injection import (
     environment,
     first_calls,
     in_child,
+    keeping_compiler,
     site_of,
     site_text,
     steps_of,
@@ -65,20 +65,6 @@ STATES = {
 
 Key: TypeAlias = "tuple[str, str, str]"
 """Whether the cache is warm or cold, a site, and a kind."""
-
-KEEPING_COMPILER = """#!/bin/sh
-# cc -x c - -o FILE FLAGS...: as {real}, whose result for each source is kept
-key=$(sha256sum "$TMPDIR/source.c")
-kept={folder}/${{key%% *}}
-if ! [ -e "$kept" ]; then
-    {real} "$@" || exit
-    cp "$5" "$kept.$$" && mv "$kept.$$" "$kept"
-    exit
-fi
-exec cp "$kept" "$5"
-"""
-"""Flags follow from the source, in one run of this tool."""
-
 
 class Place:
     """Folders of a call, which a trial changes, and which are put back."""
@@ -268,21 +254,6 @@ def build_common() -> None:
     """Build the objects that are the same for all functions."""
     trampoline._build_trampoline()
     thread_pool._build()
-
-
-def keeping_compiler(folder: Path) -> str:
-    """A path on which ``cc`` is one that keeps its results in a folder."""
-    kept, programs = folder / "kept", folder / "programs"
-    kept.mkdir()
-    programs.mkdir()
-    real = shutil.which("cc")
-    assert real is not None, "no C compiler"
-    program = programs / "cc"
-    program.write_text(
-        KEEPING_COMPILER.format(real=shlex.quote(real), folder=shlex.quote(str(kept)))
-    )
-    program.chmod(0o755)
-    return os.pathsep.join([str(programs), os.environ["PATH"]])
 
 
 def trials(
