@@ -445,6 +445,20 @@ def test_nobody_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(build_object(ANSWER)) == 42
 
 
+def test_a_working_directory_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("TRANSPILE_CACHE", "cache")
+    gone.rmdir()
+    path = build_object(ANSWER)
+    assert answer(path) == 42
+    assert build_object(ANSWER) == path, "kept for the process"
+    assert caplog.text.count("the cache cache/kernels cannot be used") == 1
+
+
 # -- at once
 
 def test_threads(cache: Path) -> None:
